@@ -1,0 +1,80 @@
+# Every target sets up what it needs and is missing; a second run of it sets up nothing.
+
+SHELL := /bin/sh
+PYTHON_FILES := functions layers local ops scripts tests benchmarks
+export PYTHONPATH := functions:layers/shared:.
+export SAM_CLI_TELEMETRY := 0
+# sam builds with the python3.13 it finds first on PATH, and that one needs pip.
+SAM := PATH="$(CURDIR)/.tools/sam/bin:$$PATH" SAM_CLI_TELEMETRY=0 sam
+
+.DEFAULT_GOAL := help
+.PHONY: help run reset test lint check build e2e bench deploy openapi lock format
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: .venv/.ready .tools/ministack/.ready ## Run the whole stack on this machine, with demo data (PORT=3000)
+	@.venv/bin/python -m local
+
+reset: ## Forget the local stack's data and credentials
+	@scripts/reset
+
+test: .venv/.ready node_modules/.ready ## Run every test but the end-to-end ones
+	@echo "Left out here: the end-to-end tests, which build with SAM and deploy to a local AWS (make e2e)."
+	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
+
+lint: .venv/.ready ## Check style, types, imports between packages and docs/openapi.json
+	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
+	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+	@.venv/bin/python -m scripts.openapi --check
+
+check: lint test ## What CI runs, before make e2e: lint, then test
+
+format: .venv/.ready ## Rewrite the code as make check wants it
+	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
+	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
+
+build: .tools/sam/.ready ## Build the deployable artifacts into .aws-sam/
+	@$(SAM) build
+
+e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready ## Build, deploy to a local AWS, and test what was deployed
+	@PATH="$(CURDIR)/.tools/sam/bin:$$PATH" .venv/bin/python -m pytest -m e2e -p no:randomly tests/e2e
+
+bench: .venv/.ready .tools/ministack/.ready ## Measure: ratios, round trips and capacity units per operation
+	@.venv/bin/python -m benchmarks
+
+deploy: build ## Deploy to the AWS account of the current credentials
+	@$(SAM) deploy
+
+openapi: .venv/.ready ## Write docs/openapi.json anew from the apps
+	@.venv/bin/python -m scripts.openapi
+
+# UPGRADE=1 takes the newest versions; without it the pins that stand are kept.
+LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE=1: newest versions)
+	@$(LOCK) requirements/uv.in -o requirements/uv.txt
+	@$(LOCK) requirements/runtime.in -o layers/shared/requirements.txt
+	@$(LOCK) requirements/dev.in -c requirements/uv.txt -o requirements/dev.txt
+	@$(LOCK) requirements/ministack.in -c requirements/uv.txt -o requirements/ministack.txt
+	@$(LOCK) requirements/sam.in -c requirements/uv.txt -o requirements/sam.txt
+
+# bin/python links to an interpreter elsewhere: when that one is replaced or removed, the environment is made again.
+.venv/bin/python .tools/ministack/bin/python .tools/sam/bin/python:
+	@:
+
+.venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
+	@scripts/environment .venv requirements/dev.txt
+
+.tools/ministack/.ready: requirements/ministack.txt requirements/uv.txt .tools/ministack/bin/python
+	@scripts/environment .tools/ministack requirements/ministack.txt
+
+.tools/sam/.ready: requirements/sam.txt requirements/uv.txt .tools/sam/bin/python
+	@scripts/environment .tools/sam requirements/sam.txt
+
+# The engine of the race tests. npm alone distributes it, and not for every platform.
+node_modules/.ready: package-lock.json
+	@scripts/npm-tools

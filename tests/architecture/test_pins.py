@@ -1,0 +1,58 @@
+"""The pins: every lock carries hashes, names no place to download from, and all of them agree on what is deployed."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNTIME = ROOT / "layers/shared/requirements.txt"
+LOCKS = [RUNTIME, *sorted((ROOT / "requirements").glob("*.txt"))]
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
+PLACE = re.compile(r"://|--(?:extra-)?index-url|--find-links|(?:^|\s)-[if]\s| @ ", re.MULTILINE)
+
+
+def read_pins(lock: Path) -> dict[str, str]:
+    return dict(match.groups() for line in lock.read_text().splitlines() if (match := PIN.match(line)))
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.relative_to(ROOT)))
+class TestLock:
+    def test_names_no_index_and_no_address(self, lock):
+        assert PLACE.findall(lock.read_text()) == []
+
+    def test_pins_every_distribution_with_hashes(self, lock):
+        text = lock.read_text().replace("\\\n", " ")
+        distributions = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+        assert distributions
+        assert [line for line in distributions if not PIN.match(line) or "--hash=sha256:" not in line] == []
+
+    def test_is_made_from_a_list_of_names(self, lock):
+        name = "runtime" if lock == RUNTIME else lock.stem
+        assert (ROOT / f"requirements/{name}.in").exists()
+
+
+class TestDevelopment:
+    def test_works_with_exactly_what_is_deployed(self):
+        development = read_pins(ROOT / "requirements/dev.txt")
+        runtime = read_pins(RUNTIME)
+        assert {name: development.get(name) for name in runtime} == runtime
+
+
+class TestInstaller:
+    def test_is_the_same_in_every_environment(self):
+        installers = {lock.name: read_pins(lock)["uv"] for lock in LOCKS if lock != RUNTIME}
+        assert len(set(installers.values())) == 1
+
+
+class TestNpmLock:
+    def test_names_no_address(self):
+        assert PLACE.findall((ROOT / "package-lock.json").read_text()) == []
+
+    def test_carries_a_hash_for_every_package(self):
+        packages = json.loads((ROOT / "package-lock.json").read_text())["packages"]
+        assert [name for name, package in packages.items() if name and "integrity" not in package] == []
+
+    def test_stays_without_addresses_when_it_is_written_anew(self):
+        assert "omit-lockfile-registry-resolved=true" in (ROOT / ".npmrc").read_text().splitlines()
