@@ -1,0 +1,340 @@
+"""Reads an address a client sends as a website or trusted origin, and writes it in one form.
+
+Two spellings of one address give one string, so callers can compare and store `Origin.origin` as it is.
+Nothing here looks an address up: no DNS, no connection. The two tables that cost time to load (public suffixes,
+international names, some 40 ms each) are loaded by the first address that needs them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
+
+type OriginKind = Literal["domain", "wildcard", "any", "app", "development"]
+
+MAX_ADDRESS_LENGTH: Final = 2048
+MAX_HOST_LENGTH: Final = 253  # RFC 1035 section 2.3.4, without the root's trailing dot
+MAX_PORT: Final = 65535
+
+# The stored form has no scheme, so neither of the two web schemes' ports says anything.
+_DEFAULT_PORTS: Final = frozenset({80, 443})
+
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,252}")
+_LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_APP_HOST: Final = re.compile(r"[a-z0-9._-]{0,253}")
+_CHROME_EXTENSION_ID: Final = re.compile(r"[a-p]{32}")
+# `htps`, `htttp`, `ttps`: with a letter missing or doubled these would otherwise pass as the scheme of an app.
+_MISSPELT_WEB_SCHEME: Final = re.compile(r"h*t+p+s*")
+# What a browser reads as a number it takes for an IPv4 address (URL Standard, "ends in a number checker").
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+# Schemes no app is served from.
+_REFUSED_SCHEMES: Final = frozenset(
+    {
+        # The address carries the code or the content itself.
+        *("about", "blob", "cid", "data", "javascript", "jar", "livescript", "mocha", "vbscript"),
+        # Files, the browser's own pages, and links that open another program.
+        *("chrome", "content", "devtools", "edge", "file", "filesystem", "geo", "intent", "magnet", "mailto"),
+        *("resource", "sip", "sips", "sms", "tel", "urn", "view-source"),
+        # Protocols that serve no pages.
+        *("feed", "ftp", "ftps", "git", "gopher", "imap", "irc", "ldap", "ldaps", "news", "nntp", "pop", "rtsp"),
+        *("sftp", "smb", "ssh", "stun", "telnet", "turn", "ws", "wss"),
+    }
+)
+
+# RFC 6761 (localhost, test), RFC 6762 (local), RFC 8375 (home.arpa); `internal` is set aside by ICANN for private
+# use. Names below them never resolve in public DNS.
+_DEVELOPMENT_SUFFIXES: Final = ("localhost", "test", "local", "internal", "home.arpa")
+_DEVELOPMENT_ENDINGS: Final = tuple(f".{suffix}" for suffix in _DEVELOPMENT_SUFFIXES)
+
+_DEVELOPMENT_IPV4: Final = tuple(
+    IPv4Network(block)
+    for block in (
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # shared address space (RFC 6598), which overlay networks hand out to machines
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+    )
+)
+_DEVELOPMENT_IPV6: Final = (IPv6Network("fe80::/10"), IPv6Network("fc00::/7"))
+# Servers started on "every address" print it as the address to open.
+_UNSPECIFIED: Final = (IPv4Address(0), IPv6Address(0))
+
+_GLOBAL_UNICAST_IPV6: Final = IPv6Network("2000::/3")
+# Teredo and 6to4 carry an IPv4 address inside, possibly a private one, so they could pass it off as public.
+_TUNNELLED_IPV6: Final = (IPv6Network("2001::/32"), IPv6Network("2002::/16"))
+
+
+class InvalidOrigin(ValueError):
+    """`value` is no address a website can have; `reason` is a sentence the client may read."""
+
+    def __init__(self, value: str, reason: str) -> None:
+        super().__init__(value, reason)
+        self.value = value
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """An address in its stored form: no web scheme, no path, no default port, lower case, A-labels."""
+
+    origin: str
+    kind: OriginKind
+
+
+class _Refused(Exception):
+    """Carries the sentence up to `parse_origin`, the one place that knows the value as the client sent it."""
+
+
+def parse_origin(value: str) -> Origin:
+    """Read one address (contract, Website `origin`).
+
+    Accepted: `*`, an app's `capacitor://localhost`, and hosts: `example.com`, `*.example.com`, `203.0.113.7`,
+    `[2001:db8::1]`, `localhost:3000`. A host may have `http://` or `https://` in front, which is not kept: a website
+    is the same one before and after its redirect to https. Ports 80 and 443 go with it, whichever was written.
+    `parse_origin(parse_origin(x).origin)` equals `parse_origin(x)`.
+
+    A public IP address is a `domain`, as a scanner can reach it. An address that only means something on the
+    reader's own machine or network is `development`, however it is spelt, so nothing ever scans it.
+
+    Raises InvalidOrigin, and nothing else, for any text.
+    """
+    try:
+        return _parse(_checked_text(value))
+    except _Refused as refusal:
+        raise InvalidOrigin(value, str(refusal)) from None
+
+
+def _parse(text: str) -> Origin:
+    if text == "*":
+        return Origin("*", "any")
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return _parse_website(text)
+    if scheme.lower() in ("http", "https"):
+        return _parse_website(rest)
+    return _parse_app(scheme, rest)
+
+
+def _checked_text(value: str) -> str:
+    """The value without the blanks around it, free of every character that could hide in an address."""
+    if len(value) > MAX_ADDRESS_LENGTH:
+        raise _Refused(f"An address may have at most {MAX_ADDRESS_LENGTH} characters.")
+    text = value.strip(" \t\r\n")
+    if not text:
+        raise _Refused("An address must not be empty.")
+    if text.isascii():
+        hidden = not text.isprintable() or " " in text
+    else:
+        hidden = any(_is_hidden(character) for character in text)
+    if hidden:
+        raise _Refused("An address must not contain spaces, control characters or invisible characters.")
+    if "\\" in text:
+        raise _Refused("An address must not contain a backslash.")
+    if "%" in text:
+        raise _Refused("An address must be written without percent-encoding and without an IPv6 zone.")
+    return text
+
+
+def _is_hidden(character: str) -> bool:
+    # The two joiners are part of correct names in Persian and several Indic scripts; IDNA checks their context.
+    if character in "\u200c\u200d":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")
+
+
+def _parse_website(text: str) -> Origin:
+    authority = _without_path(text)
+    if "@" in authority:
+        raise _Refused("An address must not contain a user name or password.")
+    if authority.startswith("["):
+        return _parse_ipv6(authority)
+    host, port = _split_port(authority)
+    if "*" in host:
+        return _parse_wildcard(host, port)
+    name = _normalised_name(host)
+    if _ends_in_number(name):
+        return _parse_ipv4(name, port)
+    if _is_development_name(name):
+        return Origin(name + port, "development")
+    _refuse_public_suffix(name)
+    return Origin(name + port, "domain")
+
+
+def _parse_wildcard(host: str, port: str) -> Origin:
+    star, _, parent = host.partition(".")
+    if star != "*" or "*" in parent or not parent:
+        raise _Refused("A * may only stand alone or as the whole first label, as in *.example.com.")
+    name = _normalised_name(parent)
+    if _ends_in_number(name):
+        raise _Refused("A * cannot stand before an IP address.")
+    if len(name) + len("*.") > MAX_HOST_LENGTH:
+        raise _Refused(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
+    if not _is_development_name(name):
+        _refuse_public_suffix(name)
+    return Origin(f"*.{name}{port}", "wildcard")
+
+
+def _parse_ipv4(name: str, port: str) -> Origin:
+    try:
+        # Refuses octal, hexadecimal and short forms, which programs read as different addresses.
+        address = IPv4Address(name)
+    except AddressValueError:
+        raise _Refused("An IPv4 address must be four decimal numbers from 0 to 255, as in 203.0.113.7.") from None
+    return Origin(f"{address}{port}", _kind_of_ipv4(address))
+
+
+def _parse_ipv6(authority: str) -> Origin:
+    literal, bracket, after = authority[1:].partition("]")
+    if not bracket or (after and not after.startswith(":")):
+        raise _Refused("An IPv6 address must stand in brackets, as in [2001:db8::1].")
+    try:
+        address = IPv6Address(literal)
+    except AddressValueError:
+        raise _Refused("The text in brackets is not an IPv6 address.") from None
+    port = _normalised_port(after[1:]) if after else ""
+    mapped = address.ipv4_mapped
+    if mapped is None:
+        return Origin(f"[{address}]{port}", _kind_of_ipv6(address))
+    # Browsers write the embedded address in hexadecimal, `ipaddress` in dotted form.
+    high, low = divmod(int(mapped), 0x10000)
+    return Origin(f"[::ffff:{high:x}:{low:x}]{port}", _kind_of_ipv4(mapped))
+
+
+def _kind_of_ipv4(address: IPv4Address) -> OriginKind:
+    if address in _UNSPECIFIED or any(address in block for block in _DEVELOPMENT_IPV4):
+        return "development"
+    first_octet = int(address) >> 24
+    if first_octet == 0 or first_octet >= 224:  # "this network"; multicast, reserved and broadcast
+        raise _Refused("No website can have this IP address.")
+    return "domain"
+
+
+def _kind_of_ipv6(address: IPv6Address) -> OriginKind:
+    if address.is_loopback or address in _UNSPECIFIED or any(address in block for block in _DEVELOPMENT_IPV6):
+        return "development"
+    if address not in _GLOBAL_UNICAST_IPV6 or any(address in block for block in _TUNNELLED_IPV6):
+        raise _Refused("No website can have this IP address.")
+    return "domain"
+
+
+def _without_path(text: str) -> str:
+    authority = text.removesuffix("/")
+    if not authority or "/" in authority or "?" in authority or "#" in authority:
+        raise _Refused("An address must be a host with an optional port, without a path, query or fragment.")
+    return authority
+
+
+def _split_port(authority: str) -> tuple[str, str]:
+    host, colon, port = authority.partition(":")
+    if ":" in port:
+        raise _Refused("An IPv6 address must stand in brackets, as in [2001:db8::1].")
+    return host, _normalised_port(port) if colon else ""
+
+
+def _normalised_port(text: str, without: frozenset[int] = _DEFAULT_PORTS) -> str:
+    """`:8443`, or nothing for a port in `without`."""
+    if not _PORT.fullmatch(text) or not 1 <= int(text) <= MAX_PORT:
+        raise _Refused(f"What follows the host and a colon must be a port from 1 to {MAX_PORT}.")
+    port = int(text)
+    return "" if port in without else f":{port}"
+
+
+def _normalised_name(host: str) -> str:
+    """The host in lower case and A-labels (RFC 5890), mapped as browsers map it (UTS 46), without the root's dot."""
+    name = (host.lower() if host.isascii() else _mapped(host)).removesuffix(".")
+    labels = [_normalised_label(label) for label in name.split(".")]
+    name = ".".join(labels)
+    if len(name) > MAX_HOST_LENGTH:
+        raise _Refused(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
+    return name
+
+
+def _normalised_label(label: str) -> str:
+    # Only international labels go through IDNA: its rule against `--` in third place would refuse `v2--site`, a
+    # plain name that hosting services give to previews.
+    if not label.isascii() or label.startswith("xn--"):
+        label = _a_label(label)
+    if not _LABEL.fullmatch(label):
+        raise _Refused(
+            "Each part of a host name must have 1 to 63 letters, digits or hyphens, and no hyphen at either end."
+        )
+    return label
+
+
+def _mapped(host: str) -> str:
+    import idna  # noqa: PLC0415 (loaded by the first name that needs it)
+
+    try:
+        return idna.uts46_remap(host, std3_rules=True)
+    except idna.IDNAError:
+        raise _Refused("The host name has a character that no internationalised domain name may have.") from None
+
+
+def _a_label(label: str) -> str:
+    import idna  # noqa: PLC0415 (loaded by the first name that needs it)
+
+    try:
+        return idna.alabel(label).decode("ascii")
+    except idna.IDNAError:
+        raise _Refused("The host name is not a valid internationalised domain name.") from None
+
+
+def _ends_in_number(name: str) -> bool:
+    return _NUMBER.fullmatch(name.rpartition(".")[2]) is not None
+
+
+def _is_development_name(name: str) -> bool:
+    return name == "localhost" or name.endswith(_DEVELOPMENT_ENDINGS)
+
+
+def _refuse_public_suffix(name: str) -> None:
+    """Refuse a name that many owners share (`com`, `co.uk`, `github.io`) or that stands under no known suffix."""
+    if name in _DEVELOPMENT_SUFFIXES or _public_suffixes().is_public(name):
+        raise _Refused("This is a suffix that many owners share; name a host below it.")
+    if not _public_suffixes().is_private(name):
+        raise _Refused("The host name does not end in a known top-level domain.")
+
+
+@cache
+def _public_suffixes() -> PublicSuffixList:
+    from publicsuffixlist import PublicSuffixList  # noqa: PLC0415 (loaded by the first name that needs it)
+
+    return PublicSuffixList(accept_unknown=False)
+
+
+def _parse_app(scheme: str, rest: str) -> Origin:
+    # Lower case comes after: it would turn the Kelvin sign into a plain k.
+    if not (scheme + rest).isascii():
+        raise _Refused("The address of an app must be written in ASCII.")
+    scheme, rest = scheme.lower(), rest.lower()
+    if not _SCHEME.fullmatch(scheme):
+        raise _Refused("The scheme must start with a letter and have only letters, digits, +, - and dots.")
+    if scheme in _REFUSED_SCHEMES:
+        raise _Refused("No app is served from this scheme.")
+    if _MISSPELT_WEB_SCHEME.fullmatch(scheme):
+        raise _Refused("The scheme looks like a misspelt https.")
+    host, colon, port_text = rest.removesuffix("/").partition(":")
+    if not _APP_HOST.fullmatch(host) or (colon and not host):
+        raise _Refused(
+            "The address of an app must be a scheme, ://, an optional host of letters, digits, dots, hyphens and "
+            "underscores, and an optional port."
+        )
+    if scheme == "chrome-extension" and not _CHROME_EXTENSION_ID.fullmatch(host):
+        raise _Refused("The ID of a Chrome extension must be 32 letters from a to p.")
+    # A scheme of one's own has no default port, so none is dropped.
+    port = _normalised_port(port_text, without=frozenset()) if colon else ""
+    return Origin(f"{scheme}://{host}{port}", "app")
