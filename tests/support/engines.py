@@ -1,0 +1,135 @@
+"""A DynamoDB engine with real atomicity, for whatever races. moto has none under threads and cannot stand in.
+
+dynoxide where npm brought it: it is the faster one. MiniStack elsewhere. Neither: CI fails, and a person's run skips
+with the reason, so that pytest counts what was not proved.
+"""
+
+import os
+import platform
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from botocore.config import Config
+from botocore.session import Session
+
+from tests.support.table import create_table
+
+ROOT = Path(__file__).parents[2]
+_START_SECONDS = 30
+# Only this machine reaches it, no state outlives it, and no other listener of its own can collide with a second one.
+_MINISTACK = {"BIND_HOST": "127.0.0.1", "PERSIST_STATE": "0", "SFTP_ENABLED": "0", "IOT_MTLS_ENABLED": "0"}
+
+
+@dataclass(frozen=True)
+class Engine:
+    name: str
+    endpoint_url: str
+
+    @cached_property
+    def client(self) -> Any:
+        """A client with the retries of the product's own, for what a test itself reads and writes."""
+        return Session().create_client(
+            "dynamodb",
+            region_name="us-east-1",
+            endpoint_url=self.endpoint_url,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            config=Config(retries={"mode": "standard", "total_max_attempts": 3}, max_pool_connections=32),
+        )
+
+
+def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
+    """Name and program of the engine to use, or None where there is none."""
+    architecture = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(
+        platform.machine().lower(), platform.machine()
+    )
+    package = f"{platform.system().lower()}-{architecture}"
+    for name, program in (
+        ("dynoxide", root / "node_modules" / "@dynoxide" / package / "dynoxide"),
+        ("MiniStack", root / ".tools" / "ministack" / "bin" / "ministack"),
+    ):
+        if os.access(program, os.X_OK):
+            return name, program
+    return None
+
+
+@contextmanager
+def running_engine(name: str, program: Path) -> Iterator[Engine]:
+    """The engine on a free port of this machine, empty, and gone when the block ends."""
+    port = _free_port()
+    with TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [program, "serve", "--port", str(port)] if name == "dynoxide" else [program],
+            cwd=folder,
+            env={**os.environ, **_MINISTACK, "GATEWAY_PORT": str(port), "TMPDIR": folder},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _wait_until_listening(process, port)
+            yield Engine(name, f"http://127.0.0.1:{port}")
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def required_engine() -> Iterator[Engine]:
+    """The engine of this machine. Without one, CI fails and a person's run skips."""
+    found = find_engine()
+    if found is None:
+        reason = "no engine with real atomicity: `make test` installs dynoxide by npm, `make run` MiniStack"
+        if os.environ.get("CI"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    with running_engine(*found) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    with required_engine() as running:
+        yield running
+
+
+@pytest.fixture
+def engine_table(engine: Engine) -> str:
+    """The name of a fresh table of the template's on the engine."""
+    name = f"races-{uuid4().hex}"
+    create_table(engine.client, name)
+    return name
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the engine ended at once, with exit code {process.returncode}")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.01)
+        else:
+            return
+    raise TimeoutError(f"the engine did not listen on port {port} within {_START_SECONDS} seconds")

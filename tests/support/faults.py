@@ -1,0 +1,242 @@
+"""Breaks every DynamoDB call of a callable in every way AWS can break it, one at a time.
+
+Each run starts afresh, breaks one call, runs the callable once more as a client would that got no good answer, and
+then asks the test what holds. No local engine ever answers with a conflict, a throttle or a lost response by itself.
+A run that fails says its name; `REPLAY_FAULT=<name>` in front of the test's command repeats this one alone.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+from unittest import mock
+
+from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError
+
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.outcomes import Ended, Outcome
+
+_READS = {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"}
+_SINGLE_WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
+_TRANSACTIONS = {"TransactWriteItems", "TransactGetItems"}
+
+
+class Crashed(Ended):
+    """The process died here. Nothing it still does reaches the table."""
+
+
+class Kind(StrEnum):
+    """What breaks, as far as a test judges it differently."""
+
+    NONE = "no fault"
+    CRASH = "crash"
+    # The answer never came, and the SDK's own retries are used up.
+    LOST = "lost"
+    # The answer never came, and the SDK itself sends the request again.
+    LOST_ON_THE_WIRE = "lost on the wire"
+    CONFLICT = "conflict"
+    THROTTLED = "throttled"
+    SERVER_ERROR = "server error"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`strike` stands in for the call: it applies it (`proceed`) or not, and raises what the product shall meet."""
+
+    kind: Kind
+    name: str
+    strike: Callable[[Any, Call, Proceed], Any]
+
+
+NO_FAULT = Fault(Kind.NONE, "no fault", lambda client, call, proceed: proceed())
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: which call broke how, what the first attempt and the client's second one came to.
+
+    `paused_seconds` are the pauses that SDK and product asked for in the first attempt; none was really waited for.
+    """
+
+    fault: Fault
+    position: int
+    calls: list[Call]
+    paused_seconds: list[float]
+    first: Outcome
+    second: Outcome
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fresh start: what runs, what the client sends next (the same, if not said), and what must hold then."""
+
+    act: Callable[[], Any]
+    check: Callable[[Case], None]
+    again: Callable[[], Any] | None = None
+
+
+def explore_faults(
+    client: Any, scenario: Callable[[], Trial], *, kinds: frozenset[Kind] = frozenset(Kind), every_time: bool = False
+) -> int:
+    """Runs the scenario without a fault, then once for each fault at each of its calls. Returns the number of runs.
+
+    `every_time` repeats the fault at all later calls of the same operation too, until the client's second attempt.
+    """
+    replay = os.environ.get("REPLAY_FAULT")
+    calls = _run(client, scenario(), NO_FAULT, 0, every_time=False)
+    runs = 1
+    for position, call in enumerate(calls):
+        for fault in faults_of(call):
+            if fault.kind in kinds and replay in (None, _name(position, fault)):
+                _run(client, scenario(), fault, position, every_time=every_time)
+                runs += 1
+    return runs
+
+
+def faults_of(call: Call) -> Iterator[Fault]:
+    """Every fault that AWS can answer this call with."""
+    yield Fault(Kind.CRASH, "crash before", _crash_before)
+    yield Fault(Kind.LOST, "request lost", _request_lost)
+    yield Fault(Kind.SERVER_ERROR, "server error, not applied", _refusal("InternalServerError", status=500))
+    yield Fault(Kind.THROTTLED, "throttled", _refusal("ProvisionedThroughputExceededException"))
+    if call.operation not in _READS:
+        yield Fault(Kind.CRASH, "crash after", _crash_after)
+        yield Fault(Kind.LOST, "response lost", _response_lost)
+        yield Fault(Kind.LOST_ON_THE_WIRE, "response lost on the wire", _response_lost_on_the_wire)
+        yield Fault(Kind.SERVER_ERROR, "server error, applied", _server_error_after)
+    if call.operation in _SINGLE_WRITES:
+        yield Fault(Kind.CONFLICT, "conflict", _refusal("TransactionConflictException"))
+    if call.operation in _TRANSACTIONS:
+        yield Fault(Kind.THROTTLED, "throttled on leg 0", _cancellation("ThrottlingError", 0))
+        for leg in range(len(call.parameters["TransactItems"])):
+            yield Fault(Kind.CONFLICT, f"conflict on leg {leg}", _cancellation("TransactionConflict", leg))
+
+
+def _name(position: int, fault: Fault) -> str:
+    return f"{position}: {fault.name}"
+
+
+def _crash_before(client: Any, call: Call, proceed: Proceed) -> Any:
+    raise Crashed
+
+
+def _crash_after(client: Any, call: Call, proceed: Proceed) -> Any:
+    proceed()
+    raise Crashed
+
+
+def _request_lost(client: Any, call: Call, proceed: Proceed) -> Any:
+    raise ConnectTimeoutError(endpoint_url=client.meta.endpoint_url)
+
+
+def _response_lost(client: Any, call: Call, proceed: Proceed) -> Any:
+    proceed()
+    raise ReadTimeoutError(endpoint_url=client.meta.endpoint_url)
+
+
+def _response_lost_on_the_wire(client: Any, call: Call, proceed: Proceed) -> Any:
+    session = client._endpoint.http_session
+    send = session.send
+    lost: list[Any] = []
+
+    def send_and_lose_first(request: Any) -> Any:
+        response = send(request)
+        if not lost:
+            lost.append(response)
+            raise ConnectionClosedError(endpoint_url=request.url)
+        return response
+
+    with mock.patch.object(session, "send", send_and_lose_first):
+        answer = proceed()
+    assert lost, "the request did not go through the SDK's HTTP session"
+    return answer
+
+
+def _server_error_after(client: Any, call: Call, proceed: Proceed) -> Any:
+    proceed()
+    raise _error(client, call, "InternalServerError", status=500)
+
+
+def _refusal(code: str, *, status: int = 400) -> Callable[[Any, Call, Proceed], Any]:
+    def strike(client: Any, call: Call, proceed: Proceed) -> Any:
+        raise _error(client, call, code, status=status)
+
+    return strike
+
+
+def _cancellation(reason: str, leg: int) -> Callable[[Any, Call, Proceed], Any]:
+    def strike(client: Any, call: Call, proceed: Proceed) -> Any:
+        legs = range(len(call.parameters["TransactItems"]))
+        raise _error(
+            client,
+            call,
+            "TransactionCanceledException",
+            CancellationReasons=[{"Code": reason, "Message": reason} if leg == at else {"Code": "None"} for at in legs],
+        )
+
+    return strike
+
+
+def _error(client: Any, call: Call, code: str, *, status: int = 400, **members: Any) -> Exception:
+    """The exception botocore makes of this answer."""
+    response = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}, **members}
+    error: Exception = client.exceptions.from_code(code)(response, call.operation)
+    return error
+
+
+@dataclass
+class _Strikes:
+    """Counts the calls of the first attempt and breaks the one at `position`."""
+
+    client: Any
+    fault: Fault
+    position: int
+    every_time: bool
+    calls: list[Call] = field(default_factory=list)
+    crashed: bool = False
+
+    def around(self, call: Call, proceed: Proceed) -> Any:
+        if self.crashed:
+            raise Crashed
+        self.calls.append(call)
+        if not self._hits(call):
+            return proceed()
+        try:
+            return self.fault.strike(self.client, call, proceed)
+        except Crashed:
+            self.crashed = True
+            raise
+
+    def _hits(self, call: Call) -> bool:
+        at = len(self.calls) - 1
+        again = self.every_time and at > self.position and call.operation == self.calls[self.position].operation
+        return at == self.position or again
+
+
+@contextmanager
+def _pauses_skipped() -> Iterator[list[float]]:
+    paused: list[float] = []
+    with mock.patch.object(time, "sleep", paused.append):
+        yield paused
+
+
+def _run(client: Any, trial: Trial, fault: Fault, position: int, *, every_time: bool) -> list[Call]:
+    strikes = _Strikes(client, fault, position, every_time)
+    try:
+        with intercepted(client, strikes.around), _pauses_skipped() as paused:
+            first = Outcome.of(trial.act)
+        if strikes.crashed:
+            first = Outcome(error=Crashed())
+        assert len(strikes.calls) > position, "the call to break was not made this time"
+        second = Outcome.of(trial.again or trial.act)
+        trial.check(Case(fault, position, strikes.calls, paused, first, second))
+    except BaseException as error:
+        error.add_note(
+            f"Repeat with REPLAY_FAULT='{_name(position, fault)}'\n"
+            + "\n".join(f"  {at}: {call}" for at, call in enumerate(strikes.calls))
+        )
+        raise
+    return strikes.calls

@@ -1,0 +1,83 @@
+"""A cap of 50 keys an owner, written right once and wrong twice: what must pass, and what must be caught."""
+
+from typing import Any
+from uuid import uuid4
+
+CAP = 50
+
+
+class Cap:
+    """One owner's keys in a table, and the counter that some of the versions keep."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        self.client = client
+        self.table = table
+        self.owner = f"OWNER#{uuid4().hex}"
+
+    def fill(self, keys: int) -> None:
+        """Makes the owner have this many keys."""
+        items: list[dict[str, Any]] = [self._key() for _ in range(keys)]
+        items.append({**self._counter(), "keys": {"N": str(keys)}})
+        for start in range(0, len(items), 25):
+            batch = [{"PutRequest": {"Item": item}} for item in items[start : start + 25]]
+            self.client.batch_write_item(RequestItems={self.table: batch})
+
+    def create(self) -> bool:
+        """Right: one transaction counts and puts."""
+        legs = [
+            {"Update": {**self._count_one(), "TableName": self.table}},
+            {"Put": {"TableName": self.table, "Item": self._key()}},
+        ]
+        try:
+            self.client.transact_write_items(TransactItems=legs)
+        except self.client.exceptions.TransactionCanceledException as error:
+            if error.response["CancellationReasons"][0]["Code"] != "ConditionalCheckFailed":
+                raise
+            return False
+        return True
+
+    def create_by_count(self) -> bool:
+        """Wrong under races: between the count and the put, others put."""
+        if self.stored() >= CAP:
+            return False
+        self.client.put_item(TableName=self.table, Item=self._key())
+        return True
+
+    def create_in_two_writes(self) -> bool:
+        """Wrong under crashes: between the two writes, the counter stands for a key that does not exist."""
+        try:
+            self.client.update_item(**self._count_one(), TableName=self.table)
+        except self.client.exceptions.ConditionalCheckFailedException:
+            return False
+        self.client.put_item(TableName=self.table, Item=self._key())
+        return True
+
+    def stored(self) -> int:
+        answer = self.client.query(
+            TableName=self.table,
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
+            ExpressionAttributeValues={":pk": {"S": self.owner}, ":prefix": {"S": "KEY#"}},
+            Select="COUNT",
+            ConsistentRead=True,
+        )
+        count: int = answer["Count"]
+        return count
+
+    def counted(self) -> int:
+        answer = self.client.get_item(TableName=self.table, Key=self._counter(), ConsistentRead=True)
+        return int(answer["Item"]["keys"]["N"])
+
+    def _counter(self) -> dict[str, Any]:
+        return {"pk": {"S": self.owner}, "sk": {"S": "META"}}
+
+    def _key(self) -> dict[str, Any]:
+        return {"pk": {"S": self.owner}, "sk": {"S": f"KEY#{uuid4().hex}"}}
+
+    def _count_one(self) -> dict[str, Any]:
+        return {
+            "Key": self._counter(),
+            "UpdateExpression": "SET #keys = #keys + :one",
+            "ConditionExpression": "#keys < :cap",
+            "ExpressionAttributeNames": {"#keys": "keys"},
+            "ExpressionAttributeValues": {":one": {"N": "1"}, ":cap": {"N": str(CAP)}},
+        }

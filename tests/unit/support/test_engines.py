@@ -1,0 +1,59 @@
+"""Which engine races run on, and what happens where there is none."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import engines
+from tests.support.engines import Engine, find_engine, required_engine
+
+
+def place(root: Path, program: str) -> Path:
+    path = root / program
+    path.parent.mkdir(parents=True)
+    path.touch(0o755)
+    return path
+
+
+@pytest.fixture
+def linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+
+
+class TestFindEngine:
+    def test_dynoxide_comes_first(self, tmp_path: Path, linux: None) -> None:
+        place(tmp_path, ".tools/ministack/bin/ministack")
+        dynoxide = place(tmp_path, "node_modules/@dynoxide/linux-x64/dynoxide")
+        assert find_engine(tmp_path) == ("dynoxide", dynoxide)
+
+    def test_ministack_stands_in_where_dynoxide_is_not(self, tmp_path: Path, linux: None) -> None:
+        place(tmp_path, "node_modules/@dynoxide/darwin-arm64/dynoxide")
+        ministack = place(tmp_path, ".tools/ministack/bin/ministack")
+        assert find_engine(tmp_path) == ("MiniStack", ministack)
+
+    def test_none(self, tmp_path: Path) -> None:
+        assert find_engine(tmp_path) is None
+
+
+class TestRequiredEngine:
+    @pytest.fixture(autouse=True)
+    def no_engine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engines, "find_engine", lambda: None)
+
+    def test_ci_fails_without_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("CI", "true")
+        with pytest.raises(pytest.fail.Exception, match="real atomicity"), required_engine():
+            pass
+
+    def test_a_person_s_run_skips_with_the_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("CI", raising=False)
+        with pytest.raises(pytest.skip.Exception, match="real atomicity"), required_engine():
+            pass
+
+
+@pytest.mark.races
+def test_the_engine_answers_and_is_empty_at_first(engine: Engine) -> None:
+    assert engine.name in {"dynoxide", "MiniStack"}
+    assert engine.endpoint_url.startswith("http://127.0.0.1:")
+    assert "NOT-THERE" not in engine.client.list_tables()["TableNames"]

@@ -1,0 +1,51 @@
+"""The table that tests make is the template's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engines import Engine
+from tests.support.table import Intrinsic, create_table, table_properties
+
+TEMPLATE = """
+Resources:
+  Table:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: !Sub "${AWS::StackName}-table"
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
+      KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
+      TimeToLiveSpecification: {AttributeName: expiresAt, Enabled: true}
+      DeletionProtectionEnabled: !If [IsProduction, true, false]
+"""
+
+
+def test_only_what_makes_a_table_is_read(tmp_path: Path) -> None:
+    template = tmp_path / "template.yaml"
+    template.write_text(TEMPLATE)
+    assert set(table_properties(template)) == {"BillingMode", "AttributeDefinitions", "KeySchema"}
+
+
+def test_the_product_s_table_needs_no_value_that_only_a_deployment_knows() -> None:
+    def values(node: Any) -> list[Any]:
+        if isinstance(node, dict):
+            return [value for inner in node.values() for value in values(inner)]
+        if isinstance(node, list):
+            return [value for inner in node for value in values(inner)]
+        return [node]
+
+    assert not [value for value in values(table_properties()) if isinstance(value, Intrinsic)]
+
+
+@pytest.mark.races
+def test_it_is_made_on_an_engine_with_its_keys(engine: Engine) -> None:
+    client = engine.client
+    create_table(client, "made-here")
+    described = client.describe_table(TableName="made-here")["Table"]
+    assert described["TableStatus"] == "ACTIVE"
+    assert [(key["AttributeName"], key["KeyType"]) for key in described["KeySchema"]] == [
+        ("pk", "HASH"),
+        ("sk", "RANGE"),
+    ]

@@ -1,0 +1,43 @@
+"""Threads start together, every outcome comes back, and a real engine shows the wrong cap to be wrong."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from tests.support.threads import hammer
+from tests.unit.support.cap import CAP, Cap
+
+pytestmark = pytest.mark.races
+
+
+class TestHammer:
+    def test_the_acts_run_at_the_same_time(self) -> None:
+        together = threading.Barrier(4)
+        outcomes = hammer([lambda: together.wait(10)] * 4, times=2)
+        assert [outcome.error for outcome in outcomes] == [None] * 8
+
+    def test_outcomes_come_back_by_act_with_exceptions_among_them(self) -> None:
+        def fail() -> None:
+            raise ValueError("no")
+
+        outcomes = hammer([lambda: "first", fail], times=2)
+        assert [outcome.value for outcome in outcomes] == ["first", "first", None, None]
+        assert [type(outcome.error) for outcome in outcomes[2:]] == [ValueError, ValueError]
+
+
+class TestTwin:
+    def test_the_counter_holds_under_threads(self, client: Any, engine_table: str) -> None:
+        cap = Cap(client, engine_table)
+        cap.fill(0)
+        outcomes = hammer([cap.create] * 16, times=10)
+        assert [outcome.get() for outcome in outcomes].count(True) == cap.stored() == cap.counted() == CAP
+
+    def test_counting_first_is_caught_under_threads(self, client: Any, engine_table: str) -> None:
+        # Each round catches it nearly always; that none of five does would be an engine or threads that do not race.
+        stored: list[int] = []
+        while len(stored) < 5 and max(stored, default=0) <= CAP:
+            cap = Cap(client, engine_table)
+            hammer([cap.create_by_count] * 16, times=10)
+            stored.append(cap.stored())
+        assert stored[-1] > CAP
