@@ -1,0 +1,150 @@
+"""Imports FastAPI without the parts no request needs. Import this before anything that imports FastAPI.
+
+A cold start pays for every module. FastAPI loads the pydantic models of the OpenAPI document, OpenTelemetry's API, and
+pydantic's version 1 (for a check at each route), which together cost more than our own code. Here placeholders stand in
+for them and load the real thing when somebody uses it: the document can still be made, and telemetry can still be turned
+on. None of it changes what FastAPI does. Where FastAPI has changed and the placeholders do not fit, it is imported as
+usual, only slower, and `tests/unit/test_diet.py` fails.
+
+Garbage collection is off from here to `finish`: what is imported stays, and searching it again and again is waste.
+"""
+
+import gc
+
+gc.disable()
+
+import importlib  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from types import ModuleType  # noqa: E402
+from typing import Any  # noqa: E402
+
+# Given to FastAPI: it asks for a telemetry provider at every request otherwise, which loads OpenTelemetry.
+TELEMETRY_OFF: dict[str, Any] = {"tracing": False, "metrics": False, "logs": False}
+
+_OPENAPI_MODELS = "fastapi.openapi.models"
+_TELEMETRY = (
+    "opentelemetry",
+    "opentelemetry.context",
+    "opentelemetry._logs",
+    "opentelemetry.metrics",
+    "opentelemetry.propagate",
+    "opentelemetry.propagators",
+    "opentelemetry.propagators.textmap",
+    "opentelemetry.trace",
+)
+
+
+class _Placeholder(type):
+    """Stands for a name of a module that was not imported; calling it, or asking it for anything, imports that."""
+
+    _original: tuple[str, str]
+
+    def _load(cls) -> Any:
+        module, name = cls._original
+        return getattr(importlib.import_module(module), name)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if "_original" not in cls.__dict__:  # a subclass that FastAPI made of it: an ordinary class
+            return super().__call__(*args, **kwargs)
+        if sys.modules.get(cls._original[0]).__class__ is _LaterModule:
+            # FastAPI itself, while it is imported: a default that only its own OAuth2 scheme without flows would use.
+            return super().__call__()
+        return cls._load()(*args, **kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(cls._load(), name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if "_original" not in cls.__dict__:
+            return super().__instancecheck__(instance)
+        return isinstance(instance, cls._load())
+
+    # What annotations do with it.
+    def __getitem__(cls, _: Any) -> Any:
+        return cls
+
+    def __or__(cls, _: Any) -> Any:
+        return cls
+
+    __ror__ = __or__
+
+
+class _LaterModule(ModuleType):
+    """A module that is imported when one of its names is used, and not when it is bound."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        placeholder = _Placeholder(name, (), {"_original": (self.__name__, name)})
+        setattr(self, name, placeholder)
+        return placeholder
+
+
+def _context_value(key: str, context: Any = None) -> Any:
+    """OpenTelemetry's `get_value`: nobody can have set one while OpenTelemetry is not loaded."""
+    loaded = sys.modules.get("opentelemetry.context")
+    return loaded.get_value(key, context) if loaded else None
+
+
+def _later_modules() -> dict[str, ModuleType]:
+    modules: dict[str, ModuleType] = {name: _LaterModule(name) for name in (_OPENAPI_MODELS, *_TELEMETRY)}
+    for name in _TELEMETRY[1:]:
+        parent, _, child = name.rpartition(".")
+        setattr(modules[parent], child, modules[name])
+    # Called while FastAPI is imported and at every request: too early to load anything for.
+    modules["opentelemetry.context"].__dict__.update(create_key=lambda name: f"{name}-key", get_value=_context_value)
+    return modules
+
+
+def _import_fastapi() -> bool:
+    """Whether FastAPI was imported here and came without the parts it can do without."""
+    if "fastapi" in sys.modules or any(name in sys.modules for name in _TELEMETRY):
+        return False
+    later = _later_modules()
+    sys.modules.update(later)
+    try:
+        importlib.import_module("fastapi")
+    except Exception:  # noqa: BLE001 (whatever it is, FastAPI is then imported the ordinary way)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "fastapi"]:
+            del sys.modules[name]
+        return False
+    finally:
+        # FastAPI keeps the placeholders it bound; everybody else gets the real modules.
+        for name, module in later.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+    return True
+
+
+def _skip_pydantic_1() -> None:
+    """FastAPI asks of every model whether it is one of pydantic 1. None can be while pydantic.v1 is not loaded."""
+
+    def only_when_loaded(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        return lambda value: "pydantic.v1" in sys.modules and check(value)
+
+    for module, name in (
+        ("fastapi._compat.shared", "is_pydantic_v1_model_class"),
+        ("fastapi._compat.shared", "is_pydantic_v1_model_instance"),
+        ("fastapi.encoders", "is_pydantic_v1_model_instance"),
+    ):
+        holder = sys.modules.get(module)
+        check = getattr(holder, name, None)
+        if check is not None:
+            setattr(holder, name, only_when_loaded(check))
+
+
+def finish() -> None:
+    """The last import is done: what exists now is never garbage, and what comes is collected again."""
+    gc.freeze()
+    gc.enable()
+
+
+SLIM = _import_fastapi()
+_skip_pydantic_1()

@@ -1,0 +1,160 @@
+"""The import diet in fresh interpreters, because what this one has imported cannot be taken back."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+APP = """
+import asyncio, json
+from typing import Annotated
+from fastapi import APIRouter, FastAPI, Path
+from fastapi.security import APIKeyHeader, HTTPBearer
+from pydantic import BaseModel
+
+class Thing(BaseModel):
+    name: str
+    size: int = 1
+
+def build(**options):
+    app = FastAPI(**options)
+
+    @app.post("/things/{kind}")
+    async def create(kind: Annotated[str, Path(examples=["a"])], thing: Thing) -> Thing:
+        return thing
+
+    return app
+
+def ask(app):
+    sent = []
+    body = b'{"name": "x", "size": "2"}'
+    scope = {"type": "http", "method": "POST", "path": "/things/a", "raw_path": b"/things/a", "query_string": b"",
+             "headers": [(b"content-type", b"application/json")], "root_path": "", "scheme": "http",
+             "server": ("localhost", 80), "client": None, "http_version": "1.1"}
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+    async def send(message):
+        sent.append(message)
+    asyncio.run(app(scope, receive, send))
+    return sent[0]["status"], sent[1]["body"].decode()
+"""
+
+# A FastAPI that cannot be imported while its OpenAPI models are a placeholder.
+CHANGED_FASTAPI = """
+import importlib.abc
+
+class Changed(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        models = sys.modules.get("fastapi.openapi.models")
+        if name == "fastapi.params" and models is not None and not getattr(models, "__file__", None):
+            raise RuntimeError("needs a model while it is imported")
+
+sys.meta_path.insert(0, Changed())
+from controlplane import diet
+"""
+
+SCHEMES = """
+out["schemes"] = [HTTPBearer(bearerFormat="JWT").model.model_dump(mode="json", exclude_none=True),
+                  APIKeyHeader(name="x-key").model.model_dump(mode="json", by_alias=True, exclude_none=True)]
+"""
+
+
+def run(code: str) -> dict:
+    """What a new interpreter leaves in `out` after running the code."""
+    script = "import sys\nout = {}\n" + textwrap.dedent(code) + "\nimport json\nprint(json.dumps(out))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": str(ROOT / "layers/shared"), "PATH": ""},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class TestImport:
+    def test_fastapi_serves_a_request_without_what_no_request_needs(self):
+        out = run(
+            "from controlplane import diet\n" + APP + "out['answer'] = ask(build(telemetry=diet.TELEMETRY_OFF))\n"
+            "out['slim'], out['modules'] = diet.SLIM, sorted(sys.modules)"
+        )
+        assert out["slim"], "FastAPI has changed: the placeholders no longer fit it"
+        assert out["answer"] == [200, '{"name":"x","size":2}']
+        heavy = {"fastapi.openapi.models", "email_validator"}
+        assert not [
+            name
+            for name in out["modules"]
+            if name in heavy or name.startswith("pydantic.v1") or name.partition(".")[0] == "opentelemetry"
+        ]
+
+    def test_nobody_else_gets_a_placeholder(self):
+        out = run("""
+            from controlplane import diet
+            import fastapi.openapi.models, opentelemetry.trace
+            out["models"] = issubclass(fastapi.openapi.models.Schema, fastapi.openapi.models.BaseModel)
+            out["file"] = bool(opentelemetry.trace.__file__)
+        """)
+        assert out == {"models": True, "file": True}
+
+    def test_a_fastapi_that_is_already_there_stays(self):
+        out = run("import fastapi\nfrom controlplane import diet\nout['slim'] = diet.SLIM")
+        assert out["slim"] is False
+
+    def test_a_fastapi_that_the_placeholders_do_not_fit_is_imported_as_usual(self):
+        out = run(CHANGED_FASTAPI + APP + "out['answer'], out['slim'] = ask(build()), diet.SLIM\n")
+        assert out == {"answer": [200, '{"name":"x","size":2}'], "slim": False}
+
+
+class TestStillThere:
+    def test_the_openapi_document_is_the_same(self):
+        document = APP + "\nout['document'] = build(title='t', version='1').openapi()"
+        assert run("from controlplane import diet\n" + document) == run(document)
+
+    def test_a_security_scheme_is_the_same(self):
+        scheme = APP + SCHEMES
+        assert run("from controlplane import diet\n" + scheme) == run(scheme)
+
+    def test_telemetry_can_be_left_on(self):
+        out = run(
+            "from controlplane import diet\n" + APP + "out['answer'], out['modules'] = ask(build()), [*sys.modules]"
+        )
+        assert out["answer"] == [200, '{"name":"x","size":2}']
+        assert "opentelemetry.trace" in out["modules"]
+
+    def test_a_model_of_pydantic_1_is_still_refused(self):
+        out = run("""
+            import warnings
+            warnings.simplefilter("ignore")
+            from controlplane import diet
+            from fastapi import FastAPI
+            from pydantic import v1
+
+            class Old(v1.BaseModel):
+                name: str
+
+            app = FastAPI()
+            try:
+                @app.post("/")
+                async def create(old: Old): ...
+                out["refused"] = None
+            except Exception as error:
+                out["refused"] = type(error).__name__
+        """)
+        assert out["refused"] == "PydanticV1NotSupportedError"
+
+
+class TestGarbageCollection:
+    def test_it_is_off_while_importing_and_on_afterwards(self):
+        out = run("""
+            import gc
+            from controlplane import diet
+            out["during"] = gc.isenabled()
+            diet.finish()
+            out["after"], out["frozen"] = gc.isenabled(), gc.get_freeze_count() > 1000
+        """)
+        assert out == {"during": False, "after": True, "frozen": True}
