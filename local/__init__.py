@@ -1,0 +1,1 @@
+"""The whole stack on one machine: `make run`. Nothing here is deployed."""

@@ -1,0 +1,140 @@
+"""`make run`: MiniStack, the template's stateful resources, demo data, and every function under one server.
+
+This process starts the others, watches the files and ends the others. It is imported again by the server process, so
+what only this process needs is imported where it is needed.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from typing import Any, NoReturn
+
+from local import checkout, environment
+from local.checkout import HOST, ROOT, AlreadyRunning
+from local.ministack import MINISTACK_DIRECTORY, DeployFailed, MiniStack, MiniStackFailed
+
+DEFAULT_PORT = 3000
+_READY_TIMEOUT_SECONDS = 60
+_FAREWELL = "\nStopped. The data stays; `make reset` forgets it."
+
+
+def main() -> None:
+    """Runs until Ctrl-C or SIGTERM. Exits with status 1 and one line where the stack cannot start."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with checkout.sole_run():
+            _run(_read_port())
+    except KeyboardInterrupt:  # before the server took over the signals
+        print(_FAREWELL)
+    except AlreadyRunning as running:
+        _fail(f"{running} Stop it with Ctrl-C there, or with `make reset`, which also forgets its data.")
+    except MiniStackFailed as failure:
+        _fail(str(failure))
+    except DeployFailed as failure:
+        _fail(f"The template's resources could not be deployed: {failure}. `make reset` starts afresh.")
+
+
+def _run(port: int) -> None:
+    if not checkout.is_free(port):
+        _fail(f"Port {port} is in use. Take another one: PORT={port + 1} make run")
+    memory = checkout.load_memory()
+    if memory.demo is None:  # a first run, or one after a first run that was interrupted
+        shutil.rmtree(MINISTACK_DIRECTORY, ignore_errors=True)
+    ministack = MiniStack(memory.ministack_port)
+    try:
+        credentials = _prepare(memory, ministack, f"http://{HOST}:{port}")
+        threading.Thread(target=_show_screen, args=(port, credentials), daemon=True).start()
+        if "MAKELEVEL" in os.environ:
+            threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+        _serve(port)
+    finally:
+        ministack.stop()
+    print(_FAREWELL)
+
+
+def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> dict[str, Any]:
+    """Brings stack and demo data up to date, and puts the functions' variables into the environment."""
+    from local.stack import LocalStack  # noqa: PLC0415 - loads botocore while MiniStack starts
+
+    stack = LocalStack(ministack.endpoint)
+    ministack.wait_until_ready()
+    deployment = stack.deploy(memory.deployed)
+    memory.deployed = stack.digest
+    environment.apply(environment.function_environment(memory, base_url, ministack.endpoint, deployment.resources))
+
+    from local import demo  # noqa: PLC0415 - the shared layer reads the environment when it is imported
+
+    if deployment.is_new or memory.demo is None:
+        memory.demo = demo.seed()
+    memory.save()
+    return demo.write_credentials(base_url, memory.demo)
+
+
+def _serve(port: int) -> None:
+    """Serves until SIGINT or SIGTERM, with a new server process after every edit."""
+    import uvicorn  # noqa: PLC0415
+    from uvicorn.config import LOGGING_CONFIG  # noqa: PLC0415
+    from uvicorn.supervisors import ChangeReload  # noqa: PLC0415
+
+    loggers = LOGGING_CONFIG["loggers"] | {"uvicorn.error": {"level": "WARNING"}}
+    config = uvicorn.Config(
+        "local.server:app",
+        host=HOST,
+        port=port,
+        reload=True,
+        reload_dirs=[str(ROOT / name) for name in ("functions", "layers/shared", "local")],
+        reload_includes=["*.py", "*.json", "*.html", "*.css"],
+        log_config=LOGGING_CONFIG | {"loggers": loggers},
+        server_header=False,
+        timeout_graceful_shutdown=3,
+    )
+    ChangeReload(config, target=uvicorn.Server(config).run, sockets=[config.bind_socket()]).run()
+
+
+def _show_screen(port: int, credentials: dict[str, Any]) -> None:
+    """Prints the screen as soon as the server answers."""
+    from local import screen  # noqa: PLC0415
+
+    deadline = time.monotonic() + _READY_TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            connection = http.client.HTTPConnection(HOST, port, timeout=10)
+            connection.request("GET", "/v1/regions")
+            answer = json.loads(connection.getresponse().read())
+            print(screen.render(credentials, answer["data"][0]["id"]), flush=True)
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _end_with_parent(parent: int) -> None:
+    """Where make was killed, nobody is left to press Ctrl-C."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _read_port() -> int:
+    value = os.environ.get("PORT") or str(DEFAULT_PORT)
+    if not value.isdecimal() or not 0 < int(value) < 65536:
+        _fail(f"PORT must be a number from 1 to 65535, not {value!r}.")
+    return int(value)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _fail(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

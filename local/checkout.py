@@ -1,0 +1,102 @@
+"""What this checkout's stack remembers between runs, all of it in .local/: ports, secrets, data and credentials."""
+
+import fcntl
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DIRECTORY = ROOT / ".local"
+CREDENTIALS = DIRECTORY / "credentials.json"
+_MEMORY = DIRECTORY / "stack.json"
+_LOCK = DIRECTORY / "lock"
+
+HOST = "127.0.0.1"
+
+
+class AlreadyRunning(Exception):
+    """Another process runs this checkout's stack."""
+
+    def __init__(self, process_id: int) -> None:
+        super().__init__(f"This checkout's stack is already running (process {process_id}).")
+        self.process_id = process_id
+
+
+@dataclass
+class Memory:
+    """Decided once a checkout, so that every run finds the data, and honours the secrets, of the run before."""
+
+    ministack_port: int
+    signing_secret: str
+    deployed: str = ""
+    """Digest of the template's part that is deployed to MiniStack."""
+
+    demo: dict[str, Any] | None = None
+    """What credentials.json says of the demo data. None until all of it is written."""
+
+    def save(self) -> None:
+        write_private(_MEMORY, json.dumps(asdict(self), indent=2) + "\n")
+
+
+def load_memory() -> Memory:
+    """What the last run left, with another MiniStack port where somebody took that one since."""
+    try:
+        memory = Memory(**json.loads(_MEMORY.read_text()))
+    except FileNotFoundError:
+        memory = Memory(free_port(), secrets.token_urlsafe(32))
+    if not is_free(memory.ministack_port):
+        memory.ministack_port = free_port()
+    memory.save()
+    return memory
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replaces the file in one step, readable by its owner alone."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    unfinished.replace(path)
+
+
+@contextmanager
+def sole_run() -> Iterator[None]:
+    """Holds the checkout for this process. Raises AlreadyRunning where another one has it."""
+    DIRECTORY.mkdir(mode=0o700, exist_ok=True)
+    with _LOCK.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlreadyRunning(_read_process_id()) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _read_process_id() -> int:
+    return int(_LOCK.read_text() or 0)
+
+
+def is_free(port: int) -> bool:
+    """Whether this machine lets us listen on the port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

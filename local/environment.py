@@ -1,0 +1,41 @@
+"""The environment of the functions on this machine: the variables that template.yaml sets on AWS, with local values."""
+
+import os
+from collections.abc import MutableMapping
+
+from local.checkout import Memory
+
+REGION = "eu-central-1"
+# MiniStack takes any credentials. These look like none, and no real ones are ever read.
+ACCESS_KEY = "local"
+SECRET_KEY = "local"  # noqa: S105
+
+
+def function_environment(memory: Memory, base_url: str, endpoint: str, resources: dict[str, str]) -> dict[str, str]:
+    """The variables of every function. `resources` gives the physical ID of each deployed logical ID."""
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "TABLE_NAME": resources["Table"],
+        "SIGNING_SECRET": memory.signing_secret,
+        "PUBLIC_BASE_URL": base_url,
+        "DASHBOARD_BASE_URL": base_url,
+        # The server prints a line a request; the functions' own log adds what goes wrong. LOG_LEVEL=INFO shows it all.
+        "LOG_LEVEL": os.environ.get("LOG_LEVEL", "WARNING"),
+        "POWERTOOLS_SERVICE_NAME": "local",
+        "POWERTOOLS_METRICS_DISABLED": "true",
+        "POWERTOOLS_TRACE_DISABLED": "true",
+    }
+
+
+def apply(variables: dict[str, str], target: MutableMapping[str, str] = os.environ) -> None:
+    """Puts the variables into the environment, where afterwards no other AWS_ variable stands: no call leaves here."""
+    for name in [name for name in target if name.startswith("AWS_")]:
+        del target[name]
+    target.update(variables)

@@ -1,0 +1,79 @@
+"""MiniStack, the local AWS, as a process of its own: the server restarts at every edit, and the data stays."""
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from local.checkout import DIRECTORY, HOST, ROOT
+
+_PYTHON = ROOT / ".tools/ministack/bin/python"
+_PROGRAM = Path(__file__).with_name("ministack_process.py")
+MINISTACK_DIRECTORY = DIRECTORY / "ministack"
+_LOG = DIRECTORY / "ministack.log"
+_START_TIMEOUT_SECONDS = 30
+_STOP_TIMEOUT_SECONDS = 15
+
+
+class MiniStackFailed(Exception):
+    """MiniStack ended, or did not answer in time."""
+
+
+class DeployFailed(Exception):
+    """MiniStack's CloudFormation refused the stateful resources."""
+
+
+class MiniStack:
+    """A running MiniStack. It writes its state to disk when it ends, however this process ends."""
+
+    def __init__(self, port: int, directory: Path = MINISTACK_DIRECTORY) -> None:
+        self.port = port
+        self.endpoint = f"http://{HOST}:{port}"
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
+        environment |= {
+            "GATEWAY_PORT": str(port),
+            "BIND_HOST": HOST,
+            "MINISTACK_HOST": HOST,
+            "PERSIST_STATE": "1",
+            "STATE_DIR": str(directory / "state"),
+            "S3_PERSIST": "1",
+            "S3_DATA_DIR": str(directory / "s3"),
+            "TMPDIR": str(directory),
+            "LOG_LEVEL": "WARNING",
+        }
+        with _LOG.open("w") as log:
+            # A session of its own, so that Ctrl-C reaches it through us alone, after the server has let go of it.
+            self._process = subprocess.Popen(
+                [_PYTHON, "-P", _PROGRAM, directory / "lock"],  # -P: the modules beside the program are not its own
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def wait_until_ready(self) -> None:
+        """Returns when MiniStack accepts requests. Raises MiniStackFailed."""
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise MiniStackFailed(f"MiniStack ended while it started. {_LOG} says why.")
+            try:
+                socket.create_connection((HOST, self.port), timeout=1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        raise MiniStackFailed(f"MiniStack did not answer within {_START_TIMEOUT_SECONDS} s. {_LOG} says more.")
+
+    def stop(self) -> None:
+        """Lets MiniStack write its state and waits for its end."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(_STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

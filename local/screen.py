@@ -1,0 +1,47 @@
+"""What `make run` shows when the stack is ready: where it is, and lines to paste that work."""
+
+from typing import Any
+
+from local.checkout import CREDENTIALS, ROOT
+
+_TEMPLATE = """
+assent is ready at {base_url}
+
+  Health        curl -i {base_url}/health
+  Regions       curl {base_url}/v1/regions
+
+With the API key of the demo organization "{slug}":
+
+  Who am I      curl {base_url}/v1/me -H 'Authorization: Bearer {key}'
+  Projects      curl '{base_url}/v1/projects?limit=10' -H 'Authorization: Bearer {key}'
+  New project   curl {base_url}/v1/projects -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \
+-d '{{"name": "My shop", "region": "{region}", "websites": ["https://shop.example.com"]}}'
+  An error      curl -i {base_url}/v1/projects/prj_unknown -H 'Authorization: Bearer {key}'
+
+As a person, the owner of "{slug}":
+
+  Members       curl '{base_url}/v1/members?limit=10' -H 'Authorization: Bearer {token}'
+  New API key   curl {base_url}/v1/api-keys -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \
+-d '{{"name": "Continuous integration"}}'
+
+More people, tokens and keys: {credentials}
+Edit a file under functions/ or layers/, and the server restarts; the data stays. `make reset` forgets it.
+Ctrl-C stops everything.
+"""
+
+
+def render(credentials: dict[str, Any], region: str) -> str:
+    """The screen's text for the credentials that credentials.json holds and a region that exists."""
+    key = credentials["apiKeys"][0]
+    organization = next(it for it in credentials["organizations"] if it["organizationId"] == key["organizationId"])
+    owner = next(
+        it for it in credentials["users"] if it["organizationId"] == key["organizationId"] and it["role"] == "owner"
+    )
+    return _TEMPLATE.format(
+        base_url=credentials["baseUrl"],
+        slug=organization["slug"],
+        key=key["key"],
+        token=owner["accessToken"],
+        region=region,
+        credentials=CREDENTIALS.relative_to(ROOT),
+    )

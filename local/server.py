@@ -1,0 +1,71 @@
+"""One ASGI app in front of every function's app: what API Gateway does on AWS. Every edit imports it anew."""
+
+import importlib
+import multiprocessing
+import os
+import signal
+import threading
+from multiprocessing.connection import wait
+from typing import Any
+
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from controlplane.app import not_found_app
+from local.checkout import ROOT
+
+
+def load_apps() -> dict[str, Any]:
+    """The app of every function that has one, by the name of the function. A worker has none."""
+    names = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+    modules = {name: importlib.import_module(f"{name}.app") for name in names}
+    return {name: module.app for name, module in modules.items() if hasattr(module, "app")}
+
+
+class Gateway:
+    """Hands each request to the app that has its route, and to `nowhere` where none has.
+
+    As in API Gateway the path with fewer parameters wins. A path that is known with other methods only goes to the app
+    that knows it, which answers 405.
+    """
+
+    def __init__(self, apps: dict[str, Any], nowhere: ASGIApp = not_found_app) -> None:
+        self._routes: list[tuple[BaseRoute, ASGIApp]] = [(route, app) for app in apps.values() for route in app.routes]
+        self._nowhere = nowhere
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._find(scope)(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await _answer_lifespan(receive, send)
+
+    def _find(self, scope: Scope) -> ASGIApp:
+        best, best_rank = self._nowhere, (Match.NONE.value, 0)
+        for route, app in self._routes:
+            match, child_scope = route.matches(scope)
+            rank = (match.value, -len(child_scope.get("path_params", {})))
+            if match != Match.NONE and (best is self._nowhere or rank > best_rank):
+                best, best_rank = app, rank
+        return best
+
+
+async def _answer_lifespan(receive: Receive, send: Send) -> None:
+    """The functions have none on AWS either."""
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+def _end_with_parent() -> None:
+    """Stops this process when the one that watches the files is gone, even where that one was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+threading.Thread(target=_end_with_parent, daemon=True).start()
+
+app = Gateway(load_apps())

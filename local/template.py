@@ -1,0 +1,53 @@
+"""template.yaml as data, and the part of it that holds state: what a local run deploys. Nothing is defined twice."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local.checkout import ROOT
+
+TEMPLATE = ROOT / "template.yaml"
+
+STATEFUL_TYPES = (
+    "AWS::Cognito::UserPool",
+    "AWS::Cognito::UserPoolClient",
+    "AWS::Cognito::UserPoolDomain",
+    "AWS::DynamoDB::Table",
+    "AWS::SQS::Queue",
+)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with CloudFormation's short tags, which come out in their long form."""
+
+
+def _expand(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = loader.construct_mapping(node, deep=True)
+    if suffix == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _expand)
+
+
+def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
+    """The whole template, every tag in its long form."""
+    template = yaml.load(path.read_text(), Loader=_Loader)  # noqa: S506 - a safe loader with tags added
+    return dict(template)
+
+
+def stateful_part(template: dict[str, Any]) -> dict[str, Any]:
+    """A template of the resources that hold state, with all parameters and conditions, as plain CloudFormation."""
+    resources = {name: it for name, it in template["Resources"].items() if it["Type"] in STATEFUL_TYPES}
+    kept = {
+        name: template[name] for name in ("AWSTemplateFormatVersion", "Parameters", "Conditions") if name in template
+    }
+    return kept | {"Resources": resources}
