@@ -19,9 +19,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from botocore.config import Config
-from botocore.session import Session
 
+from controlplane.store.client import create_client
 from tests.support.table import create_table
 
 ROOT = Path(__file__).parents[2]
@@ -37,15 +36,8 @@ class Engine:
 
     @cached_property
     def client(self) -> Any:
-        """A client with the retries of the product's own, for what a test itself reads and writes."""
-        return Session().create_client(
-            "dynamodb",
-            region_name="us-east-1",
-            endpoint_url=self.endpoint_url,
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            config=Config(retries={"mode": "standard", "total_max_attempts": 3}, max_pool_connections=32),
-        )
+        """The product's own client, connected to the engine."""
+        return create_client(self.endpoint_url)
 
 
 def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:

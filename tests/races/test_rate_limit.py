@@ -1,0 +1,109 @@
+"""At most the limit is admitted per key and minute, and exactly the limit where as many arrive."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from controlplane import clock
+from controlplane.store import keys
+from controlplane.store.table import Update, table
+from controlplane.tokens import digest
+from tests.races.conftest import Fresh, Hold
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.engines import Engine
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import World
+
+pytestmark = pytest.mark.races
+
+MINUTE = 29_543_346
+
+
+def key_with_limit(world: World, limit: int) -> str:
+    """The secret of a key that was minted with this limit."""
+    secret = world.key(world.company())
+    table.update(Update(keys.key_secret(digest(secret)), "SET #rateLimit = :limit", values={"limit": limit}))
+    return secret
+
+
+def test_sixteen_threads_get_exactly_the_limit(fresh: Fresh, hold: Hold, api: DirectApi) -> None:
+    secret = key_with_limit(fresh(), 100)
+    replies: list[Reply] = [outcome.get() for outcome in hammer([lambda: api.get("/v1/me", secret)] * 16, times=10)]
+    assert Counter(reply.status for reply in replies) == {200: 100, 429: 60}
+    admitted = [int(reply.headers["x-ratelimit-remaining"]) for reply in replies if reply.status == 200]
+    assert sorted(admitted) == list(range(100))
+    assert hold()[keys.key_secret(digest(secret))]["hits"] == 160
+
+
+class TestTurnOfTheMinute:
+    """Requests on either side of it, by the clocks of the instances that serve them."""
+
+    @pytest.fixture
+    def own_clock(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+        """Sets the clock of the calling thread alone."""
+        local = threading.local()
+        monkeypatch.setattr(clock, "source", lambda: getattr(local, "seconds", MINUTE * 60.0))
+
+        def set_seconds(seconds: float) -> None:
+            local.seconds = seconds
+
+        return set_seconds
+
+    @pytest.mark.parametrize("opened", [False, True], ids=["first use", "window open"])
+    def test_no_window_admits_more_than_the_limit_nor_less(
+        self, opened: bool, engine: Engine, fresh: Fresh, api: DirectApi, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Race:
+            secret = key_with_limit(fresh(), 2)
+            if opened:
+                api.get("/v1/me", secret)
+
+            def request(seconds: float) -> Callable[[], Reply]:
+                def act() -> Reply:
+                    own_clock(seconds)
+                    return api.get("/v1/me", secret)
+
+                return act
+
+            def check(outcomes: list[Outcome]) -> None:
+                replies = [outcome.get() for outcome in outcomes]
+                windows: dict[str, list[int]] = {}
+                for reply in replies:
+                    windows.setdefault(reply.headers["x-ratelimit-reset"], []).append(reply.status)
+                before, after = (str((MINUTE + minutes) * 60) for minutes in (1, 2))
+                assert set(windows) <= {before, after}
+                room = 1 if opened else 2
+                assert windows.get(before, []).count(200) == min(room, len(windows.get(before, [])))
+                assert windows[after].count(200) == min(2, len(windows[after]))
+                assert {reply.status for reply in replies} <= {200, 429}
+
+            late, early = MINUTE * 60 + 59.999, (MINUTE + 1) * 60 + 0.0
+            return Race([request(late), request(early), request(early)], check)
+
+        assert explore(engine.client, scenario, limit=120).schedules > 20
+
+
+def test_a_counter_that_cannot_be_written_never_admits_for_free(engine: Engine, fresh: Fresh, api: DirectApi) -> None:
+    def scenario() -> Trial:
+        secret = key_with_limit(fresh(), 100)
+
+        def check(case: Case) -> None:
+            replies = [outcome.get() for outcome in (case.first, case.second) if outcome.error is None]
+            item = table.get(keys.key_secret(digest(secret)))
+            assert item is not None
+            assert item["hits"] >= sum(reply.status == 200 for reply in replies)
+            assert case.second.get().status == 200
+            if case.fault.kind in {Kind.CONFLICT, Kind.LOST_ON_THE_WIRE}:
+                assert case.first.get().status == 200
+            if case.fault.kind is Kind.THROTTLED:
+                assert case.first.get().status in {200, 429}
+
+        return Trial(lambda: api.get("/v1/me", secret), check)
+
+    assert explore_faults(engine.client, scenario) > 10

@@ -1,0 +1,82 @@
+"""The API for tests that call it from several threads: each request goes straight into its function's app.
+
+The Lambda handler serves one request at a time, as Lambda does; the apps themselves are what must hold under races.
+"""
+
+import asyncio
+import importlib
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from starlette.types import Message
+
+from tests.support.api import Api, Reply, check_envelope, operations
+
+
+@dataclass
+class DirectApi(Api):
+    """Calls by path, without gateway and handler. Safe to share between threads."""
+
+    def call(
+        self,
+        method: str,
+        target: str,
+        token: str | None = None,
+        *,
+        json_body: Any = None,
+        raw_body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Reply:
+        parts = urlsplit(target)
+        body = raw_body if raw_body is not None else b"" if json_body is None else json.dumps(json_body).encode()
+        sent = {"host": "api.assent.test", "content-type": "application/json", "content-length": str(len(body))}
+        if token is not None:
+            sent["authorization"] = f"Bearer {token}"
+        sent.update(headers or {})
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "https",
+            "path": unquote(parts.path),
+            "raw_path": parts.path.encode(),
+            "query_string": parts.query.encode(),
+            "root_path": "",
+            "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
+            "client": (self.source_ip, 443),
+            "server": ("api.assent.test", 443),
+        }
+        reply = _run(_app_of(parts.path), scope, body)
+        check_envelope(parts.path, reply)
+        return reply
+
+
+def _app_of(path: str) -> Any:
+    for operation in operations():
+        if operation.route.path_regex.match(path):
+            return importlib.import_module(f"{operation.group}.app").app
+    raise LookupError(f"no function has a route for {path}")
+
+
+def _run(app: Any, scope: dict[str, Any], body: bytes) -> Reply:
+    """Runs the app to the end of its answer, on an event loop of its own that it leaves behind nowhere."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(app(scope, receive, send))
+    finally:
+        loop.close()
+    text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    is_json = headers.get("content-type", "").startswith("application/json")
+    return Reply(sent[0]["status"], headers, json.loads(text) if is_json else None, text)

@@ -1,0 +1,146 @@
+"""What must hold of a table's items at any time, whatever ran, raced or crashed before.
+
+Each function reads the items alone, and none of the product's code but the form of its keys.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.store import codec, keys
+from controlplane.store.keys import Key
+
+type Items = dict[Key, dict[str, Any]]
+
+
+def read_items(client: Any, table_name: str) -> Items:
+    """The whole table."""
+    items: Items = {}
+    for page in client.get_paginator("scan").paginate(TableName=table_name, ConsistentRead=True):
+        for raw in page["Items"]:
+            item = codec.decode_item(raw)
+            items[Key(item["pk"], item["sk"])] = item
+    return items
+
+
+def check_all(items: Items) -> None:
+    """Raises AssertionError at the first invariant that does not hold."""
+    for check in CHECKS:
+        check(items)
+
+
+def organizations_are_whole(items: Items) -> None:
+    """An organization has slug, billing and owner, and none of these stands without it."""
+    found = _organizations(items)
+    for organization_id, organization in found.items():
+        slug = items.get(keys.organization_slug(organization["slug"]))
+        assert slug is not None, f"{organization_id} has no slug item"
+        assert slug["organizationId"] == organization_id, f"{organization_id} has another organization's slug"
+        assert keys.billing(organization_id) in items, f"{organization_id} has no billing"
+    for key, item in items.items():
+        if key.pk.startswith("SLUG#"):
+            assert item["organizationId"] in found, f"{key.pk} names no organization"
+        if key.pk.startswith("ORG#"):
+            assert key.pk.removeprefix("ORG#") in found, f"{key} belongs to no organization"
+
+
+def every_organization_has_its_owners(items: Items) -> None:
+    """The counter of owners is their number, and it is never zero."""
+    for organization_id, organization in _organizations(items).items():
+        members = _of_organization(items, organization_id, keys.MEMBER_PREFIX)
+        owners = sum(member["role"] == "owner" for member in members)
+        assert owners == organization["owners"], f"{organization_id}: {owners} owners, counted {organization['owners']}"
+        assert owners >= 1, f"{organization_id} has no owner"
+
+
+def memberships_have_two_sides(items: Items) -> None:
+    """The roster's side and the person's stand together, with one role."""
+    for key, item in items.items():
+        if key.pk.startswith("ORG#") and key.sk.startswith(keys.MEMBER_PREFIX):
+            user_id, organization_id = key.sk.removeprefix(keys.MEMBER_PREFIX), key.pk.removeprefix("ORG#")
+            other = items.get(keys.membership(user_id, organization_id))
+        elif key.pk.startswith("USER#") and key.sk.startswith(keys.MEMBERSHIP_PREFIX):
+            user_id, organization_id = key.pk.removeprefix("USER#"), key.sk.removeprefix(keys.MEMBERSHIP_PREFIX)
+            other = items.get(keys.member(organization_id, user_id))
+        else:
+            continue
+        assert other is not None, f"{key} has no other side"
+        assert other["role"] == item["role"], f"{key} has another role on its other side"
+
+
+def keys_are_counted_and_capped(items: Items) -> None:
+    """The counter of keys is their number, and 50 at most."""
+    for organization_id, organization in _organizations(items).items():
+        stored = len(_of_organization(items, organization_id, keys.KEY_PREFIX))
+        assert stored == organization["keys"], f"{organization_id}: {stored} keys, counted {organization['keys']}"
+        assert stored <= API_KEYS_PER_ORGANIZATION, f"{organization_id} has {stored} keys"
+
+
+def every_key_has_one_secret(items: Items) -> None:
+    """A listed key has one item that authenticates, and each of these is listed."""
+    listed = {
+        key: item for key, item in items.items() if key.pk.startswith("ORG#") and key.sk.startswith(keys.KEY_PREFIX)
+    }
+    secrets = {key: item for key, item in items.items() if key.pk.startswith("KH#")}
+    for key, item in listed.items():
+        secret = secrets.get(keys.key_secret(item["digest"]))
+        assert secret is not None, f"{key} authenticates nobody"
+        assert secret["keyId"] == item["keyId"], f"{key} has another key's secret"
+    assert len(secrets) == len(listed), "a secret authenticates that no list shows"
+
+
+def every_key_has_the_plan_of_its_organization(items: Items) -> None:
+    plans = {organization_id: organization["plan"] for organization_id, organization in _organizations(items).items()}
+    for key, item in items.items():
+        if key.pk.startswith("KH#"):
+            assert item["plan"] == plans[item["organizationId"]], f"{item['keyId']} is on {item['plan']}"
+
+
+def projects_are_counted_and_have_their_slugs(items: Items) -> None:
+    """The counter of projects is their number; each has its slug, and no slug is without its project."""
+    for organization_id, organization in _organizations(items).items():
+        projects = _of_organization(items, organization_id, keys.PROJECT_PREFIX)
+        counted = organization["projects"]
+        assert len(projects) == counted, f"{organization_id}: {len(projects)} projects, counted {counted}"
+        slugs = {
+            item["projectId"]: key.sk
+            for key, item in items.items()
+            if key.pk == f"ORG#{organization_id}" and key.sk.startswith("PSLUG#")
+        }
+        expected = {item["projectId"]: keys.project_slug(organization_id, item["slug"]).sk for item in projects}
+        assert slugs == expected, f"{organization_id}: slugs and projects differ"
+
+
+def at_most_one_invitation_an_address(items: Items) -> None:
+    """No organization has two invitations for one address, in whatever letter case."""
+    addresses: dict[str, Counter[str]] = defaultdict(Counter)
+    for key, item in items.items():
+        if key.pk.startswith("ORG#") and key.sk.startswith(keys.INVITATION_PREFIX):
+            addresses[key.pk][item["email"].lower()] += 1
+    for organization, counted in addresses.items():
+        assert max(counted.values()) == 1, f"{organization}: {counted}"
+
+
+CHECKS: tuple[Callable[[Items], None], ...] = (
+    organizations_are_whole,
+    every_organization_has_its_owners,
+    memberships_have_two_sides,
+    keys_are_counted_and_capped,
+    every_key_has_one_secret,
+    every_key_has_the_plan_of_its_organization,
+    projects_are_counted_and_have_their_slugs,
+    at_most_one_invitation_an_address,
+)
+
+
+def _organizations(items: Items) -> dict[str, dict[str, Any]]:
+    return {
+        key.pk.removeprefix("ORG#"): item
+        for key, item in items.items()
+        if key.pk.startswith("ORG#") and key.sk == "META"
+    }
+
+
+def _of_organization(items: Items, organization_id: str, prefix: str) -> list[dict[str, Any]]:
+    return [item for key, item in items.items() if key.pk == f"ORG#{organization_id}" and key.sk.startswith(prefix)]
