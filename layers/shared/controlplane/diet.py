@@ -2,7 +2,7 @@
 
 A cold start pays for every module. FastAPI loads the pydantic models of the OpenAPI document, OpenTelemetry's API, and
 pydantic's version 1 (for a check at each route), which together cost more than our own code. Here placeholders stand in
-for them and load the real thing when somebody uses it: the document can still be made, and telemetry can still be turned
+for them and load the real thing when somebody uses it: the document can still be made, and telemetry still be turned
 on. None of it changes what FastAPI does. Where FastAPI has changed and the placeholders do not fit, it is imported as
 usual, only slower, and `tests/unit/test_diet.py` fails.
 

@@ -1,0 +1,1 @@
+"""Health, regions, the calling credential, and the API's description of itself."""

@@ -1,0 +1,61 @@
+"""What `system` answers."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from controlplane.store.organizations import Role
+from controlplane.envelope import Wire
+
+
+class Database(Wire):
+    ok: bool = Field(examples=[True])
+
+
+class Health(Wire):
+    ok: bool = Field(examples=[True])
+    database: Database
+
+
+class Region(Wire):
+    id: str = Field(description="What project creation takes as `region`.", examples=["eu-central"])
+    label: str = Field(examples=["Europe (Frankfurt)"])
+
+
+def _is_absent(value: str | None) -> bool:
+    """Fields that a kind of principal does not have are left out, not null."""
+    return value is None
+
+
+class CallingPrincipal(Wire):
+    type: Literal["session", "api_key", "oauth"] = Field(examples=["oauth"])
+    user_id: str | None = Field(
+        None, exclude_if=_is_absent, description="Session and oauth principals only.", examples=["usr_5w1n8q2k7m3r9t4v"]
+    )
+    key_id: str | None = Field(None, exclude_if=_is_absent, description="API keys only.")
+    organization_id: str | None = Field(
+        None, exclude_if=_is_absent, description="API keys only: the organization the key belongs to."
+    )
+    created_by: str | None = Field(
+        None, exclude_if=_is_absent, description="API keys only: who minted the key. Attribution, no authority."
+    )
+    active_organization_id: str | None = Field(None, examples=["org_3f8k2m9q7r1s5t6v"])
+
+
+class ReachableOrganization(Wire):
+    """An organization under both generations of field names: `id` and `organizationId`, and so on."""
+
+    id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
+    slug: str = Field(examples=["acme"])
+    name: str = Field(examples=["Acme"])
+    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(examples=["acme"])
+    organization_name: str = Field(examples=["Acme"])
+    role: Role = Field(examples=["owner"])
+
+
+class CallingCredential(Wire):
+    principal: CallingPrincipal
+    active_organization_id: str | None = Field(description="The organization acted in where none is named.")
+    scopes: list[str] = Field(description="What the credential may do, sorted.", examples=[["projects.read"]])
+    organizations: list[ReachableOrganization] = Field(description="Empty without the scope organizations.read.")

@@ -1,0 +1,333 @@
+"""The app factory: a FastAPI app whose every answer, also the framework's own, is the envelope with X-Request-Id.
+
+Around each endpoint the route class runs, in the documented order of refusal: body limit (413), admission (401, 429,
+402, 403 scope), strict JSON (400), FastAPI's validation (400), and the resolution of organization, resource and role.
+Wiring only: what a rule says stands in `access`, what an answer looks like in `envelope`.
+"""
+
+import inspect
+import time
+import typing
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from controlplane import access as gate
+from controlplane import envelope, strict_json
+from controlplane.access import Access, Requires
+from controlplane.errors import (
+    ApiError,
+    InternalError,
+    InvalidPayload,
+    MethodNotAllowed,
+    PayloadTooLarge,
+    RateLimited,
+    RouteNotFound,
+    UnsupportedMediaType,
+)
+from controlplane.observability import describe, logger
+from controlplane.store.table import Throttled
+
+MAX_BODY_BYTES = 1_048_576
+_STATE = "controlplane"
+_JSON_HEADERS = {"content-type": "application/json"}
+
+
+class _State:
+    """What one request leaves behind for its log line and its headers."""
+
+    __slots__ = ("access", "headers", "operation", "request_id")
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+        self.access: Access[Any] | None = None
+        self.headers: dict[str, str] = {}
+        self.operation = "-"
+
+
+def _requirement(endpoint: Callable[..., Any]) -> tuple[str, Requires] | None:
+    """The parameter annotated with Requires, and the requirement."""
+    for name, hint in typing.get_type_hints(endpoint, include_extras=True).items():
+        for extra in getattr(hint, "__metadata__", ()):
+            if isinstance(extra, Requires):
+                return name, extra
+    return None
+
+
+def _named_parameter(requires: Requires) -> tuple[Any, Any] | None:
+    """Annotation and default of the id that the requirement reads from the request."""
+    if requires.resource is not None:
+        return Annotated[str, Path(alias=requires.resource.parameter)], inspect.Parameter.empty
+    if requires.organization == "path":
+        return Annotated[str, Path(alias="organizationId")], inspect.Parameter.empty
+    if requires.organization == "query":
+        description = "The organization to act in. Defaults to the credential's own, or to the saved one."
+        return Annotated[str | None, Query(alias="organizationId", min_length=1, description=description)], None
+    return None
+
+
+def _wrap(
+    endpoint: Callable[..., Awaitable[Any]], place: tuple[str, Requires] | None, status: int
+) -> Callable[..., Any]:
+    """The endpoint as FastAPI sees it.
+
+    Its parameter of access is replaced by the request and the id that access is resolved from, which happens after
+    FastAPI validated the rest. What it returns becomes the envelope's bytes here, so FastAPI encodes nothing.
+    """
+    parameter, requires = place or ("", None)
+
+    async def wrapped(wrapped_request: Request, wrapped_id: str | None = None, **arguments: Any) -> Response:
+        if requires is not None:
+            caller = wrapped_request.scope[_STATE].access
+            gate.resolve(caller, requires, wrapped_id)
+            arguments[parameter] = caller
+        content = await endpoint(**arguments)
+        if isinstance(content, Response):
+            return content
+        if isinstance(content, envelope.Answer):
+            headers = {**_JSON_HEADERS, **content.headers}
+            return Response(envelope.success(content.content), content.status or status, headers)
+        return Response(envelope.success(content), status, _JSON_HEADERS)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = inspect.signature(endpoint, eval_str=True).parameters.items()
+    shown = [p.replace(kind=keyword) for name, p in own if name != parameter]
+    shown.append(inspect.Parameter("wrapped_request", keyword, annotation=Request))
+    if requires is not None and (named := _named_parameter(requires)):
+        shown.append(inspect.Parameter("wrapped_id", keyword, annotation=named[0], default=named[1]))
+    wrapped.__name__, wrapped.__doc__, wrapped.__module__ = endpoint.__name__, endpoint.__doc__, endpoint.__module__
+    wrapped.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in shown}
+    return wrapped
+
+
+async def _read_body(request: Request) -> bytes:
+    """The whole body. Raises PayloadTooLarge as soon as it is known to be."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > MAX_BODY_BYTES:
+        raise PayloadTooLarge
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise PayloadTooLarge
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _parse_body(request: Request, body: bytes) -> None:
+    """Leaves the strictly parsed body where FastAPI looks for it. Raises UnsupportedMediaType, InvalidPayload."""
+    if not body:
+        return
+    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if not (media_type == "application/json" or media_type.endswith("+json")) or encoding != "identity":
+        raise UnsupportedMediaType
+    try:
+        request._json = strict_json.loads(body)
+    except strict_json.InvalidJson as error:
+        raise InvalidPayload.at([], f"The body is not acceptable JSON: {error}.", "json_invalid") from None
+
+
+def _check_query(raw: bytes) -> None:
+    """Refuses a query whose parameters repeat or do not decode: two readers of it would see two requests."""
+    if not raw:
+        return
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=64)
+    except ValueError:
+        raise InvalidPayload.at([], "The query string is not valid percent-encoded UTF-8.", "query_invalid") from None
+    names = [name for name, _ in pairs]
+    for name, value in pairs:
+        if names.count(name) > 1:
+            raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
+        if "\0" in value:
+            raise InvalidPayload.at([name], "This parameter contains NUL.", "query_invalid")
+
+
+def _invalid(error: RequestValidationError) -> InvalidPayload:
+    """pydantic's findings in the contract's words: code, message, path of field names."""
+    details = [
+        {
+            "code": found["type"],
+            "message": found["msg"],
+            "path": [str(part) for part in found["loc"] if part not in ("body", "query", "path", "header")],
+        }
+        for found in error.errors()
+    ]
+    return InvalidPayload(details=details)
+
+
+class ControlRoute(APIRoute):
+    """A route that refuses in the documented order and answers in the envelope.
+
+    `requires` is the endpoint's requirement (None for a public route), `answers` the type it returns.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        place = _requirement(endpoint)
+        self.requires = place[1] if place else None
+        self.answers = typing.get_type_hints(endpoint).get("return")
+        self.service_endpoint = endpoint
+        options["response_model"] = None
+        super().__init__(path, _wrap(endpoint, place, options.get("status_code") or 200), **options)
+        self.label = f"{next(iter(self.methods or ()))} {path}"
+
+    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+        inner = super().get_route_handler()
+        requires, has_body = self.requires, self.body_field is not None
+
+        async def call(request: Request) -> Response:
+            state: _State = request.scope[_STATE]
+            state.operation = self.label
+            body = await _read_body(request)
+            if requires is not None:
+                caller = state.access = gate.authenticate(request.headers.get("authorization"))
+                state.headers = gate.rate_headers(caller.counted)
+                gate.check_rate(caller)
+                gate.check_plan_and_scope(caller, requires)
+            if has_body:
+                _parse_body(request, body)
+            _check_query(request.scope["query_string"])
+            return await inner(request)
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await call(request)
+            except ApiError as error:
+                return refuse(request.scope[_STATE], error)
+            except RequestValidationError as error:
+                return refuse(request.scope[_STATE], _invalid(error))
+            except Throttled as error:
+                logger.warning("throttled", extra=describe(error))
+                return refuse(request.scope[_STATE], RateLimited(1))
+
+        return handle
+
+
+def refuse(state: _State, error: ApiError) -> Response:
+    """The answer of a refusal; what only the operator may see goes to the log."""
+    if error.context:
+        logger.info("refused", extra={"requestId": state.request_id, "code": error.code, **error.context})
+    return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})
+
+
+class ControlRouter(APIRouter):
+    """A router of ControlRoutes. Trailing slashes are other paths: nothing is redirected."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(route_class=ControlRoute, redirect_slashes=False, **options)
+
+
+class Edge:
+    """The outermost ASGI layer: request id, rate headers, one log line, the envelope for whatever was not caught."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        state = scope[_STATE] = _State(_request_id(scope))
+        status = 500
+        begun = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status, begun
+            if message["type"] == "http.response.start":
+                status, begun = message["status"], True
+                headers = message.setdefault("headers", [])
+                headers.append((b"x-request-id", state.request_id.encode()))
+                headers += [(name.lower().encode(), value.encode()) for name, value in state.headers.items()]
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-store"))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_headers)
+        except Exception as error:  # the edge: nothing may leave unanswered or unlogged
+            logger.error(
+                "failed", extra={"requestId": state.request_id, "operation": state.operation, **describe(error)}
+            )
+            if begun:
+                raise
+            await refuse(state, InternalError())(scope, receive, send_with_headers)
+        _log(state, scope, status, time.perf_counter() - started)
+
+
+def _request_id(scope: Scope) -> str:
+    """The gateway's own id of the request, so that its log and ours can be joined; locally a new one."""
+    event = scope.get("aws.event") or {}
+    return (event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4())
+
+
+def _log(state: _State, scope: Scope, status: int, seconds: float) -> None:
+    line = {
+        "requestId": state.request_id,
+        "operation": state.operation,
+        "method": scope["method"],
+        "status": status,
+        "durationMs": round(seconds * 1000, 1),
+    }
+    if state.access is not None:
+        principal = state.access.principal
+        line["principal"] = principal.kind
+        line["caller"] = principal.key_id or principal.user_id
+        if state.access.organization is not None:
+            line["organizationId"] = state.access.organization.organization_id
+    logger.info("request", extra=line)
+
+
+def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
+    return [
+        method
+        for route in app.routes
+        if isinstance(route, APIRoute) and route.matches(scope)[0] != Match.NONE
+        for method in route.methods or ()
+    ]
+
+
+def create_app(router: APIRouter) -> FastAPI:
+    """The app of one function. Raises TypeError at import for a route that is no ControlRoute."""
+    app = FastAPI(
+        title="assent",
+        version="1.0.0",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        strict_content_type=False,
+    )
+    app.router.route_class = ControlRoute
+    app.router.routes.extend(router.routes)
+
+    async def on_http_exception(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        state: _State = request.scope[_STATE]
+        if status == 404:
+            return refuse(state, RouteNotFound())
+        if status == 405:
+            return refuse(state, MethodNotAllowed(_allowed_methods(app, request.scope)))
+        return refuse(state, InternalError() if status >= 500 else InvalidPayload(status=status))
+
+    app.add_exception_handler(HTTPException, on_http_exception)
+    app.add_middleware(Edge)
+    return app
+
+
+async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    await refuse(scope[_STATE], RouteNotFound())(scope, receive, send)
+
+
+# For a server that mounts several apps: the answer to a path that none of them has.
+not_found_app: ASGIApp = Edge(_nowhere)

@@ -1,0 +1,18 @@
+"""The one source of time. Code asks `clock.now()`, so that tests can set it."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+source: Callable[[], float] = time.time
+
+
+def now() -> float:
+    """Unix time in seconds."""
+    return source()
+
+
+def timestamp(seconds: float | None = None) -> str:
+    """RFC 3339 in UTC with milliseconds: 2026-01-02T03:04:05.678Z. Sorts as text in the order of time."""
+    moment = datetime.fromtimestamp(now() if seconds is None else seconds, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

@@ -1,0 +1,42 @@
+"""Opaque cursors that carry only a position and are bound by a MAC to the list that issued them.
+
+The MAC covers operation, organization and filters, so a cursor used anywhere else, or changed in any bit, is refused.
+The partition is never in the cursor: it comes from the caller's own scope at every request.
+"""
+
+import base64
+import binascii
+import hmac
+
+from controlplane.errors import InvalidPayload
+from controlplane.settings import settings
+
+_MAC_LENGTH = 16
+
+
+def _mac(binding: tuple[str, ...], position: bytes) -> bytes:
+    message = b"\0".join([b"cursor", *(part.encode() for part in binding), position])
+    return hmac.digest(settings.signing_secret.encode(), message, "sha256")[:_MAC_LENGTH]
+
+
+def seal(binding: tuple[str, ...], position: str) -> str:
+    """A cursor for `position` (a sort key), valid only for the same binding."""
+    raw = position.encode()
+    return base64.urlsafe_b64encode(_mac(binding, raw) + raw).decode().rstrip("=")
+
+
+def open_sealed(binding: tuple[str, ...], cursor: str) -> str:
+    """The position. Raises InvalidPayload for a cursor that this list did not issue."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        raw = b""
+    mac, position = raw[:_MAC_LENGTH], raw[_MAC_LENGTH:]
+    # Re-encoding refuses the spare bits of the last character, which would let two texts mean one cursor.
+    canonical = base64.urlsafe_b64encode(raw).decode().rstrip("=") == cursor
+    if not canonical or not hmac.compare_digest(mac, _mac(binding, position)):
+        raise InvalidPayload.at(
+            ["cursor"], "This cursor was not issued by this list with these filters.", "invalid_cursor"
+        )
+    return position.decode()

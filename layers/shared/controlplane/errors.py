@@ -1,0 +1,158 @@
+"""The error catalogue: every code a client can meet, its HTTP status, and the exceptions that carry them.
+
+A class stands for one distinguishable outcome and is named after the fact. Its `message` is public and says what to
+do next; what only the operator may see goes into `context`, which is logged and never sent.
+"""
+
+from typing import Any, ClassVar
+
+CATALOGUE: dict[str, int] = {
+    "INVALID_PAYLOAD": 400,
+    "INVALID_REGION": 400,
+    "INVALID_ORIGIN": 400,
+    "UNAUTHORIZED": 401,
+    "PLAN_REQUIRED": 402,
+    "PLAN_LIMIT_REACHED": 402,
+    "INSTANCE_LIMIT_REACHED": 402,
+    "INSUFFICIENT_CREDITS": 402,
+    "UNLOCK_REQUIRED": 402,
+    "INSUFFICIENT_SCOPE": 403,
+    "FORBIDDEN": 403,
+    "NOT_FOUND": 404,
+    "CONFLICT": 409,
+    "KEY_LIMIT_REACHED": 409,
+    "SCAN_IN_PROGRESS": 409,
+    "REPOSITORY_NOT_LINKED": 409,
+    "PAYLOAD_TOO_LARGE": 413,
+    "RATE_LIMITED": 429,
+    "INTERNAL_ERROR": 500,
+    "SERVICE_UNAVAILABLE": 503,
+}
+
+
+class ApiError(Exception):
+    """A refusal the client is told about.
+
+    `details` is the structured part of the public answer, `headers` what travels beside it, `context` is for the log.
+    """
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    message: ClassVar[str] = "Something failed on our side. Try again, and quote the request id if it persists."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        details: Any = None,
+        headers: dict[str, str] | None = None,
+        status: int | None = None,
+        **context: Any,
+    ) -> None:
+        self.public = message or self.message
+        self.details = details
+        self.headers = headers or {}
+        self.status = status or CATALOGUE[self.code]
+        self.context = context
+        super().__init__(self.code)
+
+
+class InvalidPayload(ApiError):
+    """The request's body, query or headers are not what the operation takes."""
+
+    code = "INVALID_PAYLOAD"
+    message = "The request is invalid. See details for each field."
+
+    @classmethod
+    def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
+        """One problem, at one place: `path` names the field from the outside in."""
+        return cls(details=[{"code": code, "message": message, "path": path}], **options)
+
+
+class MethodNotAllowed(ApiError):
+    code = "INVALID_PAYLOAD"
+    message = "This path does not take that method. The Allow header lists those it takes."
+
+    def __init__(self, allowed: list[str]) -> None:
+        super().__init__(status=405, headers={"Allow": ", ".join(sorted(allowed))})
+
+
+class UnsupportedMediaType(ApiError):
+    code = "INVALID_PAYLOAD"
+    message = "Send the body as application/json."
+
+    def __init__(self) -> None:
+        super().__init__(status=415)
+
+
+class Unauthorized(ApiError):
+    """Every refusal of a credential is this one, so that a caller cannot tell why."""
+
+    code = "UNAUTHORIZED"
+    message = "Authentication is missing, invalid or expired. Send a valid bearer token."
+
+    def __init__(self, **context: Any) -> None:
+        super().__init__(headers={"WWW-Authenticate": "Bearer"}, **context)
+
+
+class PlanRequired(ApiError):
+    code = "PLAN_REQUIRED"
+    message = "This needs a paid plan: API access starts with the Starter plan."
+
+
+class PlanLimitReached(ApiError):
+    code = "PLAN_LIMIT_REACHED"
+    message = "The plan's limit is reached. Upgrade the plan or remove something first."
+
+
+class InsufficientScope(ApiError):
+    code = "INSUFFICIENT_SCOPE"
+
+    def __init__(self, required_scope: str) -> None:
+        super().__init__(
+            f"This credential lacks the scope {required_scope}.",
+            details={"requiredScope": required_scope},
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{required_scope}"'},
+        )
+
+
+class Forbidden(ApiError):
+    code = "FORBIDDEN"
+    message = "The role behind this credential does not allow this, or the resource belongs to another organization."
+
+
+class NotFound(ApiError):
+    """Unknown, and outside the caller's memberships: one answer for both."""
+
+    code = "NOT_FOUND"
+    message = "There is no such resource."
+
+
+class RouteNotFound(NotFound):
+    message = "There is no such path. The API is described at /openapi.json."
+
+
+class Conflict(ApiError):
+    code = "CONFLICT"
+    message = "The request conflicts with the current state."
+
+
+class PayloadTooLarge(ApiError):
+    code = "PAYLOAD_TOO_LARGE"
+    message = "The request body is larger than 1,048,576 bytes."
+
+
+class RateLimited(ApiError):
+    code = "RATE_LIMITED"
+    message = "Too many requests. Wait as long as the Retry-After header says."
+
+    def __init__(self, retry_after_seconds: int, **context: Any) -> None:
+        super().__init__(headers={"Retry-After": str(max(1, retry_after_seconds))}, **context)
+
+
+class InternalError(ApiError):
+    pass
+
+
+class ServiceUnavailable(ApiError):
+    code = "SERVICE_UNAVAILABLE"
+    message = "The service is temporarily unavailable. Try again shortly."

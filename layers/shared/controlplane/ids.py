@@ -1,0 +1,85 @@
+"""Resource ids: a prefix, the organization's part and a time-ordered part, opaque to clients.
+
+An id locates its item: `prj_` + 16 characters of the organization + 18 of the item gives the partition and the sort
+key, so a resource is read by id with one consistent GetItem. Characters are Crockford's base 32 in lower case.
+"""
+
+import re
+import secrets
+from typing import NamedTuple
+
+from controlplane import clock
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_PART = "[0-9a-hjkmnp-tv-z]"
+_TIME_LENGTH, _RANDOM_LENGTH = 10, 8
+
+ORGANIZATION = "org"
+USER = "usr"
+PROJECT = "prj"
+INSTANCE = "ins"
+WEBSITE = "web"
+KEY = "key"
+MEMBER = "mem"
+INVITATION = "inv"
+AUDIT = "aud"
+
+_ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
+_OWNED = {
+    PROJECT: re.compile(f"prj_({_PART}{{16}})({_PART}{{18}})"),
+    INSTANCE: re.compile(f"ins_({_PART}{{16}})({_PART}{{18}})"),
+    KEY: re.compile(f"key_({_PART}{{16}})({_PART}{{18}})"),
+    INVITATION: re.compile(f"inv_({_PART}{{16}})({_PART}{{18}})"),
+    MEMBER: re.compile(f"mem_({_PART}{{16}})({_PART}{{16}})"),
+}
+
+
+class Located(NamedTuple):
+    """Where an owned resource lives: its organization's id and its own part."""
+
+    organization_id: str
+    local: str
+
+
+def _random(length: int) -> str:
+    return "".join(_ALPHABET[byte & 31] for byte in secrets.token_bytes(length))
+
+
+def _time_part(seconds: float) -> str:
+    value = int(seconds * 1000)
+    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(5 * (_TIME_LENGTH - 1), -1, -5))
+
+
+def new_root(prefix: str) -> str:
+    """An id that stands alone (organization, user): 80 random bits."""
+    return f"{prefix}_{_random(16)}"
+
+
+def new_local() -> str:
+    """The item's own part: 10 characters of milliseconds, then 40 random bits. Sorts by time of creation."""
+    return _time_part(clock.now()) + _random(_RANDOM_LENGTH)
+
+
+def local_at(seconds: float) -> str:
+    """The lowest own part of that moment: a bound for a range of sort keys."""
+    return _time_part(seconds)
+
+
+def owned(prefix: str, organization_id: str, local: str) -> str:
+    """The id of an item of an organization."""
+    return f"{prefix}_{organization_id[4:]}{local}"
+
+
+def member_id(organization_id: str, user_id: str) -> str:
+    return f"{MEMBER}_{organization_id[4:]}{user_id[4:]}"
+
+
+def is_root(prefix: str, text: str) -> bool:
+    """Whether the text has the form of such an id. Nothing else may become part of a key."""
+    return _ROOT[prefix].fullmatch(text) is not None
+
+
+def locate(prefix: str, text: str) -> Located | None:
+    """Where the id points, or None where it is no id of that kind."""
+    match = _OWNED[prefix].fullmatch(text)
+    return Located(f"{ORGANIZATION}_{match[1]}", match[2]) if match else None

@@ -1,0 +1,28 @@
+"""Plans and what each allows: the one table of limits."""
+
+from dataclasses import dataclass
+
+API_KEYS_PER_ORGANIZATION = 50
+USER_TOKEN_REQUESTS_PER_MINUTE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    id: str
+    name: str
+    api_access: bool
+    requests_per_minute: int
+    projects: int
+    remove_branding: bool
+    full_scans: bool
+
+
+PLANS: dict[str, Plan] = {
+    plan.id: plan
+    for plan in (
+        Plan("free", "Free", False, 0, 10, False, False),
+        Plan("starter", "Starter", True, 600, 50, False, False),
+        Plan("pro", "Pro", True, 1_500, 200, True, True),
+        Plan("enterprise", "Enterprise", True, 3_000, 1_000, True, True),
+    )
+}

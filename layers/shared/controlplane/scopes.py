@@ -1,0 +1,27 @@
+"""The scopes a credential can hold, and those every organization API key holds."""
+
+SCOPES: dict[str, str] = {
+    "organizations.read": "List the organizations you belong to",
+    "organizations.write": "Create organizations you will own",
+    "projects.read": "Read projects and their consent configuration",
+    "projects.write": "Create, update and delete projects and their consent configuration",
+    "members.read": "Read members' names, email addresses, images and roles, and pending invitations",
+    "members.write": "Invite members, change roles, remove members and cancel invitations",
+    "api-keys.read": "List organization API keys",
+    "api-keys.write": "Create, roll and delete organization API keys",
+    "code-audit.read": "Read scans, findings, scan requests and connected repositories",
+    "code-audit.write": "Start scans and unlock reports",
+    "inbox.read": "Read inbox findings and their evidence",
+    "inbox.write": "Change the status of findings and open issues for them",
+    "vendors.write": "Approve or ignore vendors detected on projects",
+    "billing.read": "Read the plan, credit balance and top-up settings",
+}
+
+API_KEY_SCOPES = (
+    "api-keys.read",
+    "billing.read",
+    "inbox.read",
+    "organizations.read",
+    "projects.read",
+    "projects.write",
+)

@@ -1,0 +1,40 @@
+"""The environment, parsed once at cold start: a missing or wrong variable fails there, loudly, and not in a request."""
+
+import os
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+def _without_slash(url: str) -> str:
+    return url.rstrip("/")
+
+
+Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$"), AfterValidator(_without_slash)]
+
+
+class Settings(BaseModel):
+    """One attribute a variable; the variable's name is the attribute's in upper case."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table_name: str = Field(min_length=3)
+    signing_secret: str = Field(min_length=32, repr=False)
+    public_base_url: Url
+    dashboard_base_url: Url
+    service_brand: str = Field("assent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
+    library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
+    consent_runtime_version: str = "2.0.0"
+    requests_per_minute_user_token: int = Field(600, ge=1)
+    log_level: str = "INFO"
+
+
+def load(environment: dict[str, str] | None = None) -> Settings:
+    """Settings from the environment. Raises pydantic's ValidationError, which names every variable that is wrong."""
+    source = os.environ if environment is None else environment
+    return Settings.model_validate(
+        {name: source[name.upper()] for name in Settings.model_fields if name.upper() in source}
+    )
+
+
+settings = load()

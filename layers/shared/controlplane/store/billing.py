@@ -1,0 +1,78 @@
+"""Plan and credits of an organization."""
+
+from typing import Any
+
+from controlplane.plans import PLANS
+from controlplane.store import api_keys, keys
+from controlplane.store.table import LegFailed, StoreError, Throttled, Update, table
+
+_TRIES = 8
+
+
+class UnknownOrganization(StoreError):
+    """There is no such organization."""
+
+
+class NotEnoughCredits(StoreError):
+    """The balance would fall below zero."""
+
+
+def get_billing(organization_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The organization and its billing, in one round trip. Raises UnknownOrganization."""
+    organization, billing = table.batch_get([keys.organization(organization_id), keys.billing(organization_id)])
+    if organization is None or billing is None:
+        raise UnknownOrganization
+    return organization, billing
+
+
+def change_plan(organization_id: str, plan: str) -> None:
+    """Puts the organization, and every one of its keys, on the plan in one transaction. Raises UnknownOrganization.
+
+    From the commit on, keys of a plan without API access are refused. They are not deleted, and resume with an upgrade.
+    Each keeps the rate limit it was minted with.
+    """
+    if plan not in PLANS:
+        raise ValueError(f"there is no plan {plan}")
+    for _ in range(_TRIES):
+        organization = table.get(keys.organization(organization_id))
+        if organization is None:
+            raise UnknownOrganization
+        legs = {
+            "organization": Update(
+                keys.organization(organization_id),
+                "SET #plan = :plan",
+                "#keyVersion = :seen",
+                {"plan": plan, "seen": organization["keyVersion"]},
+            )
+        }
+        for number, secret in enumerate(api_keys.key_secrets(organization_id)):
+            legs[f"key{number}"] = Update(secret, "SET #plan = :plan", "attribute_exists(pk)", {"plan": plan})
+        try:
+            table.transact(legs)
+        except LegFailed:
+            continue  # a key came or went meanwhile: look again
+        return
+    raise Throttled("the set of keys keeps changing")
+
+
+def add_credits(organization_id: str, amount: int) -> int:
+    """The balance after adding (or, with a negative amount, taking). Raises UnknownOrganization, NotEnoughCredits.
+
+    Not repeatable: a caller whose answer was lost reads the balance before trying again.
+    """
+    key = keys.billing(organization_id)
+    try:
+        legs = {
+            "billing": Update(
+                key,
+                "SET #credits = #credits + :amount",
+                "attribute_exists(pk) AND #credits >= :least",
+                {"amount": amount, "least": max(0, -amount)},
+            )
+        }
+        # A transaction of one: botocore's own retry of a lost answer then applies it once.
+        table.transact(legs)
+    except LegFailed as refusal:
+        raise (UnknownOrganization if refusal.item is None else NotEnoughCredits) from None
+    _, billing = get_billing(organization_id)
+    return int(billing["credits"])

@@ -1,0 +1,44 @@
+"""DynamoDB's JSON to plain Python and back, for the types the table uses. Numbers are integers."""
+
+from typing import Any
+
+
+def decode(value: dict[str, Any]) -> Any:
+    """One attribute value. `{"M": {"a": {"N": "1"}}}` becomes `{"a": 1}`."""
+    ((kind, inner),) = value.items()
+    if kind in ("S", "BOOL"):
+        return inner
+    if kind == "N":
+        return int(inner)
+    if kind == "M":
+        return {name: decode(entry) for name, entry in inner.items()}
+    if kind == "L":
+        return [decode(entry) for entry in inner]
+    if kind == "NULL":
+        return None
+    raise TypeError(f"the table holds no attribute of type {kind}")
+
+
+def decode_item(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: decode(value) for name, value in item.items()}
+
+
+def encode(value: Any) -> dict[str, Any]:
+    """One attribute value from str, bool, int, None, dict, list or tuple."""
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, int):
+        return {"N": str(value)}
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, dict):
+        return {"M": {name: encode(entry) for name, entry in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return {"L": [encode(entry) for entry in value]}
+    raise TypeError(f"the table does not store {type(value).__name__}")
+
+
+def encode_item(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: encode(value) for name, value in item.items()}

@@ -1,0 +1,138 @@
+"""Every key of the single table. A key is built here and nowhere else, from ids whose form was checked.
+
+Above each builder stands one example item.
+"""
+
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    pk: str
+    sk: str
+
+
+MEMBER_PREFIX = "MEMBER#"
+MEMBERSHIP_PREFIX = "ORG#"
+PROFILE_SK = "PROFILE"
+KEY_PREFIX = "KEY#"
+PROJECT_PREFIX = "PROJECT#"
+INVITATION_PREFIX = "INVITATION#"
+
+
+def organization_pk(organization_id: str) -> str:
+    return f"ORG#{organization_id}"
+
+
+def user_pk(user_id: str) -> str:
+    return f"USER#{user_id}"
+
+
+# {pk: ORG#org_2f…, sk: META, name: Acme, slug: acme, plan: pro, owners: 1, keys: 2, keyVersion: 7, projects: 3,
+#  createdAt: 2026-…}
+def organization(organization_id: str) -> Key:
+    return Key(organization_pk(organization_id), "META")
+
+
+# {pk: SLUG#acme, sk: SLUG, organizationId: org_2f…}
+def organization_slug(slug: str) -> Key:
+    return Key(f"SLUG#{slug}", "SLUG")
+
+
+# {pk: ORG#org_2f…, sk: BILLING, credits: 120, topUp: {enabled: false, threshold: null, amount: null}}
+def billing(organization_id: str) -> Key:
+    return Key(organization_pk(organization_id), "BILLING")
+
+
+# {pk: USER#usr_8k…, sk: PROFILE, userId: usr_8k…, email: ada@…, name: Ada, image: null, savedOrganizationId: org_2f…}
+def user(user_id: str) -> Key:
+    return Key(user_pk(user_id), PROFILE_SK)
+
+
+# {pk: EMAIL#ada@example.com, sk: USER, userId: usr_8k…}
+def user_email(email: str) -> Key:
+    return Key(f"EMAIL#{email}", "USER")
+
+
+# The roster's side of a membership, with what the roster shows of the person.
+# {pk: ORG#org_2f…, sk: MEMBER#usr_8k…, userId: usr_8k…, role: owner, joinedAt: 2026-…, name, email, image}
+def member(organization_id: str, user_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"{MEMBER_PREFIX}{user_id}")
+
+
+# The person's side of the same membership: what authorizes a user token.
+# {pk: USER#usr_8k…, sk: ORG#org_2f…, organizationId: org_2f…, role: owner, slug: acme, name: Acme}
+def membership(user_id: str, organization_id: str) -> Key:
+    return Key(user_pk(user_id), f"{MEMBERSHIP_PREFIX}{organization_id}")
+
+
+# What authenticates and counts an API key; the secret itself is nowhere.
+# {pk: KH#9f86d0…, sk: KEY, keyId: key_2f…, organizationId: org_2f…, slug: acme, name: Acme, plan: pro, rateLimit: 1500,
+#  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745}
+def key_secret(digest: str) -> Key:
+    return Key(f"KH#{digest}", "KEY")
+
+
+# The same key as lists show it.
+# {pk: ORG#org_2f…, sk: KEY#01j…, keyId: key_2f…, name: deploy, start: assent_Ab3x, digest: 9f86d0…, rateLimit: 1500,
+#  createdAt: 2026-…, createdBy: usr_8k…, createdFrom: api, lastUsedAt: 2026-…}
+def api_key(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{KEY_PREFIX}{local}")
+
+
+# {pk: TH#60303a…, sk: TOKEN, userId: usr_8k…, kind: oauth, scopes: [...], rateLimit: 600, expiresAt: 1790000000,
+#  win: 29384756, hits: 3}
+def user_token(digest: str) -> Key:
+    return Key(f"TH#{digest}", "TOKEN")
+
+
+# {pk: ORG#org_2f…, sk: PROJECT#01j…, projectId: prj_2f…, name, slug, description, region, createdAt, version,
+#  websites: [{id, origin, kind, audits: [aud…]}], consent: {instanceId, slug, name, branding}}
+def project(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{PROJECT_PREFIX}{local}")
+
+
+# {pk: ORG#org_2f…, sk: PSLUG#my-shop, projectId: prj_2f…}
+def project_slug(organization_id: str, slug: str) -> Key:
+    return Key(organization_pk(organization_id), f"PSLUG#{slug}")
+
+
+# A website audit, its schedule, and one of its runs (runs outlive the audit).
+# {pk: ORG#org_2f…, sk: AUDIT#01j…#<auditId>, projectId: prj_2f…, websiteId: web_…, createdAt: 2026-…}
+def audit(organization_id: str, project_local: str, audit_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDIT#{project_local}#{audit_id}")
+
+
+# {pk: ORG#org_2f…, sk: AUDITSCHEDULE#01j…#<auditId>, everyDays: 7}
+def audit_schedule(organization_id: str, project_local: str, audit_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDITSCHEDULE#{project_local}#{audit_id}")
+
+
+# {pk: ORG#org_2f…, sk: AUDITRUN#01j…#<auditId>#<run>, startedAt: 2026-…, result: passed}
+def audit_run(organization_id: str, project_local: str, audit_id: str, run: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDITRUN#{project_local}#{audit_id}#{run}")
+
+
+# {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, state: approved,
+#  reviewState: accepted, inboxItemId: null, decidedBy: usr_8k…, decidedAt: 2026-…}
+def vendor(organization_id: str, project_local: str, vendor_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"{vendor_prefix(project_local)}{vendor_id}")
+
+
+def vendor_prefix(project_local: str) -> str:
+    return f"VENDOR#{project_local}#"
+
+
+# {pk: ORG#org_2f…, sk: INVITATION#01j…, invitationId: inv_2f…, email, role, createdAt, expiresAt, invitedBy: {...}}
+def invitation(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{INVITATION_PREFIX}{local}")
+
+
+# At most one pending invitation of an organization to an address; by address, for the person who signs in with it.
+# {pk: INVITEE#ada@example.com, sk: ORG#org_2f…, invitationId: inv_2f…, expiresAt: 1790000000}
+def invitee(email: str, organization_id: str) -> Key:
+    return Key(f"INVITEE#{email}", f"ORG#{organization_id}")
+
+
+# One answer kept for a repeated Idempotency-Key; written by the idempotency utility.
+# {pk: IDEMPOTENCY#<hash>, sk: IDEMPOTENCY, status: COMPLETED, data: "…", expiresAt: 1790000000}
+IDEMPOTENCY_SK = "IDEMPOTENCY"

@@ -1,0 +1,151 @@
+"""Organizations, the accounts of people, and the memberships that tie them.
+
+A membership is two items that always change together: the roster's (by organization) and the person's (by user), which
+is what authorizes. Slug and name of an organization never change, so the person's side holds a copy of them.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+from controlplane import clock, ids
+from controlplane.store import keys
+from controlplane.store.keys import Key
+from controlplane.store.table import LegFailed, Put, StoreError, Update, table
+
+Role = Literal["owner", "admin", "member"]
+
+OPENING_BILLING: dict[str, Any] = {"credits": 0, "topUp": {"enabled": False, "threshold": None, "amount": None}}
+
+
+class Membership(NamedTuple):
+    """An organization as one of its members sees it."""
+
+    organization_id: str
+    slug: str
+    name: str
+    role: Role
+
+
+class Account(NamedTuple):
+    """A person: profile, memberships in no promised order, and the organization saved in the dashboard."""
+
+    profile: dict[str, Any]
+    memberships: list[Membership]
+
+    @property
+    def active(self) -> Membership | None:
+        """The organization used where none is named: the saved one, else the only one, else None."""
+        saved = self.profile.get("savedOrganizationId")
+        for membership in self.memberships:
+            if membership.organization_id == saved:
+                return membership
+        return self.memberships[0] if len(self.memberships) == 1 else None
+
+
+class SlugTaken(StoreError):
+    """Another organization has the slug."""
+
+
+def _membership(item: dict[str, Any]) -> Membership:
+    return Membership(item["organizationId"], item["slug"], item["name"], item["role"])
+
+
+def find_membership(user_id: str, organization_id: str) -> Membership | None:
+    """Consistent, since it authorizes."""
+    item = table.get(keys.membership(user_id, organization_id))
+    return _membership(item) if item else None
+
+
+def get_beside_membership(
+    key: Key, user_id: str, organization_id: str
+) -> tuple[dict[str, Any] | None, Membership | None]:
+    """An item of an organization, and the person's membership there, in one round trip."""
+    item, membership = table.batch_get([key, keys.membership(user_id, organization_id)])
+    return item, _membership(membership) if membership else None
+
+
+def get_account(user_id: str) -> Account:
+    """The person's whole partition in one consistent query, since the organization acted in is chosen from it."""
+    page = table.query(keys.user_pk(user_id), consistent=True)
+    profile: dict[str, Any] = {}
+    memberships = []
+    for item in page.items:
+        if item["sk"] == keys.PROFILE_SK:
+            profile = item
+        elif item["sk"].startswith(keys.MEMBERSHIP_PREFIX):
+            memberships.append(_membership(item))
+    return Account(profile, memberships)
+
+
+def find_organization(organization_id: str) -> dict[str, Any] | None:
+    return table.get(keys.organization(organization_id))
+
+
+def member_items(organization_id: str, slug: str, name: str, role: Role, profile: dict[str, Any]) -> tuple[Put, Put]:
+    """Both sides of a new membership, each refused where it exists: the roster's first."""
+    shown = {field: profile[field] for field in ("userId", "name", "email", "image")}
+    user_id = profile["userId"]
+    roster = {
+        **keys.member(organization_id, user_id)._asdict(),
+        **shown,
+        "role": role,
+        "joinedAt": clock.timestamp(),
+    }
+    own = {
+        **keys.membership(user_id, organization_id)._asdict(),
+        "organizationId": organization_id,
+        "slug": slug,
+        "name": name,
+        "role": role,
+    }
+    absent = "attribute_not_exists(pk)"
+    return Put(roster, absent), Put(own, absent)
+
+
+def create_organization(name: str, slug: str, owner: dict[str, Any]) -> Membership:
+    """A new organization on the free plan, owned by the person of that profile. Raises SlugTaken.
+
+    All of slug, organization, billing and membership, or nothing.
+    """
+    organization_id = ids.new_root(ids.ORGANIZATION)
+    roster, own = member_items(organization_id, slug, name, "owner", owner)
+    absent = "attribute_not_exists(pk)"
+    legs = {
+        "slug": Put({**keys.organization_slug(slug)._asdict(), "organizationId": organization_id}, absent),
+        "organization": Put(
+            {
+                **keys.organization(organization_id)._asdict(),
+                "organizationId": organization_id,
+                "name": name,
+                "slug": slug,
+                "plan": "free",
+                "owners": 1,
+                "keys": 0,
+                "keyVersion": 0,
+                "projects": 0,
+                "createdAt": clock.timestamp(),
+            },
+            absent,
+        ),
+        "billing": Put({**keys.billing(organization_id)._asdict(), **OPENING_BILLING}, absent),
+        "roster": roster,
+        "membership": own,
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        if refusal.leg != "slug":
+            raise
+        raise SlugTaken from None
+    return Membership(organization_id, slug, name, "owner")
+
+
+def slugs_taken(slugs: list[str]) -> list[bool]:
+    """For each of the slugs, whether an organization has it."""
+    return [item is not None for item in table.batch_get([keys.organization_slug(slug) for slug in slugs])]
+
+
+def save_organization(user_id: str, organization_id: str) -> None:
+    """Makes it the one used where the person names none."""
+    table.update(
+        Update(keys.user(user_id), "SET #savedOrganizationId = :id", "attribute_exists(pk)", {"id": organization_id})
+    )

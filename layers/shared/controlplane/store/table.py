@@ -1,0 +1,367 @@
+"""Calls to the single table: consistent reads, conditional writes, transactions with named legs.
+
+Failures come out as what they mean: `ConditionFailed` with the item that stood in the way, `LegFailed` with the name
+of the leg that decides, `Throttled`. What they do not name (a ValidationException, say) is a bug and stays an error.
+"""
+
+import random
+import re
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import botocore.exceptions
+from botocore.exceptions import ClientError, HTTPClientError
+
+from controlplane.settings import settings
+from controlplane.store import codec
+from controlplane.store.client import create_client
+from controlplane.store.keys import Key
+
+_THROTTLING = {
+    "ProvisionedThroughputExceededException",
+    "ThrottlingException",
+    "RequestLimitExceeded",
+    "ThrottlingError",
+    "ProvisionedThroughputExceeded",
+}
+_CONTENDED = {"TransactionConflict", *_THROTTLING}
+_UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailure", "TransactionInProgressException"}
+_TRIES = 5
+_FIRST_PAUSE_SECONDS = 0.025
+_BATCH_GET_LIMIT = 100
+_NAME = re.compile(r"#(\w+)")
+
+
+class StoreError(Exception):
+    """The table did not do what it was asked."""
+
+
+class Throttled(StoreError):
+    """The table, or one item of it, takes no more for now."""
+
+
+class ConditionFailed(StoreError):
+    """The condition did not hold. `item` is what stood there, or None where nothing did."""
+
+    def __init__(self, item: dict[str, Any] | None) -> None:
+        super().__init__("condition failed")
+        self.item = item
+
+
+class LegFailed(StoreError):
+    """A transaction was refused. `leg` is the first refused leg in order, `items` what each refused leg met."""
+
+    def __init__(self, items: dict[str, dict[str, Any] | None]) -> None:
+        super().__init__("transaction refused: " + ", ".join(items))
+        self.items = items
+        self.leg = next(iter(items))
+
+    @property
+    def item(self) -> dict[str, Any] | None:
+        return self.items[self.leg]
+
+
+@lru_cache(maxsize=512)
+def _names(*expressions: str | None) -> dict[str, str]:
+    return {f"#{name}": name for text in expressions if text for name in _NAME.findall(text)}
+
+
+def _expressed(parts: dict[str, str | None], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an expression: `#name` stands for the attribute of that name, `:name` for the value given."""
+    out: dict[str, Any] = {key: text for key, text in parts.items() if text}
+    names = _names(*parts.values())
+    if names:
+        out["ExpressionAttributeNames"] = names
+    if values:
+        out["ExpressionAttributeValues"] = {f":{name}": codec.encode(value) for name, value in values.items()}
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Writes a whole item. `when` is a condition; `values` are its `:names`."""
+
+    item: Mapping[str, Any]
+    when: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "Item": codec.encode_item(dict(self.item)),
+            **_expressed({"ConditionExpression": self.when}, self.values),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Changes an item by an update expression, under a condition."""
+
+    key: Key
+    change: str
+    when: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Any]:
+        parts = {"UpdateExpression": self.change, "ConditionExpression": self.when}
+        return {"Key": codec.encode_item(self.key._asdict()), **_expressed(parts, self.values)}
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Removes an item, under a condition."""
+
+    key: Key
+    when: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "Key": codec.encode_item(self.key._asdict()),
+            **_expressed({"ConditionExpression": self.when}, self.values),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition on an item that the transaction does not change."""
+
+    key: Key
+    when: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "Key": codec.encode_item(self.key._asdict()),
+            **_expressed({"ConditionExpression": self.when}, self.values),
+        }
+
+
+type Leg = Put | Update | Delete | Check
+_LEG_NAMES: dict[type, str] = {Put: "Put", Update: "Update", Delete: "Delete", Check: "ConditionCheck"}
+
+
+class QueryPage(NamedTuple):
+    """Items in order, and the sort key after which the next page starts (None on the last page)."""
+
+    items: list[dict[str, Any]]
+    next_sk: str | None
+
+
+def _error_code(error: ClientError) -> str:
+    return str(error.response["Error"]["Code"])
+
+
+def _contended(error: Exception, legs: Mapping[str, Leg]) -> bool:
+    """Whether a failed transaction applied nothing and may be sent anew; False where its outcome is unknown.
+
+    Raises LegFailed where a condition did not hold, and the error itself where neither is the case.
+    """
+    if not isinstance(error, ClientError):
+        return False
+    code = _error_code(error)
+    if code == "TransactionCanceledException":
+        reasons: list[dict[str, Any]] = error.response.get("CancellationReasons") or []
+        failed = {
+            name: codec.decode_item(reason["Item"]) if reason.get("Item") else None
+            for name, reason in zip(legs, reasons, strict=True)
+            if reason.get("Code") == "ConditionalCheckFailed"
+        }
+        if failed:
+            raise LegFailed(failed) from None
+        if {reason.get("Code") for reason in reasons} & _CONTENDED:
+            return True
+    elif code in _THROTTLING or code == "TransactionConflictException":
+        return True
+    elif code in _UNKNOWN_OUTCOME:
+        return False
+    raise error
+
+
+def _pause(attempt: int) -> None:
+    time.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311 (jitter, not a secret)
+
+
+class Table:
+    """The table behind one client. Reads of items are strongly consistent; queries say what they are."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._client: Any = None
+
+    @property
+    def client(self) -> Any:
+        if self._client is None:
+            self._client = create_client()
+        return self._client
+
+    def connect(self, endpoint_url: str | None = None, name: str | None = None) -> None:
+        """Points at another endpoint or table: a local engine, a test's own table."""
+        self._client = create_client(endpoint_url)
+        self.name = name or self.name
+
+    def get(self, key: Key) -> dict[str, Any] | None:
+        """The item, or None."""
+        answer = self._call("get_item", Key=codec.encode_item(key._asdict()), ConsistentRead=True)
+        item = answer.get("Item")
+        return codec.decode_item(item) if item else None
+
+    def batch_get(self, keys: list[Key]) -> list[dict[str, Any] | None]:
+        """The items of distinct keys, in the order asked for, in one round trip per 100; None where there is none."""
+        found: dict[Key, dict[str, Any]] = {}
+        for start in range(0, len(keys), _BATCH_GET_LIMIT):
+            wanted = {"Keys": [codec.encode_item(key._asdict()) for key in keys[start : start + _BATCH_GET_LIMIT]]}
+            request: dict[str, Any] = {self.name: {**wanted, "ConsistentRead": True}}
+            for attempt in range(_TRIES):
+                answer = self._invoke("batch_get_item", RequestItems=request)
+                for raw in answer["Responses"].get(self.name, []):
+                    item = codec.decode_item(raw)
+                    found[Key(item["pk"], item["sk"])] = item
+                request = answer.get("UnprocessedKeys") or {}
+                if not request:
+                    break
+                _pause(attempt)
+            else:
+                raise Throttled("unprocessed keys remain")
+        return [found.get(key) for key in keys]
+
+    def query(
+        self,
+        pk: str,
+        *,
+        prefix: str = "",
+        after: str | None = None,
+        newest_first: bool = False,
+        lowest: str | None = None,
+        limit: int | None = None,
+        consistent: bool = False,
+    ) -> QueryPage:
+        """One page of a partition: sort keys that start with `prefix` (or lie from `lowest` on), after a position.
+
+        With `limit` it reads one item more than it returns, to know whether there is a next page. What only fills a
+        list is read eventually consistent, at half the price; who decides by the answer asks for `consistent`.
+        """
+        # The position is a bound of the range and not an ExclusiveStartKey: it need not exist any more.
+        low, high = lowest or prefix, prefix + "\U0010ffff"
+        if after is not None and newest_first:
+            high = after
+        elif after is not None:
+            low = after
+        parameters: dict[str, Any] = {
+            "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :low AND :high",
+            "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
+            "ExpressionAttributeValues": {":pk": {"S": pk}, ":low": {"S": low or "\0"}, ":high": {"S": high}},
+            "ConsistentRead": consistent,
+            "ScanIndexForward": not newest_first,
+        }
+        if limit is not None:
+            parameters["Limit"] = limit + 1 + (after is not None)  # BETWEEN includes the position itself
+        items: list[dict[str, Any]] = []
+        while True:
+            answer = self._call("query", **parameters)
+            items += [codec.decode_item(item) for item in answer["Items"] if item["sk"]["S"] != after]
+            start = answer.get("LastEvaluatedKey")
+            if start is None or (limit is not None and len(items) > limit):
+                break
+            parameters["ExclusiveStartKey"] = start
+        if limit is None or len(items) <= limit:
+            return QueryPage(items, None)
+        return QueryPage(items[:limit], items[limit - 1]["sk"])
+
+    def update(self, leg: Update) -> dict[str, Any]:
+        """The item after the change. Raises ConditionFailed with the item as it stood."""
+        answer = self._call(
+            "update_item", **leg.parameters(), ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD"
+        )
+        return codec.decode_item(answer["Attributes"])
+
+    def put(self, leg: Put) -> None:
+        """Raises ConditionFailed with the item as it stood."""
+        self._call("put_item", **leg.parameters(), ReturnValuesOnConditionCheckFailure="ALL_OLD")
+
+    def delete(self, leg: Delete) -> dict[str, Any] | None:
+        """What was removed, or None. Raises ConditionFailed with the item as it stood."""
+        answer = self._call(
+            "delete_item", **leg.parameters(), ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD"
+        )
+        gone = answer.get("Attributes")
+        return codec.decode_item(gone) if gone else None
+
+    def delete_all(self, keys: Iterable[Key]) -> None:
+        """Removes items whose absence nobody decides by, in batches of 25."""
+        rest = list(keys)
+        for start in range(0, len(rest), 25):
+            requests = [
+                {"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in rest[start : start + 25]
+            ]
+            batch: dict[str, Any] = {self.name: requests}
+            for attempt in range(_TRIES):
+                batch = self._invoke("batch_write_item", RequestItems=batch).get("UnprocessedItems") or {}
+                if not batch:
+                    break
+                _pause(attempt)
+            else:
+                raise Throttled("unprocessed deletes remain")
+
+    def transact(self, legs: Mapping[str, Leg]) -> None:
+        """All legs or none. Raises LegFailed with the first refused leg, whose name picks the answer.
+
+        Contention (another transaction on the same items, throttling) applied nothing and is tried again with a new
+        token; an unknown outcome is tried again with the same token, which DynamoDB answers once.
+        """
+        items = [
+            {
+                _LEG_NAMES[type(leg)]: {
+                    **leg.parameters(),
+                    "TableName": self.name,
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            }
+            for leg in legs.values()
+        ]
+        token = secrets.token_hex(16)
+        for attempt in range(_TRIES):
+            try:
+                self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
+            except (ClientError, HTTPClientError, botocore.exceptions.ConnectionError) as error:
+                contended = _contended(error, legs)
+                if attempt == _TRIES - 1:
+                    raise (Throttled("contention") if contended else error) from error
+                if contended:
+                    token = secrets.token_hex(16)
+                _pause(attempt)
+            else:
+                return
+
+    def ping(self) -> None:
+        """Reads one key that does not exist: proof that the table answers."""
+        self._call("get_item", Key=codec.encode_item({"pk": "HEALTH", "sk": "HEALTH"}))
+
+    def _call(self, operation: str, **parameters: Any) -> Any:
+        return self._invoke(operation, TableName=self.name, **parameters)
+
+    def _invoke(self, operation: str, **parameters: Any) -> Any:
+        method = getattr(self.client, operation)
+        for attempt in range(_TRIES):
+            try:
+                return method(**parameters)
+            except ClientError as error:
+                code = _error_code(error)
+                if code == "ConditionalCheckFailedException":
+                    item = error.response.get("Item")
+                    raise ConditionFailed(codec.decode_item(item) if item else None) from None
+                if code in _THROTTLING:
+                    raise Throttled(code) from error
+                # A transaction holds the item: nothing was applied.
+                if code != "TransactionConflictException":
+                    raise
+                if attempt == _TRIES - 1:
+                    raise Throttled(code) from error
+            _pause(attempt)
+        raise AssertionError("the last attempt raises")
+
+
+table = Table(settings.table_name)

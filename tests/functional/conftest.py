@@ -1,0 +1,60 @@
+"""Functional tests: the real handlers over moto, a table from the template for each test, a clock that tests set."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from moto import mock_aws
+
+from controlplane import clock
+from controlplane.store.table import table
+from tests.support.api import Api
+from tests.support.table import create_table
+from tests.support.world import World
+
+_TABLES = count(1)
+
+
+class FakeClock:
+    """Stands still until told to move. Starts at 2026-03-04T05:06:07Z."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_772_600_767.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def advance(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _aws() -> Iterator[None]:
+    with mock_aws():
+        table.connect()
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _fresh_table(_aws: None) -> Iterator[None]:
+    table.name = f"assent-test-{next(_TABLES)}"
+    create_table(table.client, table.name)
+    yield
+    table.client.delete_table(TableName=table.name)
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    fake = FakeClock()
+    monkeypatch.setattr(clock, "source", fake)
+    return fake
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()

@@ -1,0 +1,218 @@
+"""The API as a client meets it: REST proxy events through the functions' own handlers.
+
+Every answer passes `check_envelope`, so that each test of every suite also proves the envelope and X-Request-Id.
+"""
+
+import base64
+import importlib
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from controlplane.app import ControlRoute
+from controlplane.errors import CATALOGUE
+
+FUNCTIONS = Path(__file__).parents[2] / "functions"
+_REQUEST_NUMBERS = count(1)
+_NOT_ENVELOPED = {"/openapi.json"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One route of one function."""
+
+    group: str
+    method: str
+    path: str
+    route: ControlRoute
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+@cache
+def operations() -> list[Operation]:
+    """Every route of every function that has an app: what the generated tests run over."""
+    groups = sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))
+    return [
+        Operation(group, method, route.path, route)
+        for group in groups
+        for route in importlib.import_module(f"{group}.app").app.routes
+        for method in sorted(route.methods)
+    ]
+
+
+@cache
+def _handlers() -> dict[str, Any]:
+    return {group: importlib.import_module(f"{group}.app").handler for group in {o.group for o in operations()}}
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: Any
+    text: str
+
+    @property
+    def data(self) -> Any:
+        assert self.body["success"] is True, self.text
+        return self.body["data"]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        assert self.body["success"] is False, self.text
+        return self.body["error"]
+
+    @property
+    def code(self) -> str:
+        return self.error["code"]
+
+
+class _Context:
+    function_name = "test"
+    function_version = "1"
+    memory_limit_in_mb = 512
+    invoked_function_arn = "arn:aws:lambda:eu-central-1:123456789012:function:test"
+    aws_request_id = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass
+class Api:
+    """Calls by path. `source_ip` is what the gateway saw."""
+
+    source_ip: str = "198.51.100.7"
+    replies: list[Reply] = field(default_factory=list)
+
+    def get(self, path: str, token: str | None = None, **options: Any) -> Reply:
+        return self.call("GET", path, token, **options)
+
+    def post(self, path: str, token: str | None = None, **options: Any) -> Reply:
+        return self.call("POST", path, token, **options)
+
+    def patch(self, path: str, token: str | None = None, **options: Any) -> Reply:
+        return self.call("PATCH", path, token, **options)
+
+    def delete(self, path: str, token: str | None = None, **options: Any) -> Reply:
+        return self.call("DELETE", path, token, **options)
+
+    def call(
+        self,
+        method: str,
+        target: str,
+        token: str | None = None,
+        *,
+        json_body: Any = None,
+        raw_body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Reply:
+        """One request. `target` is a path with its query; `raw_body` is sent as it is, `json_body` as JSON."""
+        event = rest_event(method, target, token, json_body, raw_body, headers, self.source_ip)
+        answer = _handlers()[_group_of(event["path"])](event, _Context())
+        reply = _reply(answer)
+        check_envelope(event["path"], reply, event["requestContext"]["requestId"])
+        self.replies.append(reply)
+        return reply
+
+
+def rest_event(  # noqa: PLR0917 (as a client would list them)
+    method: str,
+    target: str,
+    token: str | None = None,
+    json_body: Any = None,
+    raw_body: bytes | None = None,
+    headers: dict[str, str] | None = None,
+    source_ip: str = "198.51.100.7",
+) -> dict[str, Any]:
+    """An API Gateway REST proxy event."""
+    parts = urlsplit(target)
+    sent = {"Host": "api.assent.test", "X-Forwarded-Proto": "https"}
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token}"
+    if json_body is not None or raw_body is not None:
+        sent["Content-Type"] = "application/json"
+    sent.update(headers or {})
+    body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        query.setdefault(name, []).append(value)
+    return {
+        "resource": parts.path,
+        "path": parts.path,
+        "httpMethod": method,
+        "headers": sent,
+        "multiValueHeaders": {name: [value] for name, value in sent.items()},
+        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
+        "multiValueQueryStringParameters": query or None,
+        "pathParameters": None,
+        "stageVariables": None,
+        "requestContext": {
+            "requestId": f"request-{next(_REQUEST_NUMBERS)}",
+            "identity": {"sourceIp": source_ip},
+            "stage": "live",
+            "resourcePath": parts.path,
+            "httpMethod": method,
+        },
+        "body": base64.b64encode(body).decode() if body is not None else None,
+        "isBase64Encoded": body is not None,
+    }
+
+
+def _group_of(path: str) -> str:
+    for operation in operations():
+        if operation.route.path_regex.match(path):
+            return operation.group
+    return "system"
+
+
+def _reply(answer: dict[str, Any]) -> Reply:
+    text = answer["body"]
+    if answer["isBase64Encoded"]:
+        text = base64.b64decode(text).decode()
+    headers = {name.lower(): value for name, value in answer["headers"].items()}
+    body = json.loads(text) if headers.get("content-type", "").startswith("application/json") else None
+    return Reply(answer["statusCode"], headers, body, text)
+
+
+def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> None:
+    """The one assertion that defines the shape of every answer."""
+    assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
+    if request_id is not None:
+        assert reply.headers["x-request-id"] == request_id
+    if path in _NOT_ENVELOPED and reply.status == 200:
+        return
+    assert reply.headers["content-type"].startswith("application/json")
+    if reply.status < 400:
+        assert reply.body["success"] is True
+        assert set(reply.body) in ({"success", "data"}, {"success", "data", "pagination"})
+        if "pagination" in reply.body:
+            assert isinstance(reply.body["data"], list)
+            pagination = reply.body["pagination"]
+            assert set(pagination) == {"nextCursor", "hasMore"}
+            assert pagination["hasMore"] is (pagination["nextCursor"] is not None)
+        return
+    assert set(reply.body) == {"success", "error"}
+    assert reply.body["success"] is False
+    error = reply.body["error"]
+    assert set(error) <= {"code", "message", "details"}
+    assert isinstance(error["message"], str)
+    assert error["message"]
+    assert CATALOGUE[error["code"]] == reply.status or (error["code"], reply.status) in {
+        ("INVALID_PAYLOAD", 405),
+        ("INVALID_PAYLOAD", 415),
+    }
+    assert re.fullmatch(r"[A-Z_]+", error["code"])
+    if error["code"] == "INVALID_PAYLOAD" and reply.status == 400:
+        for problem in error["details"]:
+            assert set(problem) == {"code", "message", "path"}
+            assert all(isinstance(part, str) for part in problem["path"])
+    if reply.status == 401:
+        assert reply.headers["www-authenticate"].startswith("Bearer")
+    if reply.status == 429:
+        assert int(reply.headers["retry-after"]) >= 1

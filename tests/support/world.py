@@ -1,0 +1,86 @@
+"""Builders of what a test needs to exist: people, organizations, credentials. They write through the store."""
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from controlplane.scopes import SCOPES
+from controlplane.store import api_keys, billing, keys, organizations, users
+from controlplane.store.table import Delete, Put, table
+
+_NUMBERS = count(1)
+ALL_SCOPES = sorted(SCOPES)
+
+
+@dataclass
+class Person:
+    """Somebody with an account, and a token of every scope."""
+
+    user_id: str
+    email: str
+    name: str
+    token: str
+
+
+@dataclass
+class Company:
+    """An organization with its owner."""
+
+    organization_id: str
+    slug: str
+    name: str
+    owner: Person
+
+
+class World:
+    """Makes things; each call a new one."""
+
+    def person(self, email: str | None = None, name: str = "Ada Lovelace", scopes: list[str] | None = None) -> Person:
+        number = next(_NUMBERS)
+        profile = users.create_user(email or f"person{number}@example.com", name)
+        token = self.token(profile["userId"], scopes)
+        return Person(profile["userId"], profile["email"], profile["name"], token)
+
+    def token(self, user_id: str, scopes: list[str] | None = None, lifetime_seconds: int = 3600) -> str:
+        """A user token; of every scope where none is named."""
+        return users.create_token(user_id, ALL_SCOPES if scopes is None else scopes, lifetime_seconds)
+
+    def company(self, plan: str = "pro", name: str = "Acme", owner: Person | None = None) -> Company:
+        owner = owner or self.person()
+        slug = f"acme-{next(_NUMBERS)}"
+        profile = users.find_user(owner.user_id)
+        assert profile is not None
+        made = organizations.create_organization(name, slug, profile)
+        if plan != "free":
+            billing.change_plan(made.organization_id, plan)
+        return Company(made.organization_id, slug, name, owner)
+
+    def member(self, company: Company, role: organizations.Role = "member", person: Person | None = None) -> Person:
+        """Somebody who belongs to the organization in that role."""
+        person = person or self.person()
+        profile = users.find_user(person.user_id)
+        assert profile is not None
+        for put in organizations.member_items(company.organization_id, company.slug, company.name, role, profile):
+            table.put(put)
+        if role == "owner":
+            organization = table.get(keys.organization(company.organization_id))
+            assert organization is not None
+            table.put(Put({**organization, "owners": organization["owners"] + 1}))
+        return person
+
+    def leave(self, company: Company, person: Person) -> None:
+        """Ends a membership behind the API's back."""
+        table.delete(Delete(keys.member(company.organization_id, person.user_id)))
+        table.delete(Delete(keys.membership(person.user_id, company.organization_id)))
+
+    def key(self, company: Company, name: str = "deploy") -> str:
+        """An API key's secret."""
+        return api_keys.create_key(company.organization_id, name, company.owner.user_id, "test").secret
+
+    def credits(self, company: Company, amount: int) -> None:
+        billing.add_credits(company.organization_id, amount)
+
+
+def table_dump() -> list[dict[str, Any]]:
+    """Every item of the table, in no promised order: what tests of 'nothing was written' compare."""
+    return table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]
