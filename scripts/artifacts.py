@@ -1,0 +1,296 @@
+"""Builds the layer and the functions with SAM, then makes the built folders small and quick to import.
+
+On Lambda the code is read-only and an import pays for every byte it parses, so everything that can be done once is done
+here. Only the standard library is used, because this runs in the environment of SAM and not in the project's own.
+Nothing here decides what the code does: an artifact that skipped this step behaves the same, only slower.
+"""
+
+import argparse
+import gzip
+import importlib.util
+import json
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The AWS services whose API descriptions the functions need. botocore carries those of more than 400.
+SERVICES = ("dynamodb",)
+
+# Roots that the endpoints of AWS chain to. Loading only these saves 15 ms of the first call.
+AMAZON_ROOTS = (
+    "Amazon Root CA 1",
+    "Amazon Root CA 2",
+    "Amazon Root CA 3",
+    "Amazon Root CA 4",
+    "Starfield Services Root Certificate Authority - G2",
+)
+ROOTS_FILE = Path("controlplane/amazon-roots.pem")
+
+# Parts of packages that weigh and that nothing here imports: tools of other trades, back ends for other platforms, and
+# the tests and stubs of the packages themselves. The end-to-end tests import and run every artifact without them.
+UNUSED = (
+    "annotated_types/test_cases.py",
+    "anyio/_backends/_trio.py",
+    "anyio/pytest_plugin.py",
+    "aws_lambda_powertools/event_handler",
+    "aws_lambda_powertools/utilities/auth_alpha",
+    "aws_lambda_powertools/utilities/circuit_breaker",
+    "aws_lambda_powertools/utilities/data_masking",
+    "aws_lambda_powertools/utilities/feature_flags",
+    "aws_lambda_powertools/utilities/kafka",
+    "aws_lambda_powertools/utilities/parameters",
+    "aws_lambda_powertools/utilities/streaming",
+    "aws_lambda_powertools/utilities/validation",
+    "boto3/examples",
+    "botocore/stub.py",
+    "dateutil/zoneinfo/dateutil-zoneinfo.tar.gz",
+    "publicsuffixlist/test.py",
+    "pydantic/experimental",
+    "pydantic/mypy.py",
+    "pydantic/v1/_hypothesis_plugin.py",
+    "pydantic/v1/mypy.py",
+    "s3transfer/crt.py",
+    "s3transfer/processpool.py",
+    "starlette/testclient.py",
+    "urllib3/contrib/emscripten",
+    "urllib3/contrib/pyopenssl.py",
+    "urllib3/contrib/socks.py",
+)
+
+# Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
+LAYER_ROOT = Path("/opt")
+FUNCTION_ROOT = Path("/var/task")
+
+# Lambda's own limit for a function with its layers, unpacked.
+SIZE_LIMIT_BYTES = 250 * 1024 * 1024
+
+
+class BuildFailed(Exception):
+    """The artifacts are not what the deployment needs; the message says which and why."""
+
+
+def prepare(build_dir: Path) -> None:
+    """Prepare every artifact that SAM left in `build_dir`. A second run changes nothing."""
+    artifacts = sorted(path for path in build_dir.iterdir() if path.is_dir())
+    if not artifacts:
+        raise BuildFailed(f"{build_dir} holds no artifact")
+    for artifact in artifacts:
+        packages = artifact / "python"
+        if packages.is_dir():
+            prepare_layer(packages)
+        else:
+            remove_clutter(artifact)
+            compile_modules(artifact, FUNCTION_ROOT)
+        if missing := modules_without_bytecode(artifact):
+            raise BuildFailed(f"{artifact.name}: no valid bytecode for {', '.join(map(str, missing))}")
+
+
+def prepare_layer(packages: Path) -> None:
+    remove_clutter(packages)
+    for unused in UNUSED:
+        remove(packages / unused)
+    for info in packages.glob("*.dist-info"):
+        trim_distribution(info)
+    if (packages / "botocore").is_dir():
+        trim_service_descriptions(packages / "botocore" / "data", SERVICES)
+        write_amazon_roots(packages / "botocore" / "cacert.pem", packages / ROOTS_FILE)
+    if (packages / "boto3").is_dir():
+        keep_services(packages / "boto3" / "data", SERVICES)
+    compile_modules(packages, LAYER_ROOT / "python")
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remove_clutter(root: Path) -> None:
+    """Remove what no import reads: type stubs, tests, console scripts, requirement lists, stale bytecode."""
+    for path in sorted(root.iterdir()):
+        if path.name == "bin" or path.suffix == ".data" or re.fullmatch(r"requirements.*\.(txt|in)", path.name):
+            remove(path)
+    for folder in sorted(path for path in root.rglob("*") if path.is_dir() and path.name in {"tests", "__pycache__"}):
+        remove(folder)
+    for file in root.rglob("*"):
+        if file.suffix in {".pyi", ".pyc"} or file.name == "py.typed":
+            file.unlink()
+
+
+def trim_distribution(info: Path) -> None:
+    """Keep what `importlib.metadata` answers from (name, version, entry points) and the licences.
+
+    The long description in METADATA goes: libraries that look for plugins read every METADATA there is.
+    """
+    for path in info.iterdir():
+        if path.name not in {"METADATA", "entry_points.txt", "licenses"} and not path.name.startswith("LICENSE"):
+            remove(path)
+    metadata = info / "METADATA"
+    if metadata.is_file():
+        headers, _, _ = metadata.read_text(encoding="utf-8").partition("\n\n")
+        metadata.write_text(headers.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def keep_services(data: Path, services: Iterable[str]) -> None:
+    """Remove the folders of `data` that belong to other services."""
+    if not data.is_dir():
+        return
+    for folder in data.iterdir():
+        if folder.is_dir() and folder.name not in services:
+            remove(folder)
+
+
+def trim_service_descriptions(data: Path, services: Iterable[str]) -> None:
+    """Cut botocore's data to `services`, to their current version, and to what a client reads.
+
+    Prose is four fifths of a description and is parsed at every cold start; the rest is stored unpacked, which loads
+    faster and costs nothing in the zipped artifact.
+    """
+    keep_services(data, services)
+    for service in services:
+        if not (data / service).is_dir():
+            raise BuildFailed(f"botocore has no description of {service}")
+        *older, current = sorted(path for path in (data / service).iterdir() if path.is_dir())
+        for version in older:
+            remove(version)
+        for examples in current.glob("examples-*"):
+            remove(examples)
+        for packed in current.glob("*.json.gz"):
+            description = without_prose(json.loads(gzip.decompress(packed.read_bytes())))
+            packed.with_suffix("").write_text(compact_json(description), encoding="utf-8")
+            packed.unlink()
+    endpoints = data / "endpoints.json"
+    content = json.loads(endpoints.read_text(encoding="utf-8"))
+    for partition in content["partitions"]:
+        partition["services"] = {name: entry for name, entry in partition["services"].items() if name in services}
+    endpoints.write_text(compact_json(content), encoding="utf-8")
+
+
+def compact_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def without_prose(node: Any) -> Any:
+    """The description without its `documentation` texts. A member that happens to have that name is no text: it stays."""
+    if isinstance(node, dict):
+        return {
+            name: without_prose(value)
+            for name, value in node.items()
+            if not (name == "documentation" and isinstance(value, str))
+        }
+    if isinstance(node, list):
+        return [without_prose(value) for value in node]
+    return node
+
+
+def write_amazon_roots(bundle: Path, target: Path) -> None:
+    """Write the AMAZON_ROOTS of `bundle`, a file of certificates that carry labels, to `target`.
+
+    Raises BuildFailed when one is not in the bundle: a silent gap would surface as refused connections in one region.
+    """
+    certificates = dict(labelled_certificates(bundle.read_text(encoding="utf-8")))
+    if absent := [label for label in AMAZON_ROOTS if label not in certificates]:
+        raise BuildFailed(f"{bundle} lacks {', '.join(absent)}")
+    target.parent.mkdir(exist_ok=True)
+    target.write_text("".join(f"# {label}\n{certificates[label]}\n" for label in AMAZON_ROOTS), encoding="utf-8")
+
+
+def labelled_certificates(bundle: str) -> Iterator[tuple[str, str]]:
+    pattern = r'# Label: "([^"]+)"\n(?:#[^\n]*\n)*(-----BEGIN CERTIFICATE-----\n.*?-----END CERTIFICATE-----)'
+    for match in re.finditer(pattern, bundle, re.DOTALL):
+        yield match[1], match[2]
+
+
+def compile_modules(root: Path, deployed_root: Path) -> None:
+    """Compile every module below `root` to bytecode that stays valid whatever date the archive gives its source.
+
+    Bytecode is normally checked against the date of its source. Deployment changes that date, and nothing can write
+    new bytecode next to read-only code, so each cold start would compile everything again.
+    """
+    for source in sorted(root.rglob("*.py")):
+        py_compile.compile(
+            str(source),
+            dfile=str(deployed_root / source.relative_to(root)),
+            doraise=True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+
+
+def modules_without_bytecode(root: Path) -> list[Path]:
+    """The modules below `root`, relative to it, that this Python would compile anew once they are deployed."""
+    return [source.relative_to(root) for source in sorted(root.rglob("*.py")) if not has_lasting_bytecode(source)]
+
+
+def has_lasting_bytecode(source: Path) -> bool:
+    compiled = Path(importlib.util.cache_from_source(str(source)))
+    if not compiled.is_file():
+        return False
+    header = compiled.read_bytes()[:8]
+    unchecked_hash = 0b01  # PEP 552: bit 0 says "hash, not date", bit 1 says "check it"
+    return header == importlib.util.MAGIC_NUMBER + unchecked_hash.to_bytes(4, "little")
+
+
+def size_bytes(root: Path) -> int:
+    return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+
+
+def zipped_size_bytes(root: Path) -> int:
+    archive = root.with_suffix(".measure.zip")
+    try:
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+            for path in sorted(root.rglob("*")):
+                target.write(path, path.relative_to(root))
+        return archive.stat().st_size
+    finally:
+        archive.unlink(missing_ok=True)
+
+
+def report(build_dir: Path) -> None:
+    """Print what each artifact weighs. Raises BuildFailed when a function with the layer is more than Lambda takes."""
+    sizes = {path.name: size_bytes(path) for path in sorted(build_dir.iterdir()) if path.is_dir()}
+    for name, size in sizes.items():
+        zipped = zipped_size_bytes(build_dir / name)
+        print(f"{name:24} {size / 2**20:6.2f} MiB unpacked  {zipped / 2**20:6.2f} MiB zipped")
+    if sum(sizes.values()) > SIZE_LIMIT_BYTES:
+        raise BuildFailed("The artifacts together are over the 250 MB that Lambda unpacks.")
+
+
+def run_sam(architecture: str | None, build_dir: Path) -> None:
+    sam = Path(sys.executable).with_name("sam")
+    # The cache and its index stand beside the folder they belong to, so that builds for two architectures do not
+    # throw away each other's.
+    command = [str(sam), "build", "--build-dir", str(build_dir), "--cache-dir", str(build_dir.parent / "cache")]
+    if architecture:
+        command += ["--parameter-overrides", f"Architecture={architecture}"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    if result.returncode:
+        raise BuildFailed(f"sam build failed:\n{result.stdout}{result.stderr}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/build", description="Build the layer and the functions.")
+    parser.add_argument("--architecture", choices=["arm64", "x86_64"], help="the processor (default: the template's)")
+    parser.add_argument("--build-dir", type=Path, default=ROOT / ".aws-sam" / "build")
+    options = parser.parse_args(arguments)
+    build_dir: Path = options.build_dir.resolve()
+    try:
+        run_sam(options.architecture, build_dir)
+        prepare(build_dir)
+        report(build_dir)
+    except BuildFailed as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
