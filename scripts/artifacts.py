@@ -180,7 +180,7 @@ def compact_json(value: Any) -> str:
 
 
 def without_prose(node: Any) -> Any:
-    """The description without its `documentation` texts. A member that happens to have that name is no text: it stays."""
+    """The description without its `documentation` texts. A member of that name is no text and stays."""
     if isinstance(node, dict):
         return {
             name: without_prose(value)

@@ -1,0 +1,170 @@
+"""What scripts/build makes of the folders that SAM leaves: small, complete, and compiled for good."""
+
+import gzip
+import importlib.util
+import json
+import os
+import py_compile
+from pathlib import Path
+
+import pytest
+
+from scripts import artifacts
+
+ROOT = Path(__file__).parents[2]
+
+
+def write(path: Path, content: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def bundle(*labels: str) -> str:
+    """Certificates as certifi and botocore write them down."""
+    return "".join(
+        f'\n# Issuer: CN={label}\n# Label: "{label}"\n# Serial: 1\n'
+        f"-----BEGIN CERTIFICATE-----\n{label}\n-----END CERTIFICATE-----\n"
+        for label in labels
+    )
+
+
+@pytest.fixture
+def layer(tmp_path: Path) -> Path:
+    """What SAM leaves of a layer, in little."""
+    packages = tmp_path / "build" / "SharedLayer" / "python"
+    write(packages / "controlplane" / "__init__.py", '"""Ours."""\n')
+    write(packages / "requirements.txt")
+    data = packages / "botocore" / "data"
+    write(packages / "botocore" / "__init__.py")
+    write(packages / "botocore" / "cacert.pem", bundle("Another Root", *artifacts.AMAZON_ROOTS))
+    write(data / "ec2" / "2016-11-15" / "waiters-2.json", "{}")
+    write(data / "dynamodb" / "2011-12-05" / "examples-1.json", "{}")
+    write(data / "dynamodb" / "2012-08-10" / "examples-1.json", "{}")
+    described = {"documentation": "prose", "shapes": {"A": {"members": {"documentation": {"shape": "B"}}}}}
+    (data / "dynamodb" / "2012-08-10" / "service-2.json.gz").write_bytes(gzip.compress(json.dumps(described).encode()))
+    endpoints = {"partitions": [{"partition": "aws", "regions": {"r": {}}, "services": {"dynamodb": {}, "ec2": {}}}]}
+    write(data / "endpoints.json", json.dumps(endpoints))
+    write(packages / "lib-1.0.dist-info" / "METADATA", "Metadata-Version: 2.4\nName: lib\nVersion: 1.0\n\nLong text.\n")
+    write(packages / "lib-1.0.dist-info" / "RECORD")
+    write(packages / "lib-1.0.dist-info" / "entry_points.txt")
+    write(packages / "lib-1.0.dist-info" / "licenses" / "LICENSE")
+    write(packages / "lib" / "__init__.py")
+    write(packages / "lib" / "__init__.pyi")
+    write(packages / "lib" / "py.typed")
+    write(packages / "lib" / "tests" / "test_lib.py")
+    return packages
+
+
+class TestPrepare:
+    def test_keeps_of_botocore_only_the_current_description_of_the_services_in_use(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        data = layer / "botocore" / "data"
+        assert [path.name for path in data.iterdir() if path.is_dir()] == ["dynamodb"]
+        assert [path.name for path in (data / "dynamodb").iterdir()] == ["2012-08-10"]
+        assert [path.name for path in (data / "dynamodb" / "2012-08-10").iterdir()] == ["service-2.json"]
+
+    def test_cuts_prose_out_of_descriptions_and_no_member_of_that_name(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        description = layer / "botocore" / "data" / "dynamodb" / "2012-08-10" / "service-2.json"
+        assert json.loads(description.read_text()) == {"shapes": {"A": {"members": {"documentation": {"shape": "B"}}}}}
+
+    def test_keeps_every_partition_with_the_services_in_use(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        (partition,) = json.loads((layer / "botocore" / "data" / "endpoints.json").read_text())["partitions"]
+        assert partition == {"partition": "aws", "regions": {"r": {}}, "services": {"dynamodb": {}}}
+
+    def test_keeps_of_a_distribution_its_name_version_entry_points_and_licence(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        info = layer / "lib-1.0.dist-info"
+        assert {path.name for path in info.iterdir()} == {"METADATA", "entry_points.txt", "licenses"}
+        assert (info / "METADATA").read_text() == "Metadata-Version: 2.4\nName: lib\nVersion: 1.0\n"
+
+    def test_leaves_nothing_that_no_import_reads(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        assert {path.name for path in (layer / "lib").iterdir()} == {"__init__.py", "__pycache__"}
+        assert not (layer / "requirements.txt").exists()
+
+    def test_writes_the_amazon_roots_beside_the_code_that_trusts_them(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        roots = (layer / "controlplane" / "amazon-roots.pem").read_text()
+        assert roots.count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
+        assert "Another Root" not in roots
+        assert (layer / "botocore" / "cacert.pem").is_file()
+
+    def test_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
+        write(layer / "botocore" / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
+        with pytest.raises(artifacts.BuildFailed, match="Amazon Root CA 1"):
+            artifacts.prepare(layer.parents[1])
+
+    def test_refuses_a_service_that_botocore_does_not_describe(self, layer: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(artifacts, "SERVICES", ("dynamodb", "dynamodbb"))
+        with pytest.raises(artifacts.BuildFailed, match="dynamodbb"):
+            artifacts.prepare(layer.parents[1])
+
+    def test_changes_nothing_when_it_runs_again(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        before = {path: path.read_bytes() for path in layer.rglob("*") if path.is_file()}
+        artifacts.prepare(layer.parents[1])
+        assert {path: path.read_bytes() for path in layer.rglob("*") if path.is_file()} == before
+
+    def test_refuses_a_folder_without_artifacts(self, tmp_path: Path):
+        with pytest.raises(artifacts.BuildFailed):
+            artifacts.prepare(tmp_path)
+
+
+class TestBytecode:
+    def test_of_every_module_lasts_when_the_archive_changes_the_dates(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        for source in layer.rglob("*.py"):
+            os.utime(source, (0, 0))
+        assert artifacts.modules_without_bytecode(layer) == []
+
+    def test_says_where_the_code_is_deployed_and_not_where_it_was_built(self, tmp_path: Path):
+        source = write(
+            tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def f():\n    raise KeyError\n"
+        )
+        artifacts.prepare(tmp_path / "build")
+        compiled = Path(importlib.util.cache_from_source(str(source))).read_bytes()
+        assert b"/var/task/projects/app.py" in compiled
+        assert str(tmp_path).encode() not in compiled
+
+    def test_is_missed_where_there_is_none(self, tmp_path: Path):
+        write(tmp_path / "projects" / "app.py")
+        assert artifacts.modules_without_bytecode(tmp_path) == [Path("projects/app.py")]
+
+    def test_is_missed_where_it_would_be_checked_against_its_source(self, tmp_path: Path):
+        source = write(tmp_path / "app.py")
+        for mode in (py_compile.PycInvalidationMode.TIMESTAMP, py_compile.PycInvalidationMode.CHECKED_HASH):
+            py_compile.compile(str(source), invalidation_mode=mode)
+            assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
+
+    def test_is_missed_where_another_python_made_it(self, tmp_path: Path):
+        source = write(tmp_path / "app.py")
+        artifacts.compile_modules(tmp_path, Path("/var/task"))
+        compiled = Path(importlib.util.cache_from_source(str(source)))
+        compiled.write_bytes(b"\x00\x00" + compiled.read_bytes()[2:])
+        assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
+
+    def test_stops_the_build_at_code_that_is_no_python(self, tmp_path: Path):
+        write(tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def\n")
+        with pytest.raises(py_compile.PyCompileError):
+            artifacts.prepare(tmp_path / "build")
+
+
+class TestRoots:
+    def test_are_all_in_the_bundle_that_botocore_brings(self, tmp_path: Path):
+        import botocore
+
+        target = tmp_path / "controlplane" / "amazon-roots.pem"
+        artifacts.write_amazon_roots(Path(botocore.__file__).with_name("cacert.pem"), target)
+        assert target.read_text().count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
+
+
+class TestUnused:
+    @pytest.mark.parametrize("unused", artifacts.UNUSED)
+    def test_parts_are_imported_nowhere_in_our_code(self, unused: str):
+        module = unused.removesuffix(".py").replace("/", ".")
+        for folder in ("functions", "layers/shared"):
+            for source in (ROOT / folder).rglob("*.py"):
+                assert module not in source.read_text(encoding="utf-8"), f"{source} uses {module}: take it off UNUSED"

@@ -1,0 +1,211 @@
+"""What linters of templates do not say: routes against the apps, least privilege, logs, the gateway's own answers."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.errors import CATALOGUE
+from tests.support.api import operations
+from tests.support.template import (
+    TEMPLATE,
+    Route,
+    gateway_responses,
+    load_template,
+    resources,
+    routes_by_group,
+)
+
+FUNCTIONS = resources("AWS::Serverless::Function")
+GATEWAY_RESPONSES = gateway_responses()
+ROOT = TEMPLATE.parent
+
+# Every type a REST API knows (API Gateway developer guide, "Gateway response types").
+RESPONSE_TYPES = {
+    "ACCESS_DENIED",
+    "API_CONFIGURATION_ERROR",
+    "AUTHORIZER_CONFIGURATION_ERROR",
+    "AUTHORIZER_FAILURE",
+    "BAD_REQUEST_BODY",
+    "BAD_REQUEST_PARAMETERS",
+    "DEFAULT_4XX",
+    "DEFAULT_5XX",
+    "EXPIRED_TOKEN",
+    "INTEGRATION_FAILURE",
+    "INTEGRATION_TIMEOUT",
+    "INVALID_API_KEY",
+    "INVALID_SIGNATURE",
+    "MISSING_AUTHENTICATION_TOKEN",
+    "QUOTA_EXCEEDED",
+    "REQUEST_TOO_LARGE",
+    "RESOURCE_NOT_FOUND",
+    "THROTTLED",
+    "UNAUTHORIZED",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "WAF_FILTERED",
+}
+
+
+@cache
+def template_lines() -> list[str]:
+    return TEMPLATE.read_text(encoding="utf-8").splitlines()
+
+
+def statements(function: dict[str, Any]) -> list[dict[str, Any]]:
+    return [statement for policy in function["Properties"]["Policies"] for statement in policy["Statement"]]
+
+
+class TestRoutes:
+    def test_are_those_of_the_apps_both_ways(self):
+        served: dict[str, list[Route]] = {}
+        for operation in operations():
+            served.setdefault(operation.group, []).append(Route(operation.method, operation.path))
+        assert routes_by_group() == {group: sorted(routes) for group, routes in served.items()}
+
+    def test_name_their_method_and_their_whole_path(self):
+        for routes in routes_by_group().values():
+            for route in routes:
+                assert route.method in {"GET", "POST", "PATCH", "PUT", "DELETE"}
+                assert "+" not in route.path
+                assert re.fullmatch(r"(/([a-z0-9.-]+|\{[a-z][A-Za-z]+\}))+", route.path)
+
+    def test_belong_to_one_function_each(self):
+        routes = [route for routes in routes_by_group().values() for route in routes]
+        assert len(routes) == len(set(routes))
+
+    def test_name_the_api_of_this_template(self):
+        for function in FUNCTIONS.values():
+            for event in function["Properties"]["Events"].values():
+                assert event["Type"] == "Api"
+                assert event["Properties"]["RestApiId"] == {"Ref": "Api"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+class TestEachFunction:
+    def test_is_built_as_the_package_its_folder_is(self, name: str):
+        properties, group = FUNCTIONS[name]["Properties"], Path(FUNCTIONS[name]["Properties"]["CodeUri"]).name
+        assert properties["CodeUri"] == f"functions/{group}"
+        assert properties["Handler"] == f"{group}.app.handler"
+        assert FUNCTIONS[name]["Metadata"] == {
+            "BuildMethod": "python3.13",
+            "BuildProperties": {"ParentPackageMode": "auto"},
+        }
+
+    def test_is_named_after_its_group_in_logs_and_metrics(self, name: str):
+        properties = FUNCTIONS[name]["Properties"]
+        service = properties["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
+        assert service == Path(properties["CodeUri"]).name
+
+    def test_has_a_log_group_of_its_own_that_forgets(self, name: str):
+        log_group = FUNCTIONS[name]["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
+        users = [f for f in FUNCTIONS.values() if f["Properties"]["LoggingConfig"]["LogGroup"] == {"Ref": log_group}]
+        assert len(users) == 1
+        retention = resources("AWS::Logs::LogGroup")[log_group]["Properties"]["RetentionInDays"]
+        assert retention == {"Ref": "LogRetentionDays"}
+
+    def test_may_call_named_actions_on_the_table_and_nothing_else(self, name: str):
+        own = statements(FUNCTIONS[name])
+        assert own
+        for statement in own:
+            assert set(statement) == {"Effect", "Action", "Resource"}
+            assert statement["Effect"] == "Allow"
+            assert statement["Resource"] == {"Fn::GetAtt": ["Table", "Arn"]}
+            assert all(re.fullmatch(r"dynamodb:[A-Z][A-Za-z]+", action) for action in statement["Action"])
+            assert "dynamodb:Scan" not in statement["Action"]
+
+    def test_names_no_action_twice(self, name: str):
+        actions = [action for statement in statements(FUNCTIONS[name]) for action in statement["Action"]]
+        assert len(actions) == len(set(actions))
+
+    def test_publishes_when_only_its_layer_or_its_variables_changed(self, name: str):
+        assert FUNCTIONS[name]["Properties"]["AutoPublishAliasAllProperties"] is True
+
+
+class TestAllFunctions:
+    def test_are_traced_without_a_library(self):
+        assert load_template()["Globals"]["Function"]["Tracing"] == "Active"
+        assert not any("Tracing" in function["Properties"] for function in FUNCTIONS.values())
+
+    def test_get_the_variables_that_the_settings_read(self):
+        variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
+        assert variables.keys() >= {
+            "TABLE_NAME",
+            "SIGNING_SECRET",
+            "PUBLIC_BASE_URL",
+            "DASHBOARD_BASE_URL",
+            "SERVICE_BRAND",
+            "LIBRARY_BRAND",
+            "LOG_LEVEL",
+            "POWERTOOLS_METRICS_NAMESPACE",
+        }
+
+    def test_end_before_the_gateway_gives_up(self):
+        gateway_seconds = 29
+        assert load_template()["Globals"]["Function"]["Timeout"] < gateway_seconds
+
+    def test_no_log_group_is_left_without_a_function(self):
+        used = {function["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for function in FUNCTIONS.values()}
+        assert used == set(resources("AWS::Logs::LogGroup"))
+
+
+class TestTable:
+    def test_outlives_its_stack_and_can_be_restored(self):
+        table = resources("AWS::DynamoDB::Table")["Table"]
+        assert table["DeletionPolicy"] == table["UpdateReplacePolicy"] == "Retain"
+        assert table["Properties"]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+        assert table["Properties"]["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
+        assert load_template()["Parameters"]["DeletionProtection"]["Default"] == "true"
+
+    def test_is_the_only_one(self):
+        assert list(resources("AWS::DynamoDB::Table")) == ["Table"]
+
+
+class TestParameters:
+    def test_all_have_a_default_so_that_a_deployment_needs_none(self):
+        assert [name for name, entry in load_template()["Parameters"].items() if "Default" not in entry] == []
+
+    def test_all_say_what_they_are(self):
+        assert [name for name, entry in load_template()["Parameters"].items() if "Description" not in entry] == []
+
+
+class TestGatewayResponses:
+    def test_cover_every_type_there_is(self):
+        assert set(GATEWAY_RESPONSES) == RESPONSE_TYPES
+
+    @pytest.mark.parametrize("name", GATEWAY_RESPONSES)
+    def test_are_the_envelope_with_a_code_of_the_catalogue_and_its_status(self, name: str):
+        answer = GATEWAY_RESPONSES[name]
+        assert list(answer["ResponseTemplates"]) == ["application/json"]
+        body = json.loads(answer["ResponseTemplates"]["application/json"])
+        assert list(body) == ["success", "error"]
+        assert body["success"] is False
+        assert list(body["error"]) == ["code", "message"]
+        allowed = CATALOGUE[body["error"]["code"]]
+        statuses = {allowed, 415} if body["error"]["code"] == "INVALID_PAYLOAD" else {allowed}
+        assert answer["StatusCode"] in statuses
+
+    @pytest.mark.parametrize("name", GATEWAY_RESPONSES)
+    def test_carry_the_request_id(self, name: str):
+        assert GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["X-Request-Id"] == "context.requestId"
+
+    @pytest.mark.parametrize("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
+    def test_say_when_to_come_back(self, name: str):
+        assert re.fullmatch(r"'\d+'", GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Retry-After"])
+
+    @pytest.mark.parametrize("name", ["MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX"])
+    def test_an_unknown_route_is_not_found_with_and_without_a_token(self, name: str):
+        assert GATEWAY_RESPONSES[name]["StatusCode"] == 404
+
+
+class TestReasons:
+    @pytest.mark.parametrize("opening", ["- Effect:", "Timeout:", "MemorySize:", "ThrottlingRateLimit:"])
+    def test_stand_above_what_was_chosen(self, opening: str):
+        places = [number for number, line in enumerate(template_lines()) if line.strip().startswith(opening)]
+        assert places
+        for number in places:
+            assert template_lines()[number - 1].strip().startswith("#"), (
+                f"line {number + 1}: {opening} without a reason"
+            )
