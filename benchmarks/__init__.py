@@ -1,0 +1,1 @@
+"""What the control plane costs, as ratios: `make bench`, or `python -m benchmarks --help`."""

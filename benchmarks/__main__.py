@@ -1,0 +1,72 @@
+"""`python -m benchmarks`: measures, prints a report, and always exits with 0. A benchmark is no test.
+
+Ratios, never absolute times: everything that is compared runs in one go, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import cold, growth, size, trips, warm
+from benchmarks.bench import Bench
+from benchmarks.goals import Figure
+from benchmarks.machine import EngineMissing, cores
+from benchmarks.process import TargetFailed
+from benchmarks.report import by_goal
+from benchmarks.world import prepare_environment
+
+SECTIONS: dict[str, Callable[[Bench], tuple[list[Figure], str]]] = {
+    "size": size.measure,
+    "trips": trips.measure,
+    "cold": cold.measure,
+    "warm": warm.measure,
+    "growth": growth.measure,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", choices=SECTIONS, help="one section instead of all")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
+    options = parser.parse_args()
+    os.sched_setaffinity(0, cores()[0])
+    prepare_environment()
+    figures: list[Figure] = []
+    details: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
+        bench = Bench.prepare(Path(folder))
+        print(f"package: {bench.ours.origin}")
+        for name, measure in SECTIONS.items():
+            if options.only in (None, name):
+                found, detail = _measured(name, measure, bench)
+                figures += found
+                details.append(detail)
+    print("\n" + "\n\n".join([*filter(None, details), by_goal(figures)]))
+    if options.json:
+        options.json.write_text(json.dumps([figure.as_json() for figure in figures], indent=1))
+
+
+def _measured(
+    name: str, measure: Callable[[Bench], tuple[list[Figure], str]], bench: Bench
+) -> tuple[list[Figure], str]:
+    """A section's result; one that cannot be measured here says why, and the others go on."""
+    begun = time.monotonic()
+    try:
+        found = measure(bench)
+    except EngineMissing as missing:
+        return [], f"{name}: not measured. {missing}"
+    except TargetFailed as failure:
+        return [], f"{name}: not measured. {failure}"
+    print(f"measured {name} in {time.monotonic() - begun:.0f} s", file=sys.stderr)
+    return found
+
+
+if __name__ == "__main__":
+    main()

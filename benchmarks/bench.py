@@ -1,0 +1,83 @@
+"""What all sections of one run share: the staged packages, the functions, the certificate, and ways to start targets."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import package, project
+from benchmarks.machine import certificate, engine
+from benchmarks.package import Package
+from benchmarks.process import Target
+from benchmarks.recording import Recording
+from benchmarks.wire import Recorder, Replay, Server
+from benchmarks.world import World, populate_peer, populated
+
+
+@dataclass(frozen=True)
+class Bench:
+    folder: Path
+    ours: Package
+    naive_libraries: Path
+    peers: Path
+    functions: dict[str, project.Function]
+    tls: tuple[Path, Path]
+    own_roots: Path
+    peer_roots: Path
+
+    @classmethod
+    def prepare(cls, folder: Path) -> Bench:
+        """Stages every package below `folder`."""
+        ours = package.stage_ours(folder / "ours")
+        naive = package.stage_naive(folder / "naive")
+        peers = shutil.copytree(package.PEERS, folder / "peers", ignore=shutil.ignore_patterns("__pycache__"))
+        tls = certificate(folder)
+        own_roots, peer_roots = package.trust(ours, naive, tls[0], folder)
+        known = project.functions()
+        functions = {group: function for group, function in known.items() if group in ours.functions}
+        return cls(folder, ours, naive, Path(peers), functions, tls, own_roots, peer_roots)
+
+    def our_target(self, group: str, address: str, name: str | None = None, ours: Package | None = None) -> Target:
+        """A function of ours that finds DynamoDB at `address`.
+
+        It loads the certificate roots its deployed environment names, the peers botocore's own.
+        """
+        target = self.functions[group].target(ours or self.ours, name)
+        roots = self.own_roots if "AWS_CA_BUNDLE" in target.environment else self.peer_roots
+        return target.with_environment(AWS_ENDPOINT_URL_DYNAMODB=address, AWS_CA_BUNDLE=str(roots))
+
+    def naive_target(self, address: str, name: str = "naive") -> Target:
+        environment = {
+            "TABLE_NAME": project.PEER_TABLE,
+            "AWS_ENDPOINT_URL_DYNAMODB": address,
+            "AWS_CA_BUNDLE": str(self.peer_roots),
+        }
+        return Target(name, (self.peers, self.naive_libraries), "naive", environment)
+
+    def floor_target(self, recording: Recording, address: str) -> Target:
+        environment = {
+            "FLOOR_RECORDING": str(recording.save(self.folder)),
+            "AWS_ENDPOINT_URL_DYNAMODB": address,
+            "AWS_CA_BUNDLE": str(self.peer_roots),
+        }
+        return Target(f"floor of {recording.name}", (self.peers, self.naive_libraries), "floor", environment)
+
+    @contextmanager
+    def recorded_world(self) -> Iterator[tuple[World, Recorder, str, str]]:
+        """A populated engine behind a recorder: (world, recorder, the recorder's address, a project of the peer)."""
+        with engine() as url:
+            recorder = Recorder(url)
+            with Server(recorder) as server, populated(self.ours, self.functions, url, server.url) as world:
+                yield world, recorder, server.url, populate_peer(url)
+
+    @contextmanager
+    def replaying(self, recordings: list[Recording], *, tls: bool) -> Iterator[str]:
+        """The stand-in that answers these recordings; its address, to which a recording's name is appended."""
+        replay = Replay()
+        for recording in recordings:
+            replay.add(recording.name, recording.calls)
+        with Server(replay, self.tls if tls else None) as server:
+            yield server.url

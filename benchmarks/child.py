@@ -1,0 +1,73 @@
+"""The measured process: imports one handler as Lambda would, answers one event, then as many more as it is told to.
+
+Standard input brings a line of JSON with what to run, then a number of invocations per line (or another event).
+Standard output gets a line of JSON with the cold start's phases and the first answer, then "<elapsed ns> <cpu ns>" per
+line (or the answer). What the handler itself prints goes nowhere. Started with `-I -S`, so that only the given folders
+are importable.
+"""
+
+# What the Lambda runtime has imported before it looks at the handler is nobody's cold start.
+import base64  # noqa: F401
+import concurrent.futures  # noqa: F401
+import decimal  # noqa: F401
+import http.client  # noqa: F401
+import importlib
+import json
+import logging  # noqa: F401
+import os
+import sys
+import time
+import traceback  # noqa: F401
+import urllib.parse  # noqa: F401
+
+
+class Context:
+    """What the Lambda runtime hands a handler beside the event."""
+
+    function_name = "benchmark"
+    function_version = "$LATEST"
+    memory_limit_in_mb = "1769"
+    invoked_function_arn = "arn:aws:lambda:eu-central-1:000000000000:function:benchmark"
+    aws_request_id = "00000000-1111-4222-8333-444444444444"
+    log_group_name = "/aws/lambda/benchmark"
+    log_stream_name = "2026/01/01/[$LATEST]0"
+    identity = None
+    client_context = None
+
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return 29_000
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    told = json.loads(sys.stdin.readline())
+    sys.path[:0] = told["folders"]
+    event, context = told["event"], Context()
+
+    begin = time.monotonic_ns()
+    handler = getattr(importlib.import_module(told["module"]), "handler")  # noqa: B009 (the name is Lambda's)
+    imported = time.monotonic_ns()
+    answer = handler(event, context)
+    answered = time.monotonic_ns()
+
+    report = {"init_ns": imported - begin, "first_ns": answered - imported, "answer": answer}
+    if told.get("modules"):
+        report["modules"] = sorted(sys.modules)
+    answers.write(json.dumps(report) + "\n")
+    for line in sys.stdin:
+        if line.startswith("{"):
+            event = json.loads(line)
+            answers.write(json.dumps(handler(event, context)) + "\n")
+            continue
+        turns = range(int(line))
+        cpu, begin = time.process_time_ns(), time.monotonic_ns()
+        for _ in turns:
+            handler(event, context)
+        elapsed, used = time.monotonic_ns() - begin, time.process_time_ns() - cpu
+        answers.write(f"{elapsed} {used}\n")
+    os._exit(0)  # an interpreter's tear-down is part of no request
+
+
+main()

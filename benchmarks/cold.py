@@ -1,0 +1,148 @@
+"""Cold starts of every function, and what one more route costs it and the others.
+
+From a process that has loaded what the Lambda runtime loads, to the first answer: the handler's import and one request,
+with DynamoDB's stand-in behind TLS. Each round starts every contender once.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench import Bench
+from benchmarks.events import rest_event
+from benchmarks.goals import COLD_FLOOR, COLD_NAIVE, ELSEWHERE_NOISE, Figure
+from benchmarks.package import Package
+from benchmarks.process import Target, Worker
+from benchmarks.recording import Recording, record
+from benchmarks.report import table
+from benchmarks.rounds import interleave, ratio
+from benchmarks.routes import COLD, COLD_WITH_USER_TOKEN, REQUESTS
+from benchmarks.world import PEER_KEY
+from scripts import artifacts
+
+ROUNDS = 11
+# A function whose cold start must not notice a route of another, and that other one.
+BYSTANDER, GROWING = "billing", "projects"
+
+ROUTE = '''
+
+from controlplane.envelope import Wire as _Wire
+
+
+class BenchmarkRequest(_Wire):
+    """The body of a route that only the benchmark adds."""
+
+    name: str
+    size: int | None = None
+
+
+class BenchmarkAnswer(_Wire):
+    """The answer of a route that only the benchmark adds."""
+
+    name: str
+    size: int | None = None
+
+
+@router.post("/v1/benchmark", operation_id="benchmark")
+async def benchmark(body: BenchmarkRequest) -> BenchmarkAnswer:
+    """A route more."""
+    return BenchmarkAnswer(name=body.name, size=body.size)
+'''
+
+
+def record_cold(bench: Bench) -> list[Recording]:
+    """Each function's read, and the peer's, as they go against the engine."""
+    with bench.recorded_world() as (world, recorder, address, peer_project):
+        found = []
+        for group in bench.functions:
+            if group not in COLD:
+                continue
+            method, resource = COLD[group]
+            token = world.token if group in COLD_WITH_USER_TOKEN else world.api_key
+            event = rest_event(method, resource, token=token, **REQUESTS[method, resource](world))
+            found.append(record(f"cold-{group}", world.workers[group], recorder, [event] * 3))
+        event = rest_event("GET", "/v1/projects/{projectId}", path={"projectId": peer_project}, token=PEER_KEY)
+        with Worker(bench.naive_target(address), event) as naive:
+            found.append(record("cold-naive", naive, recorder, [event] * 2))
+    return found
+
+
+def measure(bench: Bench) -> tuple[list[Figure], str]:
+    """Figures of goals 1 and 9, and the medians in milliseconds behind them."""
+    recordings = record_cold(bench)
+    by_name = {recording.name.removeprefix("cold-"): recording for recording in recordings}
+    groups = [name for name in by_name if name != "naive"]
+    with bench.replaying(recordings, tls=True) as address:
+        contenders: dict[str, tuple[Target, Recording]] = {
+            "naive": (bench.naive_target(f"{address}/cold-naive"), by_name["naive"])
+        }
+        for group in groups:
+            recording, at = by_name[group], f"{address}/cold-{group}"
+            contenders[group] = (bench.our_target(group, at), recording)
+            contenders[f"floor of {group}"] = (bench.floor_target(recording, at), recording)
+        if {BYSTANDER, GROWING} <= set(groups):
+            grown = _with_one_more_route(bench)
+            for group in (BYSTANDER, GROWING):
+                name = f"{group}, one more route in {GROWING}"
+                target = bench.our_target(group, f"{address}/cold-{group}", name, grown)
+                contenders[name] = (target, by_name[group])
+
+        init: dict[str, list[float]] = {name: [] for name in contenders}
+        foreign = {group: _foreign_modules(bench, *contenders[group]) for group in groups}
+
+        def start(name: str) -> float:
+            target, recording = contenders[name]
+            with Worker(target, recording.event) as worker:
+                worker.expect(recording.status)
+                init[name].append(worker.report["init_ns"] / 1e6)
+                return worker.cold_ms
+
+        times = interleave(contenders, start, ROUNDS)
+    figures = []
+    for group in groups:
+        routes = f"{len(bench.functions[group].routes)} routes"
+        figures.append(Figure("1", group, ratio(times[group], times["naive"]), "x naive", COLD_NAIVE, routes))
+        floor = times[f"floor of {group}"]
+        figures.append(Figure("1", group, ratio(times[group], floor), "x floor", COLD_FLOOR, routes))
+    figures += _route_figures(times, foreign)
+    rows = [
+        (name, statistics.median(init[name]), statistics.median(took) - statistics.median(init[name]), _median(took))
+        for name, took in times.items()
+    ]
+    return figures, table(rows, ("cold start, median ms", "init", "first", "both"))
+
+
+def _median(values: list[float]) -> float:
+    return statistics.median(values)
+
+
+def _route_figures(times: dict[str, list[float]], foreign: dict[str, int]) -> list[Figure]:
+    figures = [Figure("9", "modules of other functions that a function loads", sum(foreign.values()), "modules", 0)]
+    for group, bound in ((BYSTANDER, ELSEWHERE_NOISE), (GROWING, None)):
+        name = f"{group}, one more route in {GROWING}"
+        if name in times:
+            more = _median(times[name]) - _median(times[group])
+            note = f"{more:+.1f} ms" + (", noise included" if bound else ": the function that serves it")
+            figures.append(Figure("9", name, ratio(times[name], times[group]), "x before", bound, note))
+    return figures
+
+
+def _foreign_modules(bench: Bench, target: Target, recording: Recording) -> int:
+    others = set(bench.functions) - {target.name}
+    with Worker(target, recording.event, modules=True) as worker:
+        loaded: list[Any] = worker.report["modules"]
+    return sum(module.partition(".")[0] in others for module in loaded)
+
+
+def _with_one_more_route(bench: Bench) -> Package:
+    """A copy of our package whose growing function has another route with two models."""
+    folder = bench.folder / "grown"
+    shutil.copytree(bench.folder / "ours", folder)
+    routes: Path = folder / "functions" / GROWING / GROWING / "routes.py"
+    routes.write_text(routes.read_text() + ROUTE)
+    artifacts.compile_modules(folder / "functions" / GROWING, artifacts.FUNCTION_ROOT)
+    functions = {group: folder / "functions" / group for group in bench.ours.functions}
+    return Package(folder / "layer", functions, "with one more route")

@@ -1,0 +1,55 @@
+"""Every goal of docs/performance.md with its bound, and a measured figure held against it.
+
+The bounds live here once. A figure without a bound is printed for the reader and judged by nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+TITLES = {
+    "1": "cold start: init and first answer",
+    "2": "modules of the built package without valid bytecode",
+    "3": "warm request with database calls, log line and metric included",
+    "4": "warm list of 50 items of about 600 B",
+    "5": "warm request without a database",
+    "6": "sequential round trips",
+    "7": "capacity units",
+    "8": "built package, layer included",
+    "9": "one more route on the cold start of a function that does not serve it",
+    "growth": "the same request in a table of 1,000 and of 100,000 items",
+}
+
+COLD_NAIVE, COLD_FLOOR = 0.65, 1.35
+REQUEST_FLOOR, REQUEST_NAIVE = 1.05, 0.47
+LIST_FLOOR, LIST_NAIVE = 0.45, 0.30
+NO_DATABASE_NAIVE = 0.40
+READ_TRIPS = {"api key": 2, "user token": 3}
+WRITE_EXTRA_TRIPS = 1
+VERIFICATION_WRITE_UNITS, VERIFICATION_READ_UNITS = 1, 0
+READ_BY_ID_UNITS, LIST_READ_UNITS, WRITE_UNITS = 1, 4, 1
+UNPACKED_NAIVE, ZIPPED_NAIVE = 0.55, 0.35
+# A route elsewhere must cost nothing; a median of two noisy series is never exactly 1, so this is the noise allowed.
+ELSEWHERE_NOISE = 1.02
+GROWTH_TIME = 1.25
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured value of a goal; `bound` is the most it may be, None where it only informs."""
+
+    goal: str
+    subject: str
+    measured: float
+    unit: str
+    bound: float | None = None
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.bound is None:
+            return ""
+        return "ok" if self.measured <= self.bound + 1e-9 else "miss"
+
+    def as_json(self) -> dict[str, object]:
+        return {**asdict(self), "verdict": self.verdict}

@@ -1,0 +1,159 @@
+"""The packages that are measured: ours as it is deployed, and the naive peer's as pip leaves it.
+
+Ours is what `make build` left in .aws-sam/build where that runs on this machine. Where there is none, or it is for
+another processor, the same preparation is applied to the runtime's libraries of this environment. Either is a copy, so
+that the certificate of the stand-in can be trusted without touching what gets deployed.
+"""
+
+from __future__ import annotations
+
+import compileall
+import platform
+import re
+import shutil
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from benchmarks.machine import ROOT
+from scripts import artifacts
+
+BUILD = ROOT / ".aws-sam" / "build"
+LAYER_SOURCE = ROOT / "layers" / "shared"
+NAIVE_LIBRARIES = ("fastapi", "mangum", "pydantic", "boto3")
+PEERS = Path(__file__).with_name("peers")
+
+
+@dataclass(frozen=True)
+class Package:
+    """The layer's folder, each function's folder by group, and in words where they come from."""
+
+    layer: Path
+    functions: dict[str, Path]
+    origin: str
+
+    def folders(self, group: str) -> tuple[Path, ...]:
+        """The order in which Lambda looks: the function, then the layer."""
+        return self.functions[group], self.layer
+
+    def all_folders(self) -> list[Path]:
+        return [*self.functions.values(), self.layer]
+
+
+def stage_ours(target: Path) -> Package:
+    """A copy of what is deployed, importable on this machine."""
+    layer = BUILD / "SharedLayer" / "python"
+    if layer.is_dir() and _runs_here(layer):
+        built = _built_functions()
+        shutil.copytree(layer, target / "layer")
+        return Package(target / "layer", _copy_functions(built, target), "built by make build")
+    reason = "not built" if not layer.is_dir() else f"built for another processor than {platform.machine()}"
+    _copy_libraries(_pinned(), target / "layer")
+    shutil.copytree(LAYER_SOURCE / "controlplane", target / "layer" / "controlplane", ignore=_CLUTTER)
+    artifacts.prepare_layer(target / "layer")
+    functions = _copy_functions({path.parent.name: path.parents[1] for path in source_apps()}, target)
+    for folder in functions.values():
+        artifacts.remove_clutter(folder)
+        artifacts.compile_modules(folder, artifacts.FUNCTION_ROOT)
+    return Package(target / "layer", functions, f"prepared like a build from this environment ({reason})")
+
+
+def stage_naive(target: Path) -> Path:
+    """The naive peer's libraries in one folder, as `pip install --target` leaves them: compiled, nothing taken out."""
+    _copy_libraries(_closure(NAIVE_LIBRARIES), target)
+    compileall.compile_dir(target, quiet=2)
+    return target
+
+
+def source_apps() -> list[Path]:
+    return sorted((ROOT / "functions").glob("*/app.py"))
+
+
+_CLUTTER = shutil.ignore_patterns("__pycache__", "*.pyc")
+
+
+def _runs_here(layer: Path) -> bool:
+    """Whether the compiled libraries are for this machine's processor."""
+    compiled = [path.name for path in layer.rglob("*.so") if "cpython" in path.name]
+    return not any("linux" in name and platform.machine() not in name for name in compiled)
+
+
+def _built_functions() -> dict[str, Path]:
+    """Each group's artifact: the folder of .aws-sam/build that holds the group's package."""
+    return {path.parent.name: path.parents[1] for path in BUILD.glob("*/*/app.py")}
+
+
+def _copy_functions(folders: dict[str, Path], target: Path) -> dict[str, Path]:
+    for group, folder in folders.items():
+        shutil.copytree(folder / group, target / "functions" / group / group)
+    return {group: target / "functions" / group for group in folders}
+
+
+def _pinned() -> set[str]:
+    """The names that the layer's requirements pin."""
+    text = (LAYER_SOURCE / "requirements.txt").read_text()
+    return {_normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE)}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _closure(roots: tuple[str, ...]) -> set[str]:
+    """The names of these distributions and of everything they require, in this environment."""
+    found: set[str] = set()
+    open_names = [_normal(root) for root in roots]
+    while open_names:
+        name = open_names.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for requirement in metadata.requires(name) or []:
+            needed, _, marker = requirement.partition(";")
+            if "extra" in marker or ("python_version" in marker and "<" in marker):
+                continue
+            match = re.match(r"[A-Za-z0-9._-]+", needed)
+            if match:
+                open_names.append(_normal(match[0]))
+    return found
+
+
+def _copy_libraries(names: set[str], target: Path) -> None:
+    """Copies installed distributions, file by file as their records list them."""
+    for name in sorted(names):
+        for file in metadata.files(name) or []:
+            if ".." in file.parts or file.suffix == ".pyc":
+                continue
+            source, copy = Path(str(file.locate())), target / file
+            if source.is_file():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, copy)
+
+
+@dataclass(frozen=True)
+class Weight:
+    unpacked: int
+    zipped: int
+
+
+def weigh(folders: list[Path]) -> Weight:
+    return Weight(
+        sum(artifacts.size_bytes(folder) for folder in folders),
+        sum(artifacts.zipped_size_bytes(folder) for folder in folders),
+    )
+
+
+def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> tuple[Path, Path]:
+    """Certificate bundles with the stand-in's added: (ours, the peers').
+
+    Ours is the bundle of Amazon's roots where the build made one, the peers' is botocore's own: what each would load
+    when deployed.
+    """
+    added = certificate.read_bytes()
+    peers = folder / "peers.pem"
+    peers.write_bytes((naive / "botocore" / "cacert.pem").read_bytes() + added)
+    own = package.layer / artifacts.ROOTS_FILE
+    if own.is_file():
+        own.write_bytes(own.read_bytes() + added)
+        return own, peers
+    return peers, peers

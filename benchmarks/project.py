@@ -1,0 +1,80 @@
+"""What the benchmark knows of the project: its functions and routes from the template, its environment, its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.package import Package
+from benchmarks.process import Target
+from local.template import load_template
+
+TABLE = "benchmark-table"
+PEER_TABLE = "benchmark-peer"
+
+# Values of what only a deployment knows.
+DEPLOYED = {
+    "TABLE_NAME": TABLE,
+    "SIGNING_SECRET": "benchmark-signing-secret-of-enough-length-to-be-one",
+    "PUBLIC_BASE_URL": "https://api.example.com",
+    "DASHBOARD_BASE_URL": "https://dashboard.example.com",
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A Lambda of the REST API: its group, its environment, and its routes as (method, path)."""
+
+    group: str
+    environment: dict[str, str]
+    routes: tuple[tuple[str, str], ...]
+
+    def target(self, package: Package, name: str | None = None) -> Target:
+        return Target(name or self.group, package.folders(self.group), f"{self.group}.app", self.environment)
+
+
+def functions() -> dict[str, Function]:
+    """The template's API functions by group."""
+    template = load_template()
+    shared = template["Globals"]["Function"]["Environment"]["Variables"]
+    found = {}
+    for resource in template["Resources"].values():
+        if resource["Type"] != "AWS::Serverless::Function":
+            continue
+        properties = resource["Properties"]
+        events = [event["Properties"] for event in properties.get("Events", {}).values() if event["Type"] == "Api"]
+        if not events:
+            continue
+        group = properties["Handler"].partition(".")[0]
+        variables = {**shared, **properties.get("Environment", {}).get("Variables", {})}
+        found[group] = Function(
+            group,
+            {name: _value(template, name, value) for name, value in variables.items()},
+            tuple((event["Method"].upper(), event["Path"]) for event in events),
+        )
+    return found
+
+
+def _value(template: dict[str, Any], name: str, value: Any) -> str:
+    """A variable's value as deployed: the literal, the parameter's default, or a stand-in for what only AWS knows."""
+    if name in DEPLOYED:
+        return DEPLOYED[name]
+    if isinstance(value, dict) and "Ref" in value and value["Ref"] in template["Parameters"]:
+        return str(template["Parameters"][value["Ref"]].get("Default", ""))
+    return "" if isinstance(value, dict) else str(value)
+
+
+def table_definition(name: str) -> dict[str, Any]:
+    """CreateTable's parameters of the template's table."""
+    properties = load_template()["Resources"]["Table"]["Properties"]
+    taken = ("AttributeDefinitions", "KeySchema", "BillingMode", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+    return {"TableName": name, **{key: properties[key] for key in taken if key in properties}}
+
+
+def naive_target(libraries: Path, peers: Path) -> Target:
+    return Target("naive", (peers, libraries), "naive", {"TABLE_NAME": PEER_TABLE})
+
+
+def floor_target(name: str, libraries: Path, peers: Path, recording: Path) -> Target:
+    return Target(f"floor {name}", (peers, libraries), "floor", {"FLOOR_RECORDING": str(recording)})

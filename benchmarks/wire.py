@@ -1,0 +1,227 @@
+"""DynamoDB's side of the wire: a small HTTP server, a proxy that records what passes, and a stand-in that replays it.
+
+The proxy asks the engine behind it for the capacity each call consumed and takes that out of the answer again, so a
+function is counted without knowing. The stand-in answers a recorded request's calls at once; which recording is meant
+stands in the path of its address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+CAPACITY = "ReturnConsumedCapacity"
+
+
+@dataclass
+class Call:
+    """One DynamoDB call as it passed the wire; `started` and `ended` are monotonic seconds."""
+
+    operation: str
+    params: dict[str, Any]
+    status: int
+    answer: dict[str, Any]
+    started: float
+    ended: float
+    read_units: float = 0.0
+    write_units: float = 0.0
+
+
+class Answers(Protocol):
+    def answer(self, path: str, operation: str, body: bytes) -> tuple[int, bytes]: ...
+
+
+@dataclass
+class Server:
+    """An HTTP server on a free loopback port, one thread per connection, TLS where a certificate is given."""
+
+    answers: Answers
+    tls: tuple[Path, Path] | None = None
+    url: str = field(init=False, default="")
+
+    def __enter__(self) -> Server:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._context = None
+        if self.tls:
+            self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._context.load_cert_chain(*self.tls)
+        scheme, host = ("https", "localhost") if self.tls else ("http", "127.0.0.1")
+        self.url = f"{scheme}://{host}:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError, ConnectionError):  # the client went away; its next request finds a new one
+            if self._context:
+                connection = self._context.wrap_socket(connection, server_side=True)
+            with connection:
+                self._answer_all(connection)
+
+    def _answer_all(self, connection: socket.socket) -> None:
+        pending = b""
+        while True:
+            while (end := pending.find(b"\r\n\r\n")) < 0:
+                pending += (received := connection.recv(65536))
+                if not received:
+                    return
+            path, headers = _head(pending[:end])
+            length = int(headers.get("content-length", 0))
+            while len(pending) < end + 4 + length:
+                pending += (received := connection.recv(65536))
+                if not received:
+                    return
+            body, pending = pending[end + 4 : end + 4 + length], pending[end + 4 + length :]
+            operation = headers.get("x-amz-target", "").rpartition(".")[2]
+            connection.sendall(_response(*self.answers.answer(path, operation, body)))
+
+
+def _head(raw: bytes) -> tuple[str, dict[str, str]]:
+    request, *lines = raw.decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in lines)
+    return request.split(" ")[1], {name.lower(): value.strip() for name, _, value in pairs}
+
+
+def _response(status: int, body: bytes) -> bytes:
+    return (
+        f"HTTP/1.1 {status} {http.client.responses.get(status, '')}\r\n"
+        "Server: Server\r\nContent-Type: application/x-amz-json-1.0\r\nConnection: keep-alive\r\n"
+        "x-amzn-RequestId: ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ABCDEFGHIJKLMNOP\r\n"
+        f"x-amz-crc32: {zlib.crc32(body)}\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
+
+
+class Recorder:
+    """Passes every call on to the engine at `url` and remembers it, with the capacity it consumed."""
+
+    def __init__(self, url: str) -> None:
+        self._address = urllib.parse.urlsplit(url).netloc
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._calls: list[Call] = []
+
+    def take(self) -> list[Call]:
+        """The calls since the last look, in the order they started."""
+        with self._lock:
+            calls, self._calls = self._calls, []
+        return sorted(calls, key=lambda call: call.started)
+
+    def answer(self, path: str, operation: str, body: bytes) -> tuple[int, bytes]:  # noqa: ARG002 (one table)
+        started = time.monotonic()
+        params = json.loads(body or b"{}")
+        status, raw = self._forward(operation, {**params, CAPACITY: "INDEXES"})
+        answer = json.loads(raw or b"{}")
+        consumed = answer.pop("ConsumedCapacity", None)
+        if status != 200:
+            read = 0.0
+            # A refused conditional write is charged like the write; the engine reports no capacity with an error.
+            write = 1.0 if b"ConditionalCheckFailed" in raw else 0.0
+        else:
+            read, write = _units(operation, consumed)
+        call = Call(operation, params, status, answer, started, time.monotonic(), read, write)
+        with self._lock:
+            self._calls.append(call)
+        return status, json.dumps(answer, separators=(",", ":")).encode()
+
+    def _forward(self, operation: str, params: dict[str, Any]) -> tuple[int, bytes]:
+        if not hasattr(self._local, "connection"):
+            self._local.connection = http.client.HTTPConnection(self._address, timeout=30)
+        headers = {
+            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+            "Content-Type": "application/x-amz-json-1.0",
+            "Authorization": "AWS4-HMAC-SHA256 Credential=bench/20260101/eu-central-1/dynamodb/aws4_request, "
+            "SignedHeaders=host;x-amz-date, Signature=0",
+            "X-Amz-Date": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()),
+        }
+        connection: http.client.HTTPConnection = self._local.connection
+        connection.request("POST", "/", json.dumps(params).encode(), headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
+
+
+def _units(operation: str, consumed: Any) -> tuple[float, float]:
+    """(read, write) units of an answer's ConsumedCapacity, which is one table's or a list of them."""
+    entries = consumed if isinstance(consumed, list) else [consumed] if consumed else []
+    read = write = 0.0
+    for entry in entries:
+        if "ReadCapacityUnits" in entry or "WriteCapacityUnits" in entry:
+            read += entry.get("ReadCapacityUnits", 0.0)
+            write += entry.get("WriteCapacityUnits", 0.0)
+        elif operation in WRITES:
+            write += entry.get("CapacityUnits", 0.0)
+        else:
+            read += entry.get("CapacityUnits", 0.0)
+    return read, write
+
+
+def sequential(calls: list[Call]) -> int:
+    """How many round trips lie one after the other: calls that overlapped in time count once."""
+    depth: list[int] = []
+    for index, call in enumerate(calls):
+        before = [depth[other] for other in range(index) if calls[other].ended <= call.started]
+        depth.append(1 + max(before, default=0))
+    return max(depth, default=0)
+
+
+class Replay:
+    """Answers recorded requests' calls at once, as `/<recording>` of its address.
+
+    A call is recognised by its operation, and by its keys where the recording holds that operation more than once. What
+    differs from run to run (a minute, a generated ID) falls back to the next recorded answer of the operation.
+    """
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, str], list[tuple[str, int, bytes]]] = {}
+        self._next: dict[tuple[str, str], int] = {}
+
+    def add(self, recording: str, calls: list[Call]) -> None:
+        for call in calls:
+            raw = json.dumps(call.answer, separators=(",", ":")).encode()
+            key = (f"/{recording}", call.operation)
+            self._answers.setdefault(key, []).append((_keys(call.params), call.status, raw))
+
+    def answer(self, path: str, operation: str, body: bytes) -> tuple[int, bytes]:
+        known = self._answers.get((path, operation))
+        if not known:
+            return 400, b'{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":"not recorded"}'
+        if len(known) == 1:
+            return known[0][1:]
+        keys = _keys(json.loads(body))
+        for recorded, status, raw in known:
+            if recorded == keys:
+                return status, raw
+        turn = self._next[path, operation] = self._next.get((path, operation), -1) + 1
+        return known[turn % len(known)][1:]
+
+
+def _keys(params: dict[str, Any]) -> str:
+    parts = [params.get("Key"), params.get("KeyConditionExpression"), params.get("RequestItems")]
+    if "KeyConditionExpression" in params:
+        parts.append(params.get("ExpressionAttributeValues"))
+    return json.dumps(parts, sort_keys=True)

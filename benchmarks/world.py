@@ -1,0 +1,140 @@
+"""What a measurement needs in the table: an organization with everything in it, credentials, and the peer's copy.
+
+Written through the store and the API themselves, so that an item is here exactly what it is in production.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.events import rest_event
+from benchmarks.package import Package
+from benchmarks.process import LAMBDA_ENVIRONMENT, TargetFailed, Worker
+from benchmarks.project import DEPLOYED, PEER_TABLE, TABLE, Function, table_definition
+
+PROJECTS = 55
+PEER_KEY = "peer_0123456789abcdefghijklmnopqrstuv"
+PEER_ORGANIZATION = "org_peer"
+# Websites and a description that bring a project's item to about 600 B, in our table and in the peer's.
+ORIGINS = ("https://shop-{n}.example.com", "https://www.shop-{n}.example.com")
+_UNLIMITED = 10**9
+
+
+def prepare_environment() -> None:
+    """Makes the store importable in this process."""
+    os.environ.update({**LAMBDA_ENVIRONMENT, **DEPLOYED, "PATH": os.environ.get("PATH", "")})
+
+
+@dataclass
+class World:
+    """An enterprise organization, its owner with a token of every scope, an API key, and its projects."""
+
+    organization_id: str
+    user_id: str
+    token: str
+    api_key: str
+    workers: dict[str, Worker]
+    routes: dict[tuple[str, str], str]
+    projects: list[str] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def call(self, method: str, resource: str, token: str | None = None, **request: Any) -> Any:
+        """One request with the owner's token (or another); answers `data`. Raises TargetFailed for a refusal."""
+        event = rest_event(method, resource, token=token or self.token, **request)
+        answer = self.workers[self.routes[method, resource]].invoke(event)
+        if answer["statusCode"] >= 300:
+            raise TargetFailed(f"{method} {resource} answered {answer['statusCode']}: {answer['body'][:500]}")
+        return json.loads(answer["body"])["data"]
+
+    def create_project(self) -> Any:
+        n = next(self.numbers)
+        body = {
+            "name": f"Benchmark project {n:04d}",
+            "region": "eu-central",
+            "websites": [origin.format(n=f"{n:04d}") for origin in ORIGINS],
+        }
+        return self.call("POST", "/v1/projects", body=body)
+
+
+def create_table(url: str, name: str = TABLE) -> Any:
+    """The template's table on the engine at `url`, and the store pointed at it; answers the store's client."""
+    from controlplane.store.table import table
+
+    table.connect(url, TABLE)
+    table.client.create_table(**table_definition(name))
+    return table.client
+
+
+@contextmanager
+def populated(package: Package, functions: dict[str, Function], engine: str, address: str) -> Iterator[World]:
+    """A world in a new table on the engine, with a worker of every function that talks to DynamoDB at `address`."""
+    from controlplane.scopes import SCOPES
+    from controlplane.store import api_keys, billing, keys, organizations, users
+    from controlplane.store.table import Update, table
+
+    create_table(engine)
+    owner = users.create_user("owner@example.com", "Benchmark Owner")
+    organization = organizations.create_organization("Benchmark", "benchmark", owner)
+    billing.change_plan(organization.organization_id, "enterprise")
+    token = users.create_token(owner["userId"], sorted(SCOPES), 86_400)
+    key = api_keys.create_key(organization.organization_id, "benchmark", owner["userId"], "benchmark").secret
+    # The limit is not what is measured here; its counter and its check are.
+    for secret in (keys.user_token(_digest(token)), keys.key_secret(_digest(key))):
+        table.update(Update(secret, "SET #rateLimit = :many", None, {"many": _UNLIMITED}))
+    with ExitStack() as stack:
+        workers = {
+            group: stack.enter_context(
+                Worker(
+                    function.target(package).with_environment(AWS_ENDPOINT_URL_DYNAMODB=address),
+                    rest_event(*function.routes[0], path=_parameters(function.routes[0][1]), token=key),
+                )
+            )
+            for group, function in functions.items()
+            if group in package.functions
+        }
+        routes = {route: group for group, function in functions.items() for route in function.routes}
+        world = World(organization.organization_id, owner["userId"], token, key, workers, routes)
+        if "projects" in workers:
+            created = [world.create_project() for _ in range(PROJECTS)]
+            world.projects = [project["id"] for project in created]
+        yield world
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _parameters(resource: str) -> dict[str, str]:
+    names = [part[1:-1] for part in resource.split("/") if part.startswith("{")]
+    return dict.fromkeys(names, "none")
+
+
+def populate_peer(engine: str) -> str:
+    """The naive peer's table with a key and as many projects; answers one project's ID."""
+    from benchmarks.peers.naive import sample_project
+    from controlplane.store.codec import encode_item
+
+    client = create_table(engine, PEER_TABLE)
+    key = {
+        "pk": f"KEY#{_digest(PEER_KEY)}",
+        "sk": "KEY",
+        "organizationId": PEER_ORGANIZATION,
+        "scopes": ["projects.read", "projects.write", "api-keys.read", "billing.read"],
+        "rateLimit": 600,
+        "calls": 0,
+    }
+    client.put_item(TableName=PEER_TABLE, Item=encode_item(key))
+    for n in range(PROJECTS):
+        project_id = f"prj_{n:034d}"
+        origins = [origin.format(n=f"{n:04d}") for origin in ORIGINS]
+        project = sample_project(PEER_ORGANIZATION, project_id, f"Benchmark project {n:04d}", origins)
+        item = {"pk": f"ORG#{PEER_ORGANIZATION}", "sk": f"PROJECT#{project_id}", **project}
+        client.put_item(TableName=PEER_TABLE, Item=encode_item(item))
+    return f"prj_{0:034d}"
