@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from controlplane.store.organizations import Role
 from controlplane.envelope import Wire
+from controlplane.store.organizations import Role
 
 
 class Database(Wire):

@@ -5,6 +5,8 @@ Around each endpoint the route class runs, in the documented order of refusal: b
 Wiring only: what a rule says stands in `access`, what an answer looks like in `envelope`.
 """
 
+from controlplane import diet  # isort: split
+
 import inspect
 import time
 import typing
@@ -307,6 +309,7 @@ def create_app(router: APIRouter) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         strict_content_type=False,
+        telemetry=diet.TELEMETRY_OFF,
     )
     app.router.route_class = ControlRoute
     app.router.routes.extend(router.routes)

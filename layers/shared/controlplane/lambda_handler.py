@@ -8,6 +8,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from fastapi import FastAPI
 from mangum import Mangum
 
+from controlplane import diet
 from controlplane.observability import metrics
 
 
@@ -25,4 +26,5 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
             metrics.add_metric(name="ServerErrors", unit=MetricUnit.Count, value=1)
         return answer
 
+    diet.finish()
     return handler

@@ -1,0 +1,353 @@
+"""What holds for every route, generated from the route table, so that a new route cannot forget it."""
+
+import json
+import re
+
+import pytest
+
+from controlplane import ids
+from controlplane.access import Requires
+from controlplane.app import ControlRoute
+from controlplane.scopes import API_KEY_SCOPES, SCOPES
+from tests.support.api import Api, Operation, operations
+from tests.support.world import Company, World, table_dump
+
+PUBLIC = {"GET /health", "GET /v1/regions", "GET /openapi.json"}
+_LOCALS = {ids.MEMBER: 16}
+_OTHER_PARAMETERS = {"websiteId": "web_0123456789abcdef", "vendorId": "segment"}
+
+HOSTILE_BODIES = {
+    "empty": b" ",
+    "not JSON": b"{",
+    "an array": b"[]",
+    "null": b"null",
+    "a string": b'"name"',
+    "a number": b"17",
+    "duplicate keys": b'{"name":"a","name":"b"}',
+    "NaN": b'{"name":NaN}',
+    "Infinity": b'{"name":-Infinity}',
+    "overflow": b'{"name":1e400}',
+    "huge integer": b'{"name":' + b"9" * 5_000 + b"}",
+    "deep nesting": b"[" * 5_000 + b"]" * 5_000,
+    "deep objects": b'{"name":' * 100 + b"1" + b"}" * 100,
+    "lone surrogate": b'{"name":"\\ud800"}',
+    "surrogate key": b'{"\\udfff":1}',
+    "NUL": b'{"name":"a\\u0000b"}',
+    "invalid UTF-8": b'{"name":"\xff\xfe"}',
+    "UTF-8 surrogate": b'{"name":"\xed\xa0\x80"}',
+    "UTF-16": '{"name":"a"}'.encode("utf-16"),
+    "byte order mark": b'\xef\xbb\xbf{"name":"a"}',
+    "trailing comma": b'{"name":"a",}',
+    "comment": b'{"name":"a"} // x',
+    "single quotes": b"{'name':'a'}",
+    "two values": b'{"name":"a"}{"name":"b"}',
+}
+
+
+def _named(operation: Operation) -> str:
+    return operation.name
+
+
+def _requires(operation: Operation) -> Requires:
+    assert operation.route.requires is not None
+    return operation.route.requires
+
+
+PROTECTED = [operation for operation in operations() if operation.name not in PUBLIC]
+SCOPED = [operation for operation in PROTECTED if _requires(operation).scope]
+BY_QUERY = [operation for operation in PROTECTED if _requires(operation).organization == "query"]
+BY_PATH = [operation for operation in PROTECTED if _requires(operation).organization == "path"]
+BY_ID = [operation for operation in PROTECTED if _requires(operation).resource]
+WITH_BODY = [operation for operation in PROTECTED if operation.route.body_field is not None]
+
+
+def address(operation: Operation, organization_id: str) -> str:
+    """The route's path with ids that are well-formed, unknown, and of that organization."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        resource = _requires(operation).resource
+        if name == "organizationId":
+            return organization_id
+        if resource is not None and resource.parameter == name:
+            return ids.owned(resource.prefix, organization_id, "0" * _LOCALS.get(resource.prefix, 18))
+        return _OTHER_PARAMETERS.get(name) or ids.owned(ids.KEY, organization_id, "0" * 18)
+
+    return re.sub(r"\{(\w+)\}", fill, operation.path)
+
+
+def send(api: Api, operation: Operation, token: str | None, organization_id: str, query: str = ""):
+    """A request whose body is an empty object where the route takes one."""
+    body = {} if operation.route.body_field is not None else None
+    return api.call(operation.method, address(operation, organization_id) + query, token, json_body=body)
+
+
+def valid_body(operation: Operation) -> dict[str, object]:
+    """A body that validates, so that a test meets what comes after validation."""
+    bodies: dict[str, dict[str, object]] = {
+        "POST /v1/organizations": {"name": "Acme"},
+        "POST /v1/invitations": {"email": "new@example.com", "role": "member"},
+        "PATCH /v1/members/{memberId}": {"role": "member"},
+        "POST /v1/projects": {"name": "Shop", "region": "eu-central"},
+        "PATCH /v1/projects/{projectId}": {"description": "a shop"},
+        "POST /v1/projects/{projectId}/vendors/{vendorId}/decision": {"decision": "approve"},
+        "POST /v1/api-keys": {"name": "deploy"},
+    }
+    return bodies[operation.name]
+
+
+def test_the_public_routes_are_these_and_all_others_declare_what_they_require():
+    undeclared = {operation.name for operation in operations() if operation.route.requires is None}
+    assert undeclared == PUBLIC
+
+
+def test_every_scope_a_route_asks_for_exists():
+    assert {_requires(operation).scope for operation in SCOPED} <= set(SCOPES)
+
+
+def test_every_operation_has_an_id_of_its_own_and_words_for_its_readers():
+    found = [operation.route.operation_id for operation in operations()]
+    assert len(set(found) - {None}) == len({operation.route.path + operation.method for operation in operations()})
+    for operation in operations():
+        assert isinstance(operation.route, ControlRoute)
+        assert operation.route.description, operation.name
+        assert operation.route.answers is not None, operation.name
+
+
+@pytest.mark.parametrize("operation", PROTECTED, ids=_named)
+class TestAnonymous:
+    def test_without_a_credential_the_answer_is_401_and_nothing_is_written(
+        self, operation: Operation, api: Api, world: World
+    ):
+        company = world.company()
+        before = table_dump()
+        assert send(api, operation, None, company.organization_id).code == "UNAUTHORIZED"
+        assert table_dump() == before
+
+    @pytest.mark.parametrize("token", ["", "garbage", "assent_short", "assent_at_" + "A" * 36, "assent_" + "z" * 36])
+    def test_with_a_wrong_credential_the_answer_is_the_same_and_says_no_more(
+        self, operation: Operation, token: str, api: Api, world: World
+    ):
+        company = world.company()
+        anonymous = send(api, operation, None, company.organization_id)
+        refused = send(api, operation, token, company.organization_id)
+        assert refused.text == anonymous.text
+        assert refused.status == 401
+
+    def test_an_expired_token_is_refused(self, operation: Operation, api: Api, world: World, now):
+        company = world.company()
+        now.advance(3_601)
+        assert send(api, operation, company.owner.token, company.organization_id).code == "UNAUTHORIZED"
+
+    def test_before_the_body_is_looked_at(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        path = address(operation, company.organization_id)
+        assert api.call(operation.method, path, raw_body=b"{").code == "UNAUTHORIZED"
+
+
+@pytest.mark.parametrize("operation", SCOPED, ids=_named)
+class TestScope:
+    def test_a_token_of_every_other_scope_is_refused_by_name(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        scope = _requires(operation).scope
+        token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope}))
+        reply = send(api, operation, token, company.organization_id)
+        assert reply.code == "INSUFFICIENT_SCOPE"
+        assert reply.status == 403
+        assert reply.error["details"] == {"requiredScope": scope}
+        assert reply.headers["www-authenticate"] == f'Bearer error="insufficient_scope", scope="{scope}"'
+
+    def test_a_key_gets_no_further_than_its_scopes(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        reply = send(api, operation, world.key(company), company.organization_id)
+        assert (reply.body.get("error", {}).get("code") == "INSUFFICIENT_SCOPE") is (
+            _requires(operation).scope not in API_KEY_SCOPES
+        )
+
+
+@pytest.mark.parametrize("operation", PROTECTED, ids=_named)
+class TestRate:
+    def test_an_answer_to_a_known_caller_says_where_it_stands(self, operation: Operation, api: Api, world: World, now):
+        company = world.company()
+        reply = send(api, operation, company.owner.token, company.organization_id)
+        assert reply.headers["x-ratelimit-limit"] == "600"
+        assert reply.headers["x-ratelimit-remaining"] == "599"
+        assert int(reply.headers["x-ratelimit-reset"]) == (int(now()) // 60 + 1) * 60
+
+
+def _as_stranger(world: World) -> tuple[Company, str, str]:
+    """A company, a person's token of another one, and that other one's key."""
+    other = world.company()
+    return world.company(), other.owner.token, world.key(other)
+
+
+@pytest.mark.parametrize("operation", BY_QUERY, ids=_named)
+class TestAnotherOrganizationByQuery:
+    def test_is_403_for_people_and_keys_and_the_same_for_one_that_does_not_exist(
+        self, operation: Operation, api: Api, world: World
+    ):
+        company, person, key = _as_stranger(world)
+        body = valid_body(operation) if operation.route.body_field is not None else None
+        path = address(operation, company.organization_id)
+        texts = set()
+        for named in (company.organization_id, ids.new_root(ids.ORGANIZATION), "nonsense", "ORG#x"):
+            reply = api.call(operation.method, f"{path}?organizationId={named}", person, json_body=body)
+            assert reply.code == "FORBIDDEN", named
+            texts.add(reply.text)
+            if _requires(operation).scope in API_KEY_SCOPES:
+                reply = api.call(operation.method, f"{path}?organizationId={named}", key, json_body=body)
+                assert reply.code == "FORBIDDEN", named
+                texts.add(reply.text)
+        assert len(texts) == 1
+
+    def test_a_person_of_several_must_say_which(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        world.company(owner=company.owner)
+        body = valid_body(operation) if operation.route.body_field is not None else None
+        reply = api.call(
+            operation.method, address(operation, company.organization_id), company.owner.token, json_body=body
+        )
+        assert reply.code == "INVALID_PAYLOAD"
+        assert reply.error["details"][0]["path"] == ["organizationId"]
+
+    def test_who_left_is_a_stranger_at_once(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        person = world.member(company, "owner")
+        world.leave(company, person)
+        body = valid_body(operation) if operation.route.body_field is not None else None
+        path = f"{address(operation, company.organization_id)}?organizationId={company.organization_id}"
+        assert api.call(operation.method, path, person.token, json_body=body).code == "FORBIDDEN"
+
+    def test_given_twice_it_is_refused(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        body = valid_body(operation) if operation.route.body_field is not None else None
+        query = f"?organizationId={company.organization_id}&organizationId={company.organization_id}"
+        path = address(operation, company.organization_id) + query
+        assert api.call(operation.method, path, company.owner.token, json_body=body).code == "INVALID_PAYLOAD"
+
+
+@pytest.mark.parametrize("operation", BY_PATH + BY_ID, ids=_named)
+class TestAnotherOrganizationById:
+    def test_is_the_404_of_an_unknown_id_to_the_byte(self, operation: Operation, api: Api, world: World):
+        company, person, key = _as_stranger(world)
+        mine = api.get("/v1/me", person).data["activeOrganizationId"]
+        body = valid_body(operation) if operation.route.body_field is not None else None
+        replies = []
+        for organization_id in (company.organization_id, ids.new_root(ids.ORGANIZATION)):
+            path = address(operation, organization_id)
+            replies.append(api.call(operation.method, path, person, json_body=body))
+            if _requires(operation).scope in API_KEY_SCOPES:
+                replies.append(api.call(operation.method, path, key, json_body=body))
+        if operation in BY_ID:
+            replies.append(api.call(operation.method, address(operation, mine), person, json_body=body))
+        assert {reply.status for reply in replies} == {404}
+        assert len({reply.text for reply in replies}) == 1
+
+    @pytest.mark.parametrize(
+        "named", ["x", "prj_", "org_%00", "..%2f..", "a" * 2_000, "%F0%9F%92%A9", "ORG%23x", "null", "-1", "%ff"]
+    )
+    def test_what_is_no_id_is_404_too(self, operation: Operation, named: str, api: Api, world: World):
+        from urllib.parse import unquote
+
+        company = world.company()
+        resource = _requires(operation).resource
+        parameter = resource.parameter if resource else "organizationId"
+        path = operation.path.replace("{" + parameter + "}", unquote(named, errors="replace").replace("/", "_"))
+        path = re.sub(r"\{(\w+)\}", lambda match: _OTHER_PARAMETERS[match[1]], path)
+        body = valid_body(operation) if operation.route.body_field is not None else None
+        assert api.call(operation.method, path, company.owner.token, json_body=body).code == "NOT_FOUND"
+
+
+@pytest.mark.parametrize("operation", WITH_BODY, ids=_named)
+class TestHostileBody:
+    @pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES)
+    def test_is_400_and_changes_nothing_but_the_count(self, operation: Operation, body: bytes, api: Api, world: World):
+        company = world.company()
+        path = address(operation, company.organization_id)
+        before = _uncounted(table_dump())
+        reply = api.call(operation.method, path, company.owner.token, raw_body=body)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert _uncounted(table_dump()) == before
+
+    @pytest.mark.parametrize("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}])
+    def test_fields_of_the_wrong_type_never_fail_the_service(
+        self, operation: Operation, value: object, api: Api, world: World
+    ):
+        company = world.company()
+        path = address(operation, company.organization_id)
+        for name in valid_body(operation):
+            body = {**valid_body(operation), name: value}
+            reply = api.call(operation.method, path, company.owner.token, json_body=body)
+            assert reply.status < 500
+            assert reply.status != 422
+
+    def test_more_than_a_mebibyte_is_413_also_for_a_stranger(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        path = address(operation, company.organization_id)
+        body = json.dumps({"name": "x" * 1_048_576}).encode()
+        assert api.call(operation.method, path, company.owner.token, raw_body=body).code == "PAYLOAD_TOO_LARGE"
+        assert api.call(operation.method, path, raw_body=body).code == "PAYLOAD_TOO_LARGE"
+
+    @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
+    def test_another_media_type_is_415(self, operation: Operation, media_type: str, api: Api, world: World):
+        company = world.company()
+        path = address(operation, company.organization_id)
+        headers = {"Content-Type": media_type}
+        reply = api.call(operation.method, path, company.owner.token, raw_body=b"name=a", headers=headers)
+        assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
+
+
+def _uncounted(items: list[dict[str, object]]) -> list[str]:
+    """The dump without the counters of requests, which count refused ones too."""
+    counters = {"hits", "win", "usedHour"}
+    return sorted(json.dumps({k: v for k, v in item.items() if k not in counters}, sort_keys=True) for item in items)
+
+
+@pytest.mark.parametrize("operation", operations(), ids=_named)
+class TestPath:
+    def test_a_trailing_slash_is_another_path(self, operation: Operation, api: Api):
+        reply = api.call(operation.method, re.sub(r"\{\w+\}", "x", operation.path) + "/")
+        assert (reply.status, reply.code) == (404, "NOT_FOUND")
+
+    def test_another_method_is_405_and_says_which_are_allowed(self, operation: Operation, api: Api):
+        here = {other.method for other in operations() if other.path == operation.path}
+        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"} - here:
+            reply = api.call(method, re.sub(r"\{\w+\}", "x", operation.path))
+            assert (reply.status, reply.code) == (405, "INVALID_PAYLOAD")
+            assert reply.headers["allow"] == ", ".join(sorted(here))
+
+
+def test_an_unknown_path_is_404_before_anything_else(api: Api):
+    assert api.post("/v1/nowhere", "garbage", raw_body=b"x" * 2_000_000).code == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [operation for operation in BY_QUERY if operation.method == "GET" and "billing" not in operation.path],
+    ids=_named,
+)
+class TestList:
+    @pytest.mark.parametrize(
+        "limit",
+        ["0", "101", "-1", "+5", "5_0", " 5", "5 ", "5.0", "1e1", "\u0665", "", "abc", "0x10", "9" * 400, "null"],
+    )
+    def test_a_limit_that_is_no_number_from_1_to_100_is_400(
+        self, operation: Operation, limit: str, api: Api, world: World
+    ):
+        from urllib.parse import quote
+
+        company = world.company()
+        reply = api.get(f"{operation.path}?limit={quote(limit)}", company.owner.token)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert reply.error["details"][0]["path"] == ["limit"]
+
+    @pytest.mark.parametrize("cursor", ["x", "AAAA", "%00", "%F0%9F%92%A9", "A" * 900, "A" * 5_000, "="])
+    def test_a_cursor_nobody_issued_is_400(self, operation: Operation, cursor: str, api: Api, world: World):
+        company = world.company()
+        reply = api.get(f"{operation.path}?cursor={cursor}", company.owner.token)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+
+    def test_the_limit_may_be_left_out(self, operation: Operation, api: Api, world: World):
+        reply = api.get(operation.path, world.company().owner.token)
+        assert reply.status == 200
+        assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}

@@ -1,0 +1,61 @@
+"""Cursors: valid only where they were issued, and only unchanged."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane import cursors
+from controlplane.errors import InvalidPayload
+
+BINDING = ("listProjects", "org_0123456789abcdef", "open")
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_a_cursor_gives_its_position_back(position: str):
+    assert cursors.open_sealed(BINDING, cursors.seal(BINDING, position)) == position
+
+
+def test_each_flipped_bit_is_refused():
+    cursor = cursors.seal(BINDING, "PROJECT#01j0")
+    raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    for bit in range(len(raw) * 8):
+        changed = bytearray(raw)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(InvalidPayload):
+            cursors.open_sealed(BINDING, base64.urlsafe_b64encode(changed).decode().rstrip("="))
+
+
+def test_each_changed_character_is_refused():
+    cursor = cursors.seal(BINDING, "PROJECT#01j0")
+    for position, character in enumerate(cursor):
+        other = "A" if character != "A" else "B"
+        with pytest.raises(InvalidPayload):
+            cursors.open_sealed(BINDING, cursor[:position] + other + cursor[position + 1 :])
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        ("listKeys", "org_0123456789abcdef", "open"),
+        ("listProjects", "org_0123456789abcdeg", "open"),
+        ("listProjects", "org_0123456789abcdef", ""),
+        ("listProjects", "org_0123456789abcdef"),
+    ],
+)
+def test_another_list_organization_or_filter_is_refused(binding: tuple[str, ...]):
+    with pytest.raises(InvalidPayload) as refusal:
+        cursors.open_sealed(binding, cursors.seal(BINDING, "PROJECT#01j0"))
+    assert refusal.value.details[0]["path"] == ["cursor"]
+
+
+@given(st.text())
+def test_no_other_text_is_a_cursor_and_none_fails(text: str):
+    with pytest.raises(InvalidPayload):
+        cursors.open_sealed(BINDING, text)
+
+
+def test_padding_is_not_another_spelling():
+    with pytest.raises(InvalidPayload):
+        cursors.open_sealed(BINDING, cursors.seal(BINDING, "PROJECT#01j0") + "=")

@@ -1,0 +1,44 @@
+"""Ids: what they locate, how they sort, and what is none."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane import ids
+
+ORGANIZATION = "org_0123456789abcdef"
+
+
+def test_an_owned_id_locates_its_organization_and_its_own_part():
+    local = ids.new_local()
+    located = ids.locate(ids.PROJECT, ids.owned(ids.PROJECT, ORGANIZATION, local))
+    assert located == (ORGANIZATION, local)
+
+
+def test_a_member_id_locates_the_organization_and_the_user():
+    user = ids.new_root(ids.USER)
+    located = ids.locate(ids.MEMBER, ids.member_id(ORGANIZATION, user))
+    assert located == (ORGANIZATION, user[4:])
+
+
+@given(st.floats(0, 4e9), st.floats(0, 4e9))
+def test_own_parts_sort_in_the_order_of_time(first: float, second: float):
+    assert (int(first * 1000) <= int(second * 1000)) == (ids.local_at(first) <= ids.local_at(second))
+
+
+def test_new_ids_differ():
+    assert len({ids.new_local() for _ in range(1_000)}) == 1_000
+    assert len({ids.new_root(ids.USER) for _ in range(1_000)}) == 1_000
+
+
+@given(st.text())
+def test_no_text_of_another_form_is_located(text: str):
+    assert ids.locate(ids.PROJECT, text) is None
+    assert ids.locate(ids.PROJECT, f"prj_{text}") is None or len(text) == 34
+
+
+def test_an_id_of_another_kind_is_none():
+    key = ids.owned(ids.KEY, ORGANIZATION, ids.new_local())
+    assert ids.locate(ids.KEY, key) is not None
+    assert ids.locate(ids.PROJECT, key) is None
+    assert ids.locate(ids.KEY, key + "\n") is None
+    assert ids.locate(ids.KEY, key.upper()) is None

@@ -1,0 +1,45 @@
+"""The environment fails loudly, and says what is wrong with it."""
+
+import pytest
+from pydantic import ValidationError
+
+from controlplane.settings import load
+
+GOOD = {
+    "TABLE_NAME": "assent",
+    "SIGNING_SECRET": "s" * 32,
+    "PUBLIC_BASE_URL": "https://api.example.com/live/",
+    "DASHBOARD_BASE_URL": "http://127.0.0.1:3000",
+}
+
+
+def test_what_is_right_is_read_and_base_urls_lose_their_slash():
+    settings = load(GOOD)
+    assert settings.table_name == "assent"
+    assert settings.public_base_url == "https://api.example.com/live"
+    assert settings.service_brand == "assent"
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_missing_variable_is_named(name: str):
+    with pytest.raises(ValidationError, match=name.lower()):
+        load({key: value for key, value in GOOD.items() if key != name})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SIGNING_SECRET", "short"),
+        ("PUBLIC_BASE_URL", "api.example.com"),
+        ("PUBLIC_BASE_URL", "https://x?y"),
+        ("SERVICE_BRAND", "Not A Brand"),
+        ("REQUESTS_PER_MINUTE_USER_TOKEN", "0"),
+    ],
+)
+def test_a_wrong_value_is_refused(name: str, value: str):
+    with pytest.raises(ValidationError):
+        load({**GOOD, name: value})
+
+
+def test_the_secret_is_not_in_its_representation():
+    assert "s" * 32 not in repr(load(GOOD))

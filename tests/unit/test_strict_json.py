@@ -1,0 +1,85 @@
+"""JSON, and nothing looser."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane import strict_json
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.booleans())
+def test_every_ordinary_value_is_read_as_json_reads_it(value: object, ascii_only: bool):
+    assert strict_json.loads(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
+
+
+@given(st.binary(max_size=200))
+def test_any_other_bytes_are_refused_and_never_fail(body: bytes):
+    with suppress(strict_json.InvalidJson):
+        strict_json.loads(body)
+
+
+@pytest.mark.parametrize("depth", [65, 1_000, 200_000])
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_nesting_past_the_limit_is_refused(depth: int, opening: bytes):
+    with pytest.raises(strict_json.InvalidJson):
+        strict_json.loads(opening * depth)
+
+
+def test_nesting_at_the_limit_is_read():
+    assert strict_json.loads(b"[" * 64 + b"]" * 64)
+
+
+def test_brackets_inside_strings_are_no_nesting():
+    text = json.dumps(["[{" * 500, '"\\[' * 100])
+    assert strict_json.loads(text.encode()) == ["[{" * 500, '"\\[' * 100]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1,"a":2}',
+        b'{"a":{"b":1,"b":1}}',
+        b"[NaN]",
+        b"[Infinity]",
+        b"[-Infinity]",
+        b"[1e400]",
+        b"[-1e999]",
+        b"[" + b"1" * 1_001 + b"]",
+        b'["\\ud800"]',
+        b'["\\udc00\\ud800"]',
+        b'{"\\ud800":1}',
+        b'["\\u0000"]',
+        b'["\x00"]',
+        b'["\xff"]',
+        b"\xef\xbb\xbf[]",
+        b"[01]",
+        b"[+1]",
+        b"[.5]",
+        b"['a']",
+        b"[1,]",
+        b"",
+    ],
+)
+def test_what_other_parsers_let_pass_is_refused(body: bytes):
+    with pytest.raises(strict_json.InvalidJson):
+        strict_json.loads(body)
+
+
+def test_a_surrogate_pair_is_one_character():
+    assert strict_json.loads(b'["\\ud83d\\ude00"]') == ["😀"]
