@@ -20,7 +20,6 @@ from benchmarks.goals import Figure
 from benchmarks.machine import EngineMissing, cores
 from benchmarks.process import TargetFailed
 from benchmarks.report import by_goal
-from benchmarks.world import prepare_environment
 
 SECTIONS: dict[str, Callable[[Bench], tuple[list[Figure], str]]] = {
     "size": size.measure,
@@ -37,7 +36,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure there")
     options = parser.parse_args()
     os.sched_setaffinity(0, cores()[0])
-    prepare_environment()
     figures: list[Figure] = []
     details: list[str] = []
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:

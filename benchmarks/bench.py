@@ -1,4 +1,4 @@
-"""What all sections of one run share: the staged packages, the functions, the certificate, and ways to start targets."""
+"""What all sections of one run share: the staged packages, the functions, the certificate, the targets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import package, project
+from benchmarks.environment import PEER_TABLE
 from benchmarks.machine import certificate, engine
 from benchmarks.package import Package
 from benchmarks.process import Target
@@ -51,7 +52,7 @@ class Bench:
 
     def naive_target(self, address: str, name: str = "naive") -> Target:
         environment = {
-            "TABLE_NAME": project.PEER_TABLE,
+            "TABLE_NAME": PEER_TABLE,
             "AWS_ENDPOINT_URL_DYNAMODB": address,
             "AWS_CA_BUNDLE": str(self.peer_roots),
         }

@@ -25,6 +25,7 @@ from benchmarks.report import table
 from benchmarks.rounds import interleave, ratio
 from benchmarks.wire import Recorder, Server
 from benchmarks.world import World, populated
+from controlplane.store.table import table as store
 
 SIZES = (1_000, 100_000)
 ROUNDS, BATCH = 9, 40
@@ -70,8 +71,6 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
             recorder = Recorder(url)
             server = stack.enter_context(Server(recorder))
             world = stack.enter_context(populated(bench.ours, bench.functions, url, server.url))
-            from controlplane.store.table import table as store
-
             fill(store.client, world, size)
             for name, event in _events(world).items():
                 recordings[name, size] = record(name, world.workers["projects"], recorder, [event] * 3)

@@ -11,27 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.environment import LAMBDA, SYSTEM
 from benchmarks.machine import cores
 
 CHILD = Path(__file__).with_name("child.py")
-
-# A role's session token is about this long, and it is hashed into every signature.
-LAMBDA_ENVIRONMENT = {
-    "AWS_REGION": "eu-central-1",
-    "AWS_DEFAULT_REGION": "eu-central-1",
-    "AWS_ACCESS_KEY_ID": "ASIABENCHMARKBENCH00",
-    "AWS_SECRET_ACCESS_KEY": "benchmarkbenchmarkbenchmarkbenchmark0000",
-    "AWS_SESSION_TOKEN": "b" * 900,
-    "AWS_LAMBDA_FUNCTION_NAME": "benchmark",
-    "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
-    "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
-    "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
-    "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "TZ": ":UTC",
-    "LANG": "en_US.UTF-8",
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-}
 
 
 class TargetFailed(Exception):
@@ -68,7 +51,7 @@ class Worker:
             stderr=self._errors,
             text=True,
             bufsize=1,
-            env={**LAMBDA_ENVIRONMENT, **target.environment},
+            env={**SYSTEM, **LAMBDA, **target.environment},
         )
         os.sched_setaffinity(self._process.pid, cores()[1])
         told = {

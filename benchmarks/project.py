@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from benchmarks.environment import DEPLOYED
 from benchmarks.package import Package
 from benchmarks.process import Target
 from local.template import load_template
-
-TABLE = "benchmark-table"
-PEER_TABLE = "benchmark-peer"
-
-# Values of what only a deployment knows.
-DEPLOYED = {
-    "TABLE_NAME": TABLE,
-    "SIGNING_SECRET": "benchmark-signing-secret-of-enough-length-to-be-one",
-    "PUBLIC_BASE_URL": "https://api.example.com",
-    "DASHBOARD_BASE_URL": "https://dashboard.example.com",
-}
 
 
 @dataclass(frozen=True)
@@ -65,16 +54,11 @@ def _value(template: dict[str, Any], name: str, value: Any) -> str:
     return "" if isinstance(value, dict) else str(value)
 
 
+TABLE = DEPLOYED["TABLE_NAME"]
+
+
 def table_definition(name: str) -> dict[str, Any]:
     """CreateTable's parameters of the template's table."""
     properties = load_template()["Resources"]["Table"]["Properties"]
     taken = ("AttributeDefinitions", "KeySchema", "BillingMode", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
     return {"TableName": name, **{key: properties[key] for key in taken if key in properties}}
-
-
-def naive_target(libraries: Path, peers: Path) -> Target:
-    return Target("naive", (peers, libraries), "naive", {"TABLE_NAME": PEER_TABLE})
-
-
-def floor_target(name: str, libraries: Path, peers: Path, recording: Path) -> Target:
-    return Target(f"floor {name}", (peers, libraries), "floor", {"FLOOR_RECORDING": str(recording)})

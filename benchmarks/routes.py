@@ -9,6 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.world import World
+from controlplane import ids
+from controlplane.scopes import SCOPES
+from controlplane.store import organizations, users
+from controlplane.store.table import table
 
 type Request = dict[str, Any]
 
@@ -25,10 +29,6 @@ def _email(world: World) -> str:
 
 def _member(world: World) -> Request:
     """Somebody new in the organization, by membership id."""
-    from controlplane import ids
-    from controlplane.store import organizations, users
-    from controlplane.store.table import table
-
     person = users.create_user(_email(world), "Benchmark Member")
     for put in organizations.member_items(world.organization_id, "benchmark", "Benchmark", "member", person):
         table.put(put)
@@ -38,8 +38,6 @@ def _member(world: World) -> Request:
 def _new_organization(world: World) -> Request:
     n = next(world.numbers)
     # A token of somebody else: the owner's own requests then still have one organization to choose from.
-    from controlplane.scopes import SCOPES
-    from controlplane.store import users
 
     person = users.create_user(_email(world), "Benchmark Founder")
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks import goals
@@ -10,7 +11,7 @@ from benchmarks.events import rest_event
 from benchmarks.goals import Figure
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
-from benchmarks.routes import PUBLIC, REQUESTS, VARIANTS
+from benchmarks.routes import PUBLIC, REQUESTS, VARIANTS, Request
 from benchmarks.wire import Recorder
 from benchmarks.world import World
 
@@ -48,23 +49,28 @@ def count_all(bench: Bench) -> tuple[list[Counted], list[str]]:
         wanted = [(route, "", REQUESTS[route]) for route in served if route in REQUESTS]
         wanted += [(route, name, make) for name, (route, make) in VARIANTS.items() if route in served]
         counted = [
-            _count(world, recorder, *route, variant, credential, make)
+            Counted(*route, variant, credential, _count(world, recorder, route, credential, make))
             for route, variant, make in wanted
             for credential in ((None,) if route[1] in PUBLIC else CREDENTIALS)
         ]
     return counted, [f"{method} {resource}" for method, resource in served if (method, resource) not in REQUESTS]
 
 
-def _count(world: World, recorder: Recorder, method: str, resource: str, variant, credential, make) -> Counted:  # type: ignore[no-untyped-def]
+def _count(
+    world: World,
+    recorder: Recorder,
+    route: tuple[str, str],
+    credential: str | None,
+    make: Callable[[World], Request],
+) -> Recording:
     """Two equivalent requests, because the first one of a minute costs the credential a write more."""
     events = []
     for _ in range(2):
         request = make(world)
         user_token = request.pop("user_token", world.token)
         token = {"api key": world.api_key, "user token": user_token, None: None}[credential]
-        events.append(rest_event(method, resource, token=token, **request))
-    worker = world.workers[world.routes[method, resource]]
-    return Counted(method, resource, variant, credential, record(resource, worker, recorder, events))
+        events.append(rest_event(*route, token=token, **request))
+    return record(" ".join(route), world.workers[world.routes[route]], recorder, events)
 
 
 def measure(bench: Bench) -> tuple[list[Figure], str]:

@@ -8,16 +8,21 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.environment import PEER_TABLE
 from benchmarks.events import rest_event
 from benchmarks.package import Package
-from benchmarks.process import LAMBDA_ENVIRONMENT, TargetFailed, Worker
-from benchmarks.project import DEPLOYED, PEER_TABLE, TABLE, Function, table_definition
+from benchmarks.peers.naive import sample_project
+from benchmarks.process import TargetFailed, Worker
+from benchmarks.project import TABLE, Function, table_definition
+from controlplane.scopes import SCOPES
+from controlplane.store import api_keys, billing, keys, organizations, users
+from controlplane.store.codec import encode_item
+from controlplane.store.table import Update, table
 
 PROJECTS = 55
 PEER_KEY = "peer_0123456789abcdefghijklmnopqrstuv"
@@ -25,11 +30,6 @@ PEER_ORGANIZATION = "org_peer"
 # Websites and a description that bring a project's item to about 600 B, in our table and in the peer's.
 ORIGINS = ("https://shop-{n}.example.com", "https://www.shop-{n}.example.com")
 _UNLIMITED = 10**9
-
-
-def prepare_environment() -> None:
-    """Makes the store importable in this process."""
-    os.environ.update({**LAMBDA_ENVIRONMENT, **DEPLOYED, "PATH": os.environ.get("PATH", "")})
 
 
 @dataclass
@@ -65,7 +65,6 @@ class World:
 
 def create_table(url: str, name: str = TABLE) -> Any:
     """The template's table on the engine at `url`, and the store pointed at it; answers the store's client."""
-    from controlplane.store.table import table
 
     table.connect(url, TABLE)
     table.client.create_table(**table_definition(name))
@@ -75,9 +74,6 @@ def create_table(url: str, name: str = TABLE) -> Any:
 @contextmanager
 def populated(package: Package, functions: dict[str, Function], engine: str, address: str) -> Iterator[World]:
     """A world in a new table on the engine, with a worker of every function that talks to DynamoDB at `address`."""
-    from controlplane.scopes import SCOPES
-    from controlplane.store import api_keys, billing, keys, organizations, users
-    from controlplane.store.table import Update, table
 
     create_table(engine)
     owner = users.create_user("owner@example.com", "Benchmark Owner")
@@ -118,8 +114,6 @@ def _parameters(resource: str) -> dict[str, str]:
 
 def populate_peer(engine: str) -> str:
     """The naive peer's table with a key and as many projects; answers one project's ID."""
-    from benchmarks.peers.naive import sample_project
-    from controlplane.store.codec import encode_item
 
     client = create_table(engine, PEER_TABLE)
     key = {
