@@ -9,19 +9,12 @@ from typing import Any
 import pytest
 
 from controlplane.errors import CATALOGUE
+from local.template import TEMPLATE, load_template
 from tests.support.api import operations
-from tests.support.template import (
-    TEMPLATE,
-    Route,
-    gateway_responses,
-    load_template,
-    resources,
-    routes_by_group,
-)
+from tests.support.template import Route, gateway_responses, resources, routes_by_group
 
 FUNCTIONS = resources("AWS::Serverless::Function")
 GATEWAY_RESPONSES = gateway_responses()
-ROOT = TEMPLATE.parent
 
 # Every type a REST API knows (API Gateway developer guide, "Gateway response types").
 RESPONSE_TYPES = {
