@@ -7,7 +7,7 @@ role). Nothing of it is cached from request to request: a change of membership, 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids, tokens
@@ -56,6 +56,8 @@ class Requires:
     role: the least membership role.
     organization: where the organization comes from. `query`: the parameter organizationId, else the credential's own
         default; `path`: the path parameter organizationId; None: the route stands above organizations.
+    late: with organization `query`, the body may name the organization too: the endpoint resolves it by
+        `Access.enter`, and until then has none.
     resource: the item named in the path, which brings its own organization.
     user_token: only a person's credential; an API key lacks every scope that such routes ask for.
 
@@ -67,6 +69,7 @@ class Requires:
     scope: str | None = None
     role: Role = "member"
     organization: Literal["query", "path"] | None = None
+    late: bool = False
     resource: Resource | None = None
     user_token: bool = False
 
@@ -92,12 +95,27 @@ class Access[T]:
     counted: Counted
     organization: organizations.Membership | None = None
     resource: T = None  # type: ignore[assignment]  # set by resolve where the route names a resource
+    pending: tuple[Requires, str | None] | None = None
 
     @property
     def organization_id(self) -> str:
         if self.organization is None:
             raise LookupError("this route declares no organization")
         return self.organization.organization_id
+
+    def enter(self, named_in_body: str | None) -> None:
+        """Resolves the organization of a `late` route, which the query or the body may name.
+
+        Raises InvalidPayload where the two disagree, else what `resolve` raises.
+        """
+        if self.pending is None:
+            raise LookupError("this route's organization is not resolved late")
+        requires, named = self.pending
+        if named is not None and named_in_body is not None and named != named_in_body:
+            raise InvalidPayload.at(
+                ["organizationId"], "The body and the query name different organizations.", "contradiction"
+            )
+        resolve(self, replace(requires, late=False), named or named_in_body)
 
     @property
     def user_id(self) -> str:
@@ -182,6 +200,9 @@ def check_plan_and_scope(access: Access[Any], requires: Requires) -> None:
 
 def resolve(access: Access[Any], requires: Requires, named: str | None) -> None:
     """Fills in organization and resource, and checks the role. `named` is the id that the path or the query gives."""
+    if requires.late:
+        access.pending = requires, named
+        return
     if requires.resource is not None:
         _resolve_resource(access, requires.resource, named or "")
     elif requires.organization is not None:

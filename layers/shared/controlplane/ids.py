@@ -23,6 +23,7 @@ KEY = "key"
 MEMBER = "mem"
 INVITATION = "inv"
 AUDIT = "aud"
+INBOX_ITEM = "inb"
 
 _ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
 _OWNED = {
@@ -30,6 +31,7 @@ _OWNED = {
     INSTANCE: re.compile(f"ins_({_PART}{{16}})({_PART}{{18}})"),
     KEY: re.compile(f"key_({_PART}{{16}})({_PART}{{18}})"),
     INVITATION: re.compile(f"inv_({_PART}{{16}})({_PART}{{18}})"),
+    INBOX_ITEM: re.compile(f"inb_({_PART}{{16}})({_PART}{{18}})"),
     MEMBER: re.compile(f"mem_({_PART}{{16}})({_PART}{{16}})"),
 }
 
@@ -68,6 +70,11 @@ def local_at(seconds: float) -> str:
 def owned(prefix: str, organization_id: str, local: str) -> str:
     """The id of an item of an organization."""
     return f"{prefix}_{organization_id[4:]}{local}"
+
+
+def within(prefix: str) -> str:
+    """The id of something that is only ever reached through an owned item, as a website through its project."""
+    return f"{prefix}_{new_local()}"
 
 
 def member_id(organization_id: str, user_id: str) -> str:

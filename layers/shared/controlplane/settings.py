@@ -3,7 +3,7 @@
 import os
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _without_slash(url: str) -> str:
@@ -11,6 +11,8 @@ def _without_slash(url: str) -> str:
 
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$"), AfterValidator(_without_slash)]
+# A template's parameter that is left empty arrives as an empty variable.
+OptionalUrl = Annotated[Url | None, BeforeValidator(lambda value: value or None)]
 
 
 class Settings(BaseModel):
@@ -25,6 +27,8 @@ class Settings(BaseModel):
     service_brand: str = Field("assent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     consent_runtime_version: str = "2.0.0"
+    # Where the consent runtime is served; an instance answers at this address plus its id. None: not served yet.
+    consent_runtime_base_url: OptionalUrl = None
     requests_per_minute_user_token: int = Field(600, ge=1)
     log_level: str = "INFO"
 

@@ -17,6 +17,7 @@ PROFILE_SK = "PROFILE"
 KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
 INVITATION_PREFIX = "INVITATION#"
+INBOX_PREFIX = "INBOX#"
 
 
 def organization_pk(organization_id: str) -> str:
@@ -112,14 +113,21 @@ def audit_run(organization_id: str, project_local: str, audit_id: str, run: str)
     return Key(organization_pk(organization_id), f"AUDITRUN#{project_local}#{audit_id}#{run}")
 
 
-# {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, state: approved,
-#  reviewState: accepted, inboxItemId: null, decidedBy: usr_8k…, decidedAt: 2026-…}
+# `inboxItemId` is there once a scan found the vendor, `state` and what follows once a person decided.
+# {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, inboxItemId: inb_2f…,
+#  state: approved, reviewState: accepted, decidedBy: usr_8k…, decidedAt: 2026-…}
 def vendor(organization_id: str, project_local: str, vendor_id: str) -> Key:
     return Key(organization_pk(organization_id), f"{vendor_prefix(project_local)}{vendor_id}")
 
 
 def vendor_prefix(project_local: str) -> str:
     return f"VENDOR#{project_local}#"
+
+
+# {pk: ORG#org_2f…, sk: INBOX#01j…, itemId: inb_2f…, title: Segment loads before consent, status: open, source: runtime,
+#  version: 9b1c…, updatedAt: 2026-…, runtimeVendor: {projectId: prj_2f…, vendorId: segment}}
+def inbox_item(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
 
 
 # {pk: ORG#org_2f…, sk: INVITATION#01j…, invitationId: inv_2f…, email, role, createdAt, expiresAt, invitedBy: {...}}
@@ -133,6 +141,8 @@ def invitee(email: str, organization_id: str) -> Key:
     return Key(f"INVITEE#{email}", f"ORG#{organization_id}")
 
 
-# One answer kept for a repeated Idempotency-Key; written by the idempotency utility.
-# {pk: IDEMPOTENCY#<hash>, sk: IDEMPOTENCY, status: COMPLETED, data: "…", expiresAt: 1790000000}
-IDEMPOTENCY_SK = "IDEMPOTENCY"
+# What a request with an Idempotency-Key came to, kept for its repetitions.
+# {pk: IDEMPOTENCY#4c1d9e…, sk: IDEMPOTENCY, status: COMPLETED, attempt: 9b2e…, leaseUntil: 1790000030, effective: true,
+#  payload: 77ab…, data: "{…}", expiresAt: 1790086400}
+def idempotent_answer(digest: str) -> Key:
+    return Key(f"IDEMPOTENCY#{digest}", "IDEMPOTENCY")
