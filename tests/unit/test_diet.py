@@ -56,6 +56,21 @@ sys.meta_path.insert(0, Changed())
 from controlplane import diet
 """
 
+# A botocore that cannot be imported while what writes its docstrings is left out.
+CHANGED_BOTOCORE = """
+import importlib.abc
+
+class Changed(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        docstring = sys.modules.get("botocore.docs.docstring")
+        if name == "botocore.paginate" and docstring is not None and not getattr(docstring, "__file__", None):
+            raise RuntimeError("needs its documentation")
+
+sys.meta_path.insert(0, Changed())
+from controlplane import diet
+import botocore.client
+"""
+
 SCHEMES = """
 out["schemes"] = [HTTPBearer(bearerFormat="JWT").model.model_dump(mode="json", exclude_none=True),
                   APIKeyHeader(name="x-key").model.model_dump(mode="json", by_alias=True, exclude_none=True)]
@@ -81,7 +96,7 @@ class TestImport:
     def test_fastapi_serves_a_request_without_what_no_request_needs(self):
         out = run(
             "from controlplane import diet\n" + APP + "out['answer'] = ask(build(telemetry=diet.TELEMETRY_OFF))\n"
-            "out['slim'], out['modules'] = diet.SLIM, sorted(sys.modules)"
+            "out['slim'], out['modules'] = diet.SLIM_FASTAPI, sorted(sys.modules)"
         )
         assert out["slim"], "FastAPI has changed: the placeholders no longer fit it"
         assert out["answer"] == [200, '{"name":"x","size":2}']
@@ -91,6 +106,32 @@ class TestImport:
             for name in out["modules"]
             if name in heavy or name.startswith("pydantic.v1") or name.partition(".")[0] == "opentelemetry"
         ]
+
+    def test_botocore_comes_without_what_writes_docstrings(self):
+        out = run("""
+            from controlplane import diet
+            from botocore.session import Session
+            client = Session().create_client("dynamodb", region_name="eu-central-1")
+            out["slim"], out["modules"] = diet.SLIM_BOTOCORE, [name for name in sys.modules if "botocore.docs" in name]
+            out["doc"], out["paginates"] = client.get_item.__doc__, client.can_paginate("query")
+        """)
+        assert out == {"slim": True, "modules": [], "doc": "", "paginates": True}
+
+    def test_a_botocore_that_needs_more_is_imported_as_usual(self):
+        out = run(CHANGED_BOTOCORE + "out['slim'], out['file'] = diet.SLIM_BOTOCORE, bool(botocore.client.__file__)")
+        assert out == {"slim": False, "file": True}
+
+    def test_pydantic_searches_no_plugins(self):
+        out = run("""
+            import importlib.metadata
+            searched = []
+            importlib.metadata.entry_points = lambda **given: searched.append(given) or ()
+            from controlplane import diet
+            from pydantic import create_model
+            create_model("Thing", name=(str, ...))
+            out["searched"] = searched
+        """)
+        assert out["searched"] == []
 
     def test_nobody_else_gets_a_placeholder(self):
         out = run("""
@@ -102,11 +143,11 @@ class TestImport:
         assert out == {"models": True, "file": True}
 
     def test_a_fastapi_that_is_already_there_stays(self):
-        out = run("import fastapi\nfrom controlplane import diet\nout['slim'] = diet.SLIM")
+        out = run("import fastapi\nfrom controlplane import diet\nout['slim'] = diet.SLIM_FASTAPI")
         assert out["slim"] is False
 
     def test_a_fastapi_that_the_placeholders_do_not_fit_is_imported_as_usual(self):
-        out = run(CHANGED_FASTAPI + APP + "out['answer'], out['slim'] = ask(build()), diet.SLIM\n")
+        out = run(CHANGED_FASTAPI + APP + "out['answer'], out['slim'] = ask(build()), diet.SLIM_FASTAPI\n")
         assert out == {"answer": [200, '{"name":"x","size":2}'], "slim": False}
 
 

@@ -1,10 +1,11 @@
-"""Imports FastAPI without the parts no request needs. Import this before anything that imports FastAPI.
+"""Imports FastAPI and botocore without the parts no request needs. Import this before anything that imports them.
 
 A cold start pays for every module. FastAPI loads the pydantic models of the OpenAPI document, OpenTelemetry's API, and
 pydantic's version 1 (for a check at each route), which together cost more than our own code. Here placeholders stand in
 for them and load the real thing when somebody uses it: the document can still be made, and telemetry still be turned
-on. None of it changes what FastAPI does. Where FastAPI has changed and the placeholders do not fit, it is imported as
-usual, only slower, and `tests/unit/test_diet.py` fails.
+on. botocore writes documentation of a client's methods, for `help`; it goes without. pydantic searches all installed
+distributions for plugins; there are none. None of it changes what a library does. Where one has changed so that this
+does not fit, it is imported as usual, only slower, and `tests/unit/test_diet.py` fails.
 
 Garbage collection is off from here to `finish`: what is imported stays, and searching it again and again is waste.
 """
@@ -14,6 +15,7 @@ import gc
 gc.disable()
 
 import importlib  # noqa: E402
+import os  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from types import ModuleType  # noqa: E402
@@ -112,15 +114,24 @@ def _import_fastapi() -> bool:
     try:
         importlib.import_module("fastapi")
     except Exception:  # noqa: BLE001 (whatever it is, FastAPI is then imported the ordinary way)
-        for name in [name for name in sys.modules if name.partition(".")[0] == "fastapi"]:
-            del sys.modules[name]
+        _forget("fastapi")
         return False
     finally:
-        # FastAPI keeps the placeholders it bound; everybody else gets the real modules.
-        for name, module in later.items():
-            if sys.modules.get(name) is module:
-                del sys.modules[name]
+        _withdraw(later)
     return True
+
+
+def _forget(package: str) -> None:
+    """The package is imported anew by whoever asks next."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+
+
+def _withdraw(modules: dict[str, ModuleType]) -> None:
+    """The library keeps what it bound of these; everybody else gets the real modules."""
+    for name, module in modules.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
 
 
 def _skip_pydantic_1() -> None:
@@ -146,5 +157,61 @@ def finish() -> None:
     gc.enable()
 
 
-SLIM = _import_fastapi()
+class _NoDocstring(str):
+    """Takes what botocore describes a method by, and is empty."""
+
+    __slots__ = ()
+
+    def __new__(cls, *_: Any, **__: Any) -> "_NoDocstring":
+        return super().__new__(cls)
+
+
+class _NoDocumenter:
+    """Takes what botocore would change in its documentation; each of its methods is a handler that changes nothing."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _document_nothing
+
+
+def _document_nothing(**_: Any) -> None:
+    pass
+
+
+_DOCUMENTATION: dict[str, dict[str, Any]] = {
+    "botocore.docs.docstring": dict.fromkeys(
+        ("ClientMethodDocstring", "PaginatorDocstring", "WaiterDocstring"), _NoDocstring
+    ),
+    "botocore.docs.utils": dict.fromkeys(
+        ("AppendParamDocumentation", "AutoPopulatedParam", "DocumentModifiedShape", "HideParamFromOperations"),
+        _NoDocumenter,
+    ),
+}
+
+
+def _import_botocore() -> bool:
+    """Whether botocore's session was imported here, and without what writes documentation."""
+    if any(name in sys.modules for name in ("botocore.client", "botocore.handlers", *_DOCUMENTATION)):
+        return False
+    modules = {name: ModuleType(name) for name in _DOCUMENTATION}
+    for name, module in modules.items():
+        module.__dict__.update(_DOCUMENTATION[name])
+    sys.modules.update(modules)
+    try:
+        importlib.import_module("botocore.session")
+    except Exception:  # noqa: BLE001 (whatever it is, botocore is then imported the ordinary way)
+        _forget("botocore")
+        return False
+    finally:
+        _withdraw(modules)
+    return True
+
+
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+SLIM_FASTAPI = _import_fastapi()
+SLIM_BOTOCORE = _import_botocore()
 _skip_pydantic_1()
