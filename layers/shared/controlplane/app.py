@@ -190,7 +190,8 @@ class ControlRoute(APIRoute):
         async def call(request: Request) -> Response:
             state: _State = request.scope[_STATE]
             state.operation = self.label
-            body = await _read_body(request)
+            # FastAPI asks the request for its body once more, and the stream is read by then.
+            body = request._body = await _read_body(request)
             if requires is not None:
                 caller = state.access = gate.authenticate(request.headers.get("authorization"))
                 state.headers = gate.rate_headers(caller.counted)
