@@ -11,6 +11,7 @@ import inspect
 import time
 import typing
 import uuid
+import warnings
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -18,6 +19,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,6 +39,9 @@ from controlplane.errors import (
 )
 from controlplane.observability import describe, logger
 from controlplane.store.table import Throttled
+
+# FastAPI silences this where it makes a body's validator. Ours is made at the first request, beyond that silence.
+warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
 MAX_BODY_BYTES = 1_048_576
 _STATE = "controlplane"

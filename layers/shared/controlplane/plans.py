@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 API_KEYS_PER_ORGANIZATION = 50
-USER_TOKEN_REQUESTS_PER_MINUTE = 600
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,17 @@ organization's plan stands on the authenticating item too; `keyVersion` moves wi
 that a change of plan which missed one is refused and looks again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from controlplane import clock, ids, tokens
 from controlplane.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.settings import settings
 from controlplane.store import keys
-from controlplane.store.table import Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
 
 _TRIES = 8
+_NO_LEGS: Mapping[str, Leg] = {}
 
 
 class KeyLimitReached(StoreError):
@@ -72,6 +73,12 @@ def _mint(organization: dict[str, Any], name: str, created_by: str, created_from
     return MintedKey(shown, secret), Put(shown, absent), Put(authenticating, absent)
 
 
+def admin_leg(user_id: str, organization_id: str) -> Check:
+    """Holds while the person is an admin or owner: what keeps a role lost a moment ago from changing keys."""
+    roles = {"admin": "admin", "owner": "owner"}
+    return Check(keys.membership(user_id, organization_id), "#role IN (:admin, :owner)", roles)
+
+
 def _organization_with_keys(organization_id: str) -> dict[str, Any]:
     organization = table.get(keys.organization(organization_id))
     if organization is None:
@@ -81,9 +88,12 @@ def _organization_with_keys(organization_id: str) -> dict[str, Any]:
     return organization
 
 
-def create_key(organization_id: str, name: str, created_by: str, created_from: str) -> MintedKey:
+def create_key(
+    organization_id: str, name: str, created_by: str, created_from: str, beside: Mapping[str, Leg] = _NO_LEGS
+) -> MintedKey:
     """A new key with the rate limit of the current plan. Raises PlanHasNoKeys, KeyLimitReached.
 
+    `beside` are the caller's own conditions, first in the transaction: where one fails, LegFailed with its name.
     When the answer is lost on its way, a listed key remains whose secret nobody knows: it counts, and can be deleted
     or rolled.
     """
@@ -98,21 +108,24 @@ def create_key(organization_id: str, name: str, created_by: str, created_from: s
             {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization["plan"]},
         )
         try:
-            table.transact({"organization": count, "key": shown, "secret": authenticating})
+            table.transact({**beside, "organization": count, "key": shown, "secret": authenticating})
         except LegFailed as refusal:
-            if refusal.leg != "organization" or refusal.item is None:
+            if refusal.leg in beside:
                 raise
-            if refusal.item["plan"] == organization["plan"]:
+            standing = refusal.items.get("organization")
+            if standing is not None and standing["plan"] == organization["plan"]:
                 raise KeyLimitReached from None
-            continue  # the plan moved: read it again
+            continue  # the plan moved, or the random part of an id was taken: mint anew
         return minted
     raise Throttled("the plan keeps changing")
 
 
-def roll_key(organization_id: str, key_id: str, rolled_by: str, created_from: str) -> MintedKey:
+def roll_key(
+    organization_id: str, key_id: str, rolled_by: str, created_from: str, beside: Mapping[str, Leg] = _NO_LEGS
+) -> MintedKey:
     """A new key in the place of another, at the rate of the current plan. Raises UnknownKey, PlanHasNoKeys.
 
-    The old secret dies in the same transaction. The counter stays, so rolling works at the cap.
+    The old secret dies in the same transaction. The counter stays, so rolling works at the cap. `beside` as above.
     """
     located = ids.locate(ids.KEY, key_id)
     if located is None or located.organization_id != organization_id:
@@ -132,6 +145,7 @@ def roll_key(organization_id: str, key_id: str, rolled_by: str, created_from: st
         )
         exists = "attribute_exists(pk)"
         legs: dict[str, Leg] = {
+            **beside,
             "organization": same_plan,
             "old": Delete(old_key, exists),
             "oldSecret": Delete(keys.key_secret(old["digest"]), exists),
@@ -141,17 +155,17 @@ def roll_key(organization_id: str, key_id: str, rolled_by: str, created_from: st
         try:
             table.transact(legs)
         except LegFailed as refusal:
+            if refusal.leg in beside:
+                raise
             if "old" in refusal.items:
                 raise UnknownKey from None
-            if refusal.leg != "organization":
-                raise
-            continue
+            continue  # as in create_key
         return minted
     raise Throttled("the plan keeps changing")
 
 
-def delete_key(organization_id: str, key_id: str) -> None:
-    """Revokes the key: its secret is refused from the commit on. Raises UnknownKey."""
+def delete_key(organization_id: str, key_id: str, beside: Mapping[str, Leg] = _NO_LEGS) -> None:
+    """Revokes the key: its secret is refused from the commit on. Raises UnknownKey. `beside` as above."""
     located = ids.locate(ids.KEY, key_id)
     if located is None or located.organization_id != organization_id:
         raise UnknownKey
@@ -169,6 +183,7 @@ def delete_key(organization_id: str, key_id: str) -> None:
     try:
         table.transact(
             {
+                **beside,
                 "key": Delete(key, exists),
                 "secret": Delete(keys.key_secret(item["digest"]), exists),
                 "organization": count,

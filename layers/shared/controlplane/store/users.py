@@ -3,7 +3,6 @@
 from typing import Any
 
 from controlplane import clock, ids, tokens
-from controlplane.plans import USER_TOKEN_REQUESTS_PER_MINUTE
 from controlplane.settings import settings
 from controlplane.store import keys
 from controlplane.store.table import LegFailed, Put, StoreError, table
@@ -64,7 +63,7 @@ def create_token(user_id: str, scopes: list[str], lifetime_seconds: int, kind: s
         "userId": user_id,
         "kind": kind,
         "scopes": sorted(scopes),
-        "rateLimit": USER_TOKEN_REQUESTS_PER_MINUTE,
+        "rateLimit": settings.requests_per_minute_user_token,
         "expiresAt": int(clock.now()) + lifetime_seconds,
         "win": 0,
         "hits": 0,

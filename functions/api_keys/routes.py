@@ -1,0 +1,112 @@
+"""HTTP of `api_keys`: list (at two addresses), create, roll, delete."""
+
+from typing import Annotated, Any
+
+from fastapi import Path
+
+from api_keys import service
+from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyMeta, RolledKey
+from controlplane.access import Access, Requires
+from controlplane.app import ControlRouter
+from controlplane.envelope import Answer, Page
+from controlplane.idempotency import IdempotencyKey, idempotent
+from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.store.api_keys import MintedKey
+
+router = ControlRouter(tags=["API keys"])
+
+ReadsKeys = Annotated[Access[None], Requires("api-keys.read", organization="query")]
+WritesKeys = Annotated[Access[None], Requires("api-keys.write", role="admin", organization="query", user_token=True)]
+KeyId = Annotated[str, Path(alias="keyId")]
+
+_SECRET_HEADERS = {"Cache-Control": "no-store"}
+
+
+def _meta(item: dict[str, Any]) -> KeyMeta:
+    return KeyMeta(created_by=item["createdBy"], created_from=item["createdFrom"], created_at=item["createdAt"])
+
+
+def _created(minted: MintedKey) -> dict[str, Any]:
+    item = minted.item
+    return {
+        "key_id": item["keyId"],
+        "key": minted.secret,
+        "name": item["name"],
+        "start": item["start"],
+        "created_at": item["createdAt"],
+        "rate_limit": item["rateLimit"],
+        "meta": _meta(item),
+    }
+
+
+@router.get("/v1/api-keys", operation_id="listApiKeys")
+@router.get("/v1/auth/keys", operation_id="listAuthKeys", deprecated=True)
+async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
+    """The organization's API keys, newest first, without their secrets.
+
+    `/v1/auth/keys` is the earlier address of the same list.
+    """
+    walk = Walk(cursor, "listApiKeys", access.organization_id)
+    page = service.list_keys(access.organization_id, limit, walk.after)
+    items = [
+        ApiKey(
+            key_id=item["keyId"],
+            name=item["name"],
+            start=item["start"],
+            created_at=item["createdAt"],
+            last_used_at=item["lastUsedAt"],
+            rate_limit=item["rateLimit"],
+            meta=_meta(item),
+        )
+        for item in page.items
+    ]
+    return Page(items, walk.cursor(page.next_sk))
+
+
+@router.post("/v1/api-keys", operation_id="createApiKey", status_code=201)
+async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: IdempotencyKey = None) -> Answer[CreatedKey]:
+    """Mints a key for the organization. This answer alone shows the secret.
+
+    The key belongs to the organization and keeps working when its creator leaves. It keeps the rate limit of the plan
+    it was minted on. 402 `PLAN_REQUIRED` on a plan without API access, 409 `KEY_LIMIT_REACHED` at 50 keys.
+    """
+    return idempotent(
+        access,
+        "createApiKey",
+        idempotency_key,
+        body,
+        lambda legs: Answer(
+            CreatedKey(**_created(service.create_key(access.organization_id, body.name, access.user_id, legs))),
+            headers=_SECRET_HEADERS,
+        ),
+        secret=True,
+    )
+
+
+@router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey")
+async def roll_key(access: WritesKeys, key_id: KeyId, idempotency_key: IdempotencyKey = None) -> Answer[RolledKey]:
+    """Replaces a key by a new one of the same name, at the rate limit of the current plan. Takes no body.
+
+    The old secret stops working at once; this answer alone shows the new one. It works at the limit of 50 keys too.
+    """
+    return idempotent(
+        access,
+        "rollApiKey",
+        idempotency_key,
+        {"keyId": key_id},
+        lambda legs: Answer(
+            RolledKey(
+                **_created(service.roll_key(access.organization_id, key_id, access.user_id, legs)),
+                replaced_key_id=key_id,
+            ),
+            headers=_SECRET_HEADERS,
+        ),
+        secret=True,
+    )
+
+
+@router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey")
+async def delete_key(access: WritesKeys, key_id: KeyId) -> DeletedKey:
+    """Revokes a key: its secret stops working at once. 404 for a key that the organization does not have."""
+    service.delete_key(access.organization_id, key_id, access.user_id)
+    return DeletedKey(deleted=True)

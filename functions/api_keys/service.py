@@ -1,0 +1,71 @@
+"""The rules of `api_keys`: admins and owners mint, roll and delete; a plan with API access is needed to mint."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from controlplane.errors import ApiError, Forbidden, NotFound, PlanRequired
+from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.store import api_keys
+from controlplane.store.api_keys import MintedKey
+from controlplane.store.table import Leg, LegFailed, QueryPage
+
+CREATED_FROM = "api"
+_CALLER = "caller"
+
+
+class PlanHasNoApiAccess(PlanRequired):
+    message = "The organization's plan has no API access: keys need the Starter plan or higher."
+
+
+class KeyLimitReached(ApiError):
+    code = "KEY_LIMIT_REACHED"
+    message = f"The organization has {API_KEYS_PER_ORGANIZATION} API keys. Delete one first, or roll one."
+
+    def __init__(self) -> None:
+        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION})
+
+
+class UnknownKey(NotFound):
+    message = "The organization has no such API key."
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the store refuses, as what the client is told."""
+    try:
+        yield
+    except api_keys.PlanHasNoKeys:
+        raise PlanHasNoApiAccess from None
+    except api_keys.KeyLimitReached:
+        raise KeyLimitReached from None
+    except api_keys.UnknownKey:
+        raise UnknownKey from None
+    except LegFailed as refusal:
+        if refusal.leg != _CALLER:
+            raise
+        raise Forbidden from None  # the role went away after this request was admitted
+
+
+def list_keys(organization_id: str, limit: int, after: str | None) -> QueryPage:
+    """One page, newest first; on every plan, so that a person can still see and delete keys after a downgrade."""
+    return api_keys.list_keys(organization_id, limit, after)
+
+
+def create_key(organization_id: str, name: str, user_id: str, beside: Mapping[str, Leg]) -> MintedKey:
+    """Raises PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
+    caller = api_keys.admin_leg(user_id, organization_id)
+    with _refusals():
+        return api_keys.create_key(organization_id, name, user_id, CREATED_FROM, {**beside, _CALLER: caller})
+
+
+def roll_key(organization_id: str, key_id: str, user_id: str, beside: Mapping[str, Leg]) -> MintedKey:
+    """Raises UnknownKey, PlanHasNoApiAccess, Forbidden."""
+    caller = api_keys.admin_leg(user_id, organization_id)
+    with _refusals():
+        return api_keys.roll_key(organization_id, key_id, user_id, CREATED_FROM, {**beside, _CALLER: caller})
+
+
+def delete_key(organization_id: str, key_id: str, user_id: str) -> None:
+    """Raises UnknownKey, Forbidden."""
+    with _refusals():
+        api_keys.delete_key(organization_id, key_id, {_CALLER: api_keys.admin_leg(user_id, organization_id)})

@@ -1,0 +1,8 @@
+"""Wiring of `billing`."""
+
+from billing.routes import router
+from controlplane.app import create_app
+from controlplane.lambda_handler import create_handler
+
+app = create_app(router)
+handler = create_handler(app)

@@ -1,0 +1,29 @@
+"""HTTP of `billing`: read it."""
+
+from typing import Annotated
+
+from billing import service
+from billing.schemas import Billing, BillingPlan, Credits, PlanFeatures, PlanLimits, TopUp
+from controlplane.access import Access, Requires
+from controlplane.app import ControlRouter
+from controlplane.plans import API_KEYS_PER_ORGANIZATION
+
+router = ControlRouter(tags=["Billing"])
+
+ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="query")]
+
+
+@router.get("/v1/billing", operation_id="getBilling")
+async def get_billing(access: ReadsBilling) -> Billing:
+    """The organization's plan with its limits and features, the credit balance, and the top-up settings."""
+    plan, item = service.get_billing(access.organization_id)
+    return Billing(
+        organization_id=access.organization_id,
+        plan=BillingPlan(id=plan.id, name=plan.name),
+        credits=Credits(balance=item["credits"]),
+        top_up=TopUp(**item["topUp"]),
+        limits=PlanLimits(
+            requests_per_minute=plan.requests_per_minute, api_keys=API_KEYS_PER_ORGANIZATION, projects=plan.projects
+        ),
+        features=PlanFeatures(api_access=plan.api_access, remove_branding=plan.remove_branding),
+    )

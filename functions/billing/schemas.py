@@ -1,0 +1,44 @@
+"""What `billing` answers."""
+
+from pydantic import Field
+
+from controlplane.envelope import Wire
+
+
+class BillingPlan(Wire):
+    id: str = Field(description="`free`, `starter`, `pro` or `enterprise`.", examples=["pro"])
+    name: str = Field(examples=["Pro"])
+
+
+class Credits(Wire):
+    balance: int = Field(ge=0, description="Credits left.", examples=[120])
+
+
+class TopUp(Wire):
+    """Whether credits are bought by themselves when few are left."""
+
+    enabled: bool = Field(examples=[True])
+    threshold: int | None = Field(description="The balance below which credits are bought.", examples=[20])
+    amount: int | None = Field(description="How many are bought then.", examples=[100])
+
+
+class PlanLimits(Wire):
+    requests_per_minute: int = Field(
+        description="Of a key minted now; 0 on a plan without API access.", examples=[1500]
+    )
+    api_keys: int = Field(description="API keys that the organization may have.", examples=[50])
+    projects: int = Field(description="Projects that the organization may have.", examples=[200])
+
+
+class PlanFeatures(Wire):
+    api_access: bool = Field(description="Whether API keys can be minted and used.", examples=[True])
+    remove_branding: bool = Field(description="Whether a project may use the branding `none`.", examples=[True])
+
+
+class Billing(Wire):
+    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
+    plan: BillingPlan
+    credits: Credits
+    top_up: TopUp
+    limits: PlanLimits
+    features: PlanFeatures

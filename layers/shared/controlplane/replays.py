@@ -1,0 +1,190 @@
+"""Powertools' idempotency utility over the single table: the machinery of `idempotency`, imported only when needed.
+
+Powertools runs the course of an attempt (take the key, create, keep the answer or free the key); what it reads and
+writes goes through `store.idempotency`, so that time, retries and lost answers are treated as everywhere else.
+"""
+
+import base64
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
+from aws_lambda_powertools.utilities.idempotency.exceptions import (
+    IdempotencyAlreadyInProgressError,
+    IdempotencyItemAlreadyExistsError,
+    IdempotencyPersistenceLayerError,
+    IdempotencyValidationError,
+)
+from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePersistenceLayer
+from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import DataRecord
+from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from controlplane.access import Access
+from controlplane.envelope import Answer, Wire
+from controlplane.idempotency import LEG, AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.observability import describe, logger
+from controlplane.settings import settings
+from controlplane.store import idempotency as store
+from controlplane.store import keys
+from controlplane.store.keys import Key
+from controlplane.store.table import Leg, StoreError
+
+_TABLE_FAILURES = (StoreError, ClientError, BotoCoreError)
+_NONCE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Where the answer of one key is kept, and what opens it. `attempt` tells this request from its repetitions."""
+
+    key: Key
+    sealing_key: bytes | None = field(repr=False)
+    attempt: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @classmethod
+    def of(cls, access: Access[Any], operation: str, idempotency_key: str, *, secret: bool) -> "Record":
+        """The record of that key for this caller, organization and operation.
+
+        HKDF-SHA256 (RFC 5869) with the signing secret as salt gives two unrelated values under two labels: the digest
+        that names the record, and the key that opens the answer. Who has only the table can guess at neither.
+        """
+        organization = access.organization.organization_id if access.organization else ""
+        bound = f"{access.caller_id}\0{organization}\0{operation}\0{idempotency_key}"
+        extracted = hmac.digest(settings.signing_secret.encode(), bound.encode(), "sha256")
+        name, sealing_key = (hmac.digest(extracted, label, "sha256") for label in (b"record\x01", b"answer\x01"))
+        return cls(keys.idempotent_answer(name.hex()), sealing_key if secret else None)
+
+
+def run_once[T: Wire](
+    record: Record,
+    payload: Wire | Mapping[str, Any] | None,
+    create: Callable[[Mapping[str, Leg]], Answer[T]],
+) -> Answer[T]:
+    """What `create` answers, or the kept answer. Raises what `idempotency.idempotent` says."""
+    if isinstance(payload, Wire):
+        payload = payload.model_dump(mode="json", by_alias=True)
+
+    # Powertools' own time of an attempt comes from Lambda's context. Ours stands in the store: see LEASE_SECONDS.
+    config = IdempotencyConfig(
+        event_key_jmespath="record",
+        payload_validation_jmespath="payload",
+        hash_function="sha256",
+        lambda_context=_Lease(),  # type: ignore[arg-type]
+    )
+
+    @idempotent_function(  # type: ignore[untyped-decorator]
+        data_keyword_argument="request",
+        persistence_store=_Records(record),
+        output_serializer=_Answers(record),
+        config=config,
+    )
+    def run(*, request: dict[str, Any]) -> Answer[T]:  # noqa: ARG001 (read by the decorator)
+        return create({LEG: store.effect_leg(record.key, record.attempt)})
+
+    try:
+        answer: Answer[T] = run(request={"record": record.key.pk, "payload": payload})
+    except IdempotencyValidationError:
+        raise KeyOfAnotherRequest.at(
+            ["Idempotency-Key"], "This key was used with another request. Use a new one.", "idempotency_key_reused"
+        ) from None
+    except IdempotencyAlreadyInProgressError:
+        raise RequestInFlight from None
+    except IdempotencyPersistenceLayerError as error:
+        # Powertools wraps whatever a persistence layer raises.
+        raise (error.__cause__ or error) from None
+    return answer
+
+
+class _Lease:
+    """Stands where powertools asks Lambda how long it may still run."""
+
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return store.LEASE_SECONDS * 1000
+
+
+class _Records(BasePersistenceLayer):
+    """One record of our table, as powertools' persistence layer.
+
+    The records handed to powertools carry no times: the store has compared them already, with the clock of the rest.
+    """
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._record = record
+
+    def _put_record(self, data_record: DataRecord) -> None:
+        try:
+            store.begin_attempt(self._record.key, self._record.attempt, data_record.payload_hash)
+        except store.RecordStands as standing:
+            item = standing.item
+            kept = DataRecord(
+                data_record.idempotency_key,
+                item["status"],
+                response_data=item.get("data", ""),
+                payload_hash=item["payload"],
+            )
+            self._validate_payload(data_record, kept)
+            if standing.answer_lost:
+                raise AnswerLost from None
+            raise IdempotencyItemAlreadyExistsError(old_data_record=kept) from None
+
+    def _update_record(self, data_record: DataRecord) -> None:
+        try:
+            store.complete_attempt(self._record.key, self._record.attempt, data_record.response_data)
+        except _TABLE_FAILURES as error:
+            # It is created, and this client gets its answer. A repetition is told that the answer is lost.
+            logger.warning("answer not kept", extra=describe(error))
+
+    def _delete_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 (there is one record)
+        try:
+            store.abandon_attempt(self._record.key, self._record.attempt)
+        except _TABLE_FAILURES as error:
+            # It took effect although the attempt failed, or the key gets free when the lease ends. What the attempt
+            # failed of is the answer either way.
+            logger.warning("key not freed", extra=describe(error))
+
+    def _get_record(self, idempotency_key: str) -> DataRecord:
+        raise NotImplementedError("a refused begin_attempt hands back the record")
+
+
+class _Answers(BaseIdempotencySerializer):
+    """Answers as they are kept: status, headers and the very text of the content, sealed where it holds a secret."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def to_dict(self, answer: Answer[Any]) -> dict[str, Any]:
+        kept = {
+            "status": answer.status,
+            "headers": answer.headers,
+            "content": answer.content.model_dump_json(by_alias=True),
+        }
+        if self._record.sealing_key is None:
+            return kept
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        sealed = nonce + self._cipher().encrypt(nonce, json.dumps(kept).encode(), self._bound())
+        return {"sealed": base64.b64encode(sealed).decode()}
+
+    def from_dict(self, kept: dict[str, Any]) -> Answer[Any]:
+        if "sealed" in kept:
+            sealed = base64.b64decode(kept["sealed"])
+            nonce, text = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+            kept = json.loads(self._cipher().decrypt(nonce, text, self._bound()))
+        headers = {**kept["headers"], "Idempotency-Replayed": "true"}
+        return Answer(json.loads(kept["content"]), kept["status"], headers)
+
+    def _bound(self) -> bytes:
+        """The record that a sealed answer belongs to: moved to another one it does not open."""
+        return self._record.key.pk.encode()
+
+    def _cipher(self) -> Any:
+        # Only functions whose answers hold secrets carry this package.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+        return AESGCM(self._record.sealing_key or b"")
