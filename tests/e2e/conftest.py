@@ -1,0 +1,50 @@
+"""End to end: built with SAM, deployed to a local AWS, driven through its gateway. Once a session."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from controlplane.store.client import create_client
+from controlplane.store.table import table
+from tests.e2e import deployment
+from tests.e2e.deployment import ROOT, Stack
+from tests.support.engines import running_engine
+from tests.support.world import Company, World
+
+# The first test of a session waits for the build and the deployment.
+_SETUP_SECONDS = 600
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(ROOT / "tests" / "e2e"):
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(_SETUP_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def sizes() -> str:
+    """Builds. Returns the report of sizes."""
+    return deployment.build()
+
+
+@pytest.fixture(scope="session")
+def stack(sizes: str) -> Iterator[Stack]:
+    with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
+        deployment.deploy(engine.endpoint_url)
+        deployed = Stack(engine.endpoint_url)
+        deployment.import_gateway_responses(deployed)
+        yield deployed
+
+
+@pytest.fixture(scope="session")
+def world(stack: Stack) -> World:
+    """Makes people, organizations and keys in the deployed table, through the store as an operator does."""
+    table._client = create_client(stack.endpoint_url)
+    table.name = stack.outputs["TableName"]
+    return World()
+
+
+@pytest.fixture(scope="session")
+def company(world: World) -> Company:
+    return world.company("pro")
