@@ -14,8 +14,8 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from local import checkout, environment
-from local.checkout import HOST, ROOT, AlreadyRunning
+from local import checkout, environment, terminal
+from local.checkout import HOST, ROOT, SOURCES, AlreadyRunning
 from local.ministack import MINISTACK_DIRECTORY, DeployFailed, MiniStack, MiniStackFailed
 
 DEFAULT_PORT = 3000
@@ -25,9 +25,12 @@ _FAREWELL = "\nStopped. The data stays; `make reset` forgets it."
 
 def main() -> None:
     """Runs until Ctrl-C or SIGTERM. Exits with status 1 and one line where the stack cannot start."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    sys.path[:0] = [str(ROOT / name) for name in SOURCES]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    terminal.stop_with_make()
     try:
-        with checkout.sole_run():
+        with checkout.sole_run(), terminal.foreground():
             _run(_read_port())
     except KeyboardInterrupt:  # before the server took over the signals
         print(_FAREWELL)
@@ -49,8 +52,6 @@ def _run(port: int) -> None:
     try:
         credentials = _prepare(memory, ministack, f"http://{HOST}:{port}")
         threading.Thread(target=_show_screen, args=(port, credentials), daemon=True).start()
-        if "MAKELEVEL" in os.environ:
-            threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
         _serve(port)
     finally:
         ministack.stop()
@@ -87,12 +88,14 @@ def _serve(port: int) -> None:
         host=HOST,
         port=port,
         reload=True,
-        reload_dirs=[str(ROOT / name) for name in ("functions", "layers/shared", "local")],
+        reload_dirs=[str(ROOT / name) for name in (*SOURCES, "local")],
         reload_includes=["*.py", "*.json", "*.html", "*.css"],
         log_config=LOGGING_CONFIG | {"loggers": loggers},
         server_header=False,
         timeout_graceful_shutdown=3,
     )
+    # The reloader takes over SIGINT and SIGTERM. The end of the terminal must reach it too.
+    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     ChangeReload(config, target=uvicorn.Server(config).run, sockets=[config.bind_socket()]).run()
 
 
@@ -111,13 +114,6 @@ def _show_screen(port: int, credentials: dict[str, Any]) -> None:
             time.sleep(0.05)
         else:
             return
-
-
-def _end_with_parent(parent: int) -> None:
-    """Where make was killed, nobody is left to press Ctrl-C."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _read_port() -> int:

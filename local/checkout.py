@@ -19,6 +19,9 @@ _LOCK = DIRECTORY / "lock"
 
 HOST = "127.0.0.1"
 
+# What is on the path of every function: its own package, and the layer.
+SOURCES = ("functions", "layers/shared")
+
 
 class AlreadyRunning(Exception):
     """Another process runs this checkout's stack."""
