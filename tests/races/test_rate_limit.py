@@ -10,10 +10,8 @@ from controlplane import clock
 from controlplane.store import keys
 from controlplane.store.table import Update, table
 from controlplane.tokens import digest
-from tests.races.conftest import Fresh, Hold
+from tests.races.stage import Stage
 from tests.support.api import Reply
-from tests.support.asgi import DirectApi
-from tests.support.engines import Engine
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
@@ -32,13 +30,15 @@ def key_with_limit(world: World, limit: int) -> str:
     return secret
 
 
-def test_sixteen_threads_get_exactly_the_limit(fresh: Fresh, hold: Hold, api: DirectApi) -> None:
-    secret = key_with_limit(fresh(), 100)
-    replies: list[Reply] = [outcome.get() for outcome in hammer([lambda: api.get("/v1/me", secret)] * 16, times=10)]
+def test_sixteen_threads_get_exactly_the_limit(stage: Stage) -> None:
+    secret = key_with_limit(stage.fresh(), 100)
+    replies: list[Reply] = [
+        outcome.get() for outcome in hammer([lambda: stage.api.get("/v1/me", secret)] * 16, times=10)
+    ]
     assert Counter(reply.status for reply in replies) == {200: 100, 429: 60}
     admitted = [int(reply.headers["x-ratelimit-remaining"]) for reply in replies if reply.status == 200]
     assert sorted(admitted) == list(range(100))
-    assert hold()[keys.key_secret(digest(secret))]["hits"] == 160
+    assert stage.hold()[keys.key_secret(digest(secret))]["hits"] == 160
 
 
 class TestTurnOfTheMinute:
@@ -57,17 +57,17 @@ class TestTurnOfTheMinute:
 
     @pytest.mark.parametrize("opened", [False, True], ids=["first use", "window open"])
     def test_no_window_admits_more_than_the_limit_nor_less(
-        self, opened: bool, engine: Engine, fresh: Fresh, api: DirectApi, own_clock: Callable[[float], None]
+        self, opened: bool, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
-            secret = key_with_limit(fresh(), 2)
+            secret = key_with_limit(stage.fresh(), 2)
             if opened:
-                api.get("/v1/me", secret)
+                stage.api.get("/v1/me", secret)
 
             def request(seconds: float) -> Callable[[], Reply]:
                 def act() -> Reply:
                     own_clock(seconds)
-                    return api.get("/v1/me", secret)
+                    return stage.api.get("/v1/me", secret)
 
                 return act
 
@@ -86,12 +86,12 @@ class TestTurnOfTheMinute:
             late, early = MINUTE * 60 + 59.999, (MINUTE + 1) * 60 + 0.0
             return Race([request(late), request(early), request(early)], check)
 
-        assert explore(engine.client, scenario, limit=120).schedules > 20
+        assert explore(stage.client, scenario, limit=120).schedules > 20
 
 
-def test_a_counter_that_cannot_be_written_never_admits_for_free(engine: Engine, fresh: Fresh, api: DirectApi) -> None:
+def test_a_counter_that_cannot_be_written_never_admits_for_free(stage: Stage) -> None:
     def scenario() -> Trial:
-        secret = key_with_limit(fresh(), 100)
+        secret = key_with_limit(stage.fresh(), 100)
 
         def check(case: Case) -> None:
             replies = [outcome.get() for outcome in (case.first, case.second) if outcome.error is None]
@@ -104,6 +104,6 @@ def test_a_counter_that_cannot_be_written_never_admits_for_free(engine: Engine, 
             if case.fault.kind is Kind.THROTTLED:
                 assert case.first.get().status in {200, 429}
 
-        return Trial(lambda: api.get("/v1/me", secret), check)
+        return Trial(lambda: stage.api.get("/v1/me", secret), check)
 
-    assert explore_faults(engine.client, scenario) > 10
+    assert explore_faults(stage.client, scenario) > 10

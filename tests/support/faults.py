@@ -8,13 +8,13 @@ A run that fails says its name; `REPLAY_FAULT=<name>` in front of the test's com
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 from unittest import mock
 
-from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import ClientError, ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError
 
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Ended, Outcome
@@ -37,21 +37,33 @@ class Kind(StrEnum):
     LOST = "lost"
     # The answer never came, and the SDK itself sends the request again.
     LOST_ON_THE_WIRE = "lost on the wire"
+    # The answer never came, the write is applied all the same, and the next try meets a conflict.
+    LOST_THEN_CONFLICT = "lost, then conflict"
     CONFLICT = "conflict"
     THROTTLED = "throttled"
     SERVER_ERROR = "server error"
 
 
+type Strike = Callable[[Any, Call, Proceed], Any]
+
+
 @dataclass(frozen=True)
 class Fault:
-    """`strike` stands in for the call: it applies it (`proceed`) or not, and raises what the product shall meet."""
+    """A strike stands in for a call: it applies it (`proceed`) or not, and raises what the product shall meet.
+
+    The first strike takes the place of the call to break, the next ones those of the calls by which it is retried.
+    """
 
     kind: Kind
     name: str
-    strike: Callable[[Any, Call, Proceed], Any]
+    strikes: tuple[Strike, ...]
+
+    @classmethod
+    def of(cls, kind: Kind, name: str, *strikes: Strike) -> Self:
+        return cls(kind, name, strikes)
 
 
-NO_FAULT = Fault(Kind.NONE, "no fault", lambda client, call, proceed: proceed())
+NO_FAULT = Fault.of(Kind.NONE, "no fault")
 
 
 @dataclass(frozen=True)
@@ -98,21 +110,25 @@ def explore_faults(
 
 def faults_of(call: Call) -> Iterator[Fault]:
     """Every fault that AWS can answer this call with."""
-    yield Fault(Kind.CRASH, "crash before", _crash_before)
-    yield Fault(Kind.LOST, "request lost", _request_lost)
-    yield Fault(Kind.SERVER_ERROR, "server error, not applied", _refusal("InternalServerError", status=500))
-    yield Fault(Kind.THROTTLED, "throttled", _refusal("ProvisionedThroughputExceededException"))
+    yield Fault.of(Kind.CRASH, "crash before", _crash_before)
+    yield Fault.of(Kind.LOST, "request lost", _request_lost)
+    yield Fault.of(Kind.SERVER_ERROR, "server error, not applied", _refusal("InternalServerError", status=500))
+    yield Fault.of(Kind.THROTTLED, "throttled", _refusal("ProvisionedThroughputExceededException"))
     if call.operation not in _READS:
-        yield Fault(Kind.CRASH, "crash after", _crash_after)
-        yield Fault(Kind.LOST, "response lost", _response_lost)
-        yield Fault(Kind.LOST_ON_THE_WIRE, "response lost on the wire", _response_lost_on_the_wire)
-        yield Fault(Kind.SERVER_ERROR, "server error, applied", _server_error_after)
+        yield Fault.of(Kind.CRASH, "crash after", _crash_after)
+        yield Fault.of(Kind.LOST, "response lost", _response_lost)
+        yield Fault.of(Kind.LOST_ON_THE_WIRE, "response lost on the wire", _response_lost_on_the_wire)
+        yield Fault.of(Kind.SERVER_ERROR, "server error, applied", _server_error_after)
     if call.operation in _SINGLE_WRITES:
-        yield Fault(Kind.CONFLICT, "conflict", _refusal("TransactionConflictException"))
+        yield Fault.of(Kind.CONFLICT, "conflict", _refusal("TransactionConflictException"))
     if call.operation in _TRANSACTIONS:
-        yield Fault(Kind.THROTTLED, "throttled on leg 0", _cancellation("ThrottlingError", 0))
+        yield Fault.of(Kind.THROTTLED, "throttled on leg 0", _cancellation("ThrottlingError", 0))
         for leg in range(len(call.parameters["TransactItems"])):
-            yield Fault(Kind.CONFLICT, f"conflict on leg {leg}", _cancellation("TransactionConflict", leg))
+            yield Fault.of(Kind.CONFLICT, f"conflict on leg {leg}", _cancellation("TransactionConflict", leg))
+    if call.operation == "TransactWriteItems":
+        conflict = _cancellation("TransactionConflict", 0)
+        yield Fault.of(Kind.LOST_THEN_CONFLICT, "response lost, then conflict", _response_lost, conflict)
+        yield Fault.of(Kind.LOST_THEN_CONFLICT, "response lost, then conflict at the SDK's retry", _conflict_at_retry)
 
 
 def _name(position: int, fault: Fault) -> str:
@@ -123,8 +139,14 @@ def _crash_before(client: Any, call: Call, proceed: Proceed) -> Any:
     raise Crashed
 
 
+def _unheard(proceed: Proceed) -> None:
+    """Applies the call, or has it refused; nobody learns which."""
+    with suppress(ClientError):
+        proceed()
+
+
 def _crash_after(client: Any, call: Call, proceed: Proceed) -> Any:
-    proceed()
+    _unheard(proceed)
     raise Crashed
 
 
@@ -133,7 +155,7 @@ def _request_lost(client: Any, call: Call, proceed: Proceed) -> Any:
 
 
 def _response_lost(client: Any, call: Call, proceed: Proceed) -> Any:
-    proceed()
+    _unheard(proceed)
     raise ReadTimeoutError(endpoint_url=client.meta.endpoint_url)
 
 
@@ -156,33 +178,42 @@ def _response_lost_on_the_wire(client: Any, call: Call, proceed: Proceed) -> Any
 
 
 def _server_error_after(client: Any, call: Call, proceed: Proceed) -> Any:
-    proceed()
+    _unheard(proceed)
     raise _error(client, call, "InternalServerError", status=500)
 
 
-def _refusal(code: str, *, status: int = 400) -> Callable[[Any, Call, Proceed], Any]:
+def _refusal(code: str, *, status: int = 400) -> Strike:
     def strike(client: Any, call: Call, proceed: Proceed) -> Any:
         raise _error(client, call, code, status=status)
 
     return strike
 
 
-def _cancellation(reason: str, leg: int) -> Callable[[Any, Call, Proceed], Any]:
+def _cancellation(reason: str, leg: int, *, retries: int = 0) -> Strike:
+    """The refusal of a whole transaction for that reason on that leg, after so many retries of the SDK."""
+
     def strike(client: Any, call: Call, proceed: Proceed) -> Any:
         legs = range(len(call.parameters["TransactItems"]))
         raise _error(
             client,
             call,
             "TransactionCanceledException",
+            retries=retries,
             CancellationReasons=[{"Code": reason, "Message": reason} if leg == at else {"Code": "None"} for at in legs],
         )
 
     return strike
 
 
-def _error(client: Any, call: Call, code: str, *, status: int = 400, **members: Any) -> Exception:
+def _conflict_at_retry(client: Any, call: Call, proceed: Proceed) -> Any:
+    _unheard(proceed)
+    return _cancellation("TransactionConflict", 0, retries=1)(client, call, proceed)
+
+
+def _error(client: Any, call: Call, code: str, *, status: int = 400, retries: int = 0, **members: Any) -> Exception:
     """The exception botocore makes of this answer."""
-    response = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}, **members}
+    metadata = {"HTTPStatusCode": status, "RetryAttempts": retries}
+    response = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": metadata, **members}
     error: Exception = client.exceptions.from_code(code)(response, call.operation)
     return error
 
@@ -202,18 +233,25 @@ class _Strikes:
         if self.crashed:
             raise Crashed
         self.calls.append(call)
-        if not self._hits(call):
+        strike = self._strike(call)
+        if strike is None:
             return proceed()
         try:
-            return self.fault.strike(self.client, call, proceed)
+            return strike(self.client, call, proceed)
         except Crashed:
             self.crashed = True
             raise
 
-    def _hits(self, call: Call) -> bool:
-        at = len(self.calls) - 1
-        again = self.every_time and at > self.position and call.operation == self.calls[self.position].operation
-        return at == self.position or again
+    def check_reached(self, first: Outcome) -> None:
+        if len(self.calls) <= self.position:
+            raise LookupError("the call to break was not made this time") from first.error
+
+    def _strike(self, call: Call) -> Strike | None:
+        after = len(self.calls) - 1 - self.position
+        if after < 0 or call.operation != self.calls[self.position].operation:
+            return None
+        strikes = self.fault.strikes[:1] * (after + 1) if self.every_time else self.fault.strikes
+        return strikes[after] if after < len(strikes) else None
 
 
 @contextmanager
@@ -230,7 +268,7 @@ def _run(client: Any, trial: Trial, fault: Fault, position: int, *, every_time: 
             first = Outcome.of(trial.act)
         if strikes.crashed:
             first = Outcome(error=Crashed())
-        assert len(strikes.calls) > position, "the call to break was not made this time"
+        strikes.check_reached(first)
         second = Outcome.of(trial.again or trial.act)
         trial.check(Case(fault, position, strikes.calls, paused, first, second))
     except BaseException as error:

@@ -22,10 +22,14 @@ _current: ContextVar["_Actor | None"] = ContextVar("actor", default=None)
 
 @dataclass(frozen=True)
 class Race:
-    """One fresh start: what runs at the same time, and what must hold when all of it has ended."""
+    """One fresh start: what runs at the same time, and what must hold when all of it has ended.
+
+    `steps` are the calls in the order in which they were made, each with the number of its act; the run fills it.
+    """
 
     acts: Sequence[Callable[[], Any]]
     check: Callable[[list[Outcome]], None]
+    steps: list[tuple[int, Call]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,6 @@ def _replayer(order: list[int]) -> Callable[[list[int]], int]:
 
 def _run(client: Any, race: Race, choose: Callable[[list[int]], int], yields_at: Callable[[Call], bool]) -> None:
     actors = [_Actor(act) for act in race.acts]
-    steps: list[tuple[int, Call]] = []
 
     def around(call: Call, proceed: Proceed) -> Any:
         actor = _current.get()
@@ -187,14 +190,14 @@ def _run(client: Any, race: Race, choose: Callable[[list[int]], int], yields_at:
                 index = choose(enabled)
                 pending = actors[index].pending
                 assert pending is not None
-                steps.append((index, pending))
+                race.steps.append((index, pending))
                 actors[index].step()
         race.check([actor.outcome for actor in actors if actor.outcome is not None])
     except BaseException as error:
         for actor in actors:
             actor.abandon()
         error.add_note(
-            f"Repeat with REPLAY_SCHEDULE={''.join(str(index) for index, _ in steps)}\n"
-            + "\n".join(f"  {index}: {call}" for index, call in steps)
+            f"Repeat with REPLAY_SCHEDULE={''.join(str(index) for index, _ in race.steps)}\n"
+            + "\n".join(f"  {index}: {call}" for index, call in race.steps)
         )
         raise

@@ -59,12 +59,33 @@ class TestFaults:
             return Trial(cap.create, lambda case: check(cap, case), again=lambda: None)
 
         explore_faults(client, scenario)
-        applied = {"no fault", "crash after", "response lost", "response lost on the wire", "server error, applied"}
+        applied = {
+            "no fault",
+            "crash after",
+            "response lost",
+            "response lost on the wire",
+            "response lost, then conflict",
+            "response lost, then conflict at the SDK's retry",
+            "server error, applied",
+        }
         assert {name for name, keys in stored.items() if keys == 1} == applied
         assert {name for name, error in errors.items() if error is None} == {"no fault", "response lost on the wire"}
         assert errors["crash before"] is errors["crash after"] is Crashed
         assert errors["request lost"] is ConnectTimeoutError
         assert errors["response lost"] is ReadTimeoutError
+
+    def test_a_refusal_is_lost_like_any_answer(self, client: Any, engine_table: str) -> None:
+        def act(cap: Cap) -> None:
+            item = {"pk": {"S": cap.owner}, "sk": {"S": "META"}}  # it is there already
+            client.put_item(TableName=engine_table, Item=item, ConditionExpression="attribute_not_exists(pk)")
+
+        def check(cap: Cap, case: Case) -> None:
+            if case.fault.name == "crash after":
+                assert isinstance(case.first.error, Crashed)
+            if case.fault.name == "response lost":
+                assert isinstance(case.first.error, ReadTimeoutError)
+
+        explore_faults(client, scenario_of(client, engine_table, act, check))
 
     def test_a_conflict_names_the_leg_as_dynamodb_does(self, client: Any, engine_table: str) -> None:
         reasons: list[list[str]] = []

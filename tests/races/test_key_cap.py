@@ -1,0 +1,200 @@
+"""Never more than 50 keys an organization, in whatever order its people create, roll and delete them."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane import ids, tokens
+from controlplane.store import api_keys, codec, keys
+from controlplane.store.table import table
+from tests.races.stage import Stage
+from tests.races.verdicts import check_first
+from tests.races.yields import beyond_the_token, only_writes
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.faults import Case, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Explored, Race, explore
+from tests.support.threads import hammer
+from tests.support.world import Company, World
+
+pytestmark = pytest.mark.races
+
+
+class Owner:
+    """Somebody who owns an organization with this many keys, and what they ask of it."""
+
+    def __init__(self, world: World, api: DirectApi, existing: int) -> None:
+        self.api = api
+        self.company = world.company()
+        self.minted = api_keys.create_key(self.company.organization_id, "first", self.company.owner.user_id, "test")
+        add_copies(self.company, self.minted.item, existing - 1)
+
+    def create(self) -> Reply:
+        return self.api.post(self._path(""), self.company.owner.token, json_body={"name": "deploy"})
+
+    def roll(self) -> Reply:
+        return self.api.post(self._path(f"/{self.minted.item['keyId']}/roll"), self.company.owner.token)
+
+    def delete(self) -> Reply:
+        return self.api.delete(self._path(f"/{self.minted.item['keyId']}"), self.company.owner.token)
+
+    def secret_status(self, secret: str) -> int:
+        """What a call with this secret is answered."""
+        return self.api.get("/v1/me", secret).status
+
+    def _path(self, rest: str) -> str:
+        return f"/v1/api-keys{rest}?organizationId={self.company.organization_id}"
+
+
+def add_copies(company: Company, item: dict[str, Any], copies: int) -> None:
+    """Gives the organization so many more keys, in a few writes."""
+    secret = table.get(keys.key_secret(item["digest"]))
+    organization = table.get(keys.organization(company.organization_id))
+    assert secret is not None
+    assert organization is not None
+    items = [{**organization, "keys": organization["keys"] + copies}]
+    for _ in range(copies):
+        local, digest = ids.new_local(), tokens.digest(tokens.mint("assent"))
+        key_id = ids.owned(ids.KEY, company.organization_id, local)
+        key = keys.api_key(company.organization_id, local)
+        items.append({**item, **key._asdict(), "keyId": key_id, "digest": digest})
+        items.append({**secret, **keys.key_secret(digest)._asdict(), "keyId": key_id})
+    for start in range(0, len(items), 25):
+        puts = [{"PutRequest": {"Item": codec.encode_item(put)}} for put in items[start : start + 25]]
+        table.client.batch_write_item(RequestItems={table.name: puts})
+
+
+type Act = Callable[[Owner], Reply]
+type Replies = list[Reply]
+
+
+@pytest.fixture
+def race(stage: Stage) -> Callable[..., Explored]:
+    """Runs acts of one owner in every order; `check` gets their replies once the invariants hold."""
+
+    def run(existing: int, acts: list[Act], check: Callable[[Owner, Replies], None], **options: Any) -> Explored:
+        def scenario() -> Race:
+            owner = Owner(stage.fresh(), stage.api, existing)
+
+            def check_run(outcomes: list[Outcome]) -> None:
+                replies: Replies = [outcome.get() for outcome in outcomes]
+                stage.hold()
+                check(owner, replies)
+
+            return Race([lambda act=act: act(owner) for act in acts], check_run)  # type: ignore[misc]
+
+        return explore(stage.client, scenario, **{"yields_at": beyond_the_token, **options})
+
+    return run
+
+
+class TestEveryOrder:
+    def test_of_three_creates_at_49_one_gets_the_last_place(self, race: Callable[..., Explored]) -> None:
+        def check(owner: Owner, replies: Replies) -> None:
+            assert sorted(reply.status for reply in replies) == [201, 409, 409]
+            assert {reply.code for reply in replies if reply.status == 409} == {"KEY_LIMIT_REACHED"}
+
+        assert race(49, [Owner.create] * 3, check, yields_at=only_writes).exhaustive
+
+    def test_of_two_creates_at_49_one_gets_the_last_place(self, race: Callable[..., Explored]) -> None:
+        def check(owner: Owner, replies: Replies) -> None:
+            assert sorted(reply.status for reply in replies) == [201, 409]
+
+        assert race(49, [Owner.create] * 2, check).exhaustive
+
+    def test_a_create_at_50_succeeds_only_after_the_delete(self, race: Callable[..., Explored]) -> None:
+        seen: set[int] = set()
+
+        def check(owner: Owner, replies: Replies) -> None:
+            seen.add(replies[0].status)
+            assert replies[1].status == 200
+            assert owner.secret_status(owner.minted.secret) == 401
+
+        assert race(50, [Owner.create, Owner.delete], check).exhaustive
+        assert seen == {201, 409}
+
+    def test_a_roll_at_50_never_makes_room(self, race: Callable[..., Explored]) -> None:
+        def check(owner: Owner, replies: Replies) -> None:
+            assert [reply.status for reply in replies] == [409, 200]
+
+        assert race(50, [Owner.create, Owner.roll], check).exhaustive
+
+    @pytest.mark.parametrize("second", [Owner.roll, Owner.delete], ids=["roll", "delete"])
+    @pytest.mark.parametrize("first", [Owner.roll, Owner.delete], ids=["roll", "delete"])
+    def test_one_key_is_replaced_or_revoked_once(self, first: Act, second: Act, race: Callable[..., Explored]) -> None:
+        def check(owner: Owner, replies: Replies) -> None:
+            assert sorted(reply.status for reply in replies) == [200, 404]
+            assert owner.secret_status(owner.minted.secret) == 401
+            for reply in replies:
+                if reply.status == 200 and "key" in reply.data:
+                    assert owner.secret_status(reply.data["key"]) == 200
+
+        assert race(2, [first, second], check).exhaustive
+
+
+def test_sixteen_threads_get_50_keys_from_0(stage: Stage) -> None:
+    world = stage.fresh()
+    company = world.company()
+    path = f"/v1/api-keys?organizationId={company.organization_id}"
+
+    def create() -> Reply:
+        return stage.api.post(path, company.owner.token, json_body={"name": "deploy"})
+
+    replies: Replies = [outcome.get() for outcome in hammer([create] * 16, times=10)]
+    # An item that is always contended may be refused for the moment; the cap itself decides all the others.
+    assert Counter(reply.status for reply in replies) == {201: 50, 409: 110}
+    secrets = {reply.data["key"] for reply in replies if reply.status == 201}
+    assert len(secrets) == 50
+    stored = stage.hold()
+    assert all(keys.key_secret(tokens.digest(secret)) in stored for secret in secrets)
+
+
+class TestEveryFault:
+    @pytest.fixture
+    def break_calls(self, stage: Stage) -> Callable[[Act, Callable[[Owner, Case], None]], int]:
+        def run(act: Act, check: Callable[[Owner, Case], None]) -> int:
+            def scenario() -> Trial:
+                owner = Owner(stage.fresh(), stage.api, 2)
+
+                def check_run(case: Case) -> None:
+                    stage.hold()
+                    check(owner, case)
+
+                return Trial(lambda: act(owner), check_run)
+
+            return explore_faults(stage.client, scenario)
+
+        return run
+
+    def test_a_create_makes_a_whole_key_or_none(self, break_calls: Callable[..., int]) -> None:
+        def check(owner: Owner, case: Case) -> None:
+            first = check_first(case, 201)
+            assert case.second.get().status == 201
+            if first is not None and first.status == 201:
+                assert owner.secret_status(first.data["key"]) == 200
+
+        assert break_calls(Owner.create, check) > 20
+
+    def test_a_roll_leaves_one_live_secret(self, break_calls: Callable[..., int]) -> None:
+        def check(owner: Owner, case: Case) -> None:
+            first = check_first(case, 200)
+            if first is not None and first.status == 200:
+                assert case.second.get().status == 404  # the key it names is gone
+                assert owner.secret_status(first.data["key"]) == 200
+            else:
+                assert case.second.get().status in {200, 404}
+            assert owner.secret_status(owner.minted.secret) == 401
+
+        assert break_calls(Owner.roll, check) > 20
+
+    def test_a_delete_revokes_for_good(self, break_calls: Callable[..., int]) -> None:
+        def check(owner: Owner, case: Case) -> None:
+            first = check_first(case, 200)
+            expected = {404} if first is not None and first.status == 200 else {200, 404}
+            assert case.second.get().status in expected
+            assert owner.secret_status(owner.minted.secret) == 401
+
+        assert break_calls(Owner.delete, check) > 20

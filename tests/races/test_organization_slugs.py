@@ -1,0 +1,92 @@
+"""A slug belongs to one organization, and an organization is whole or is not there."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.races.stage import Stage
+from tests.races.verdicts import check_first
+from tests.races.yields import beyond_the_token
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.faults import Case, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import Person
+
+pytestmark = pytest.mark.races
+
+
+def creator(api: DirectApi, person: Person, **headers: str) -> Callable[[], Reply]:
+    def create() -> Reply:
+        body = {"name": "Acme", "slug": "acme"}
+        return api.post("/v1/organizations", person.token, json_body=body, headers=headers)
+
+    return create
+
+
+def test_of_two_creators_one_gets_the_slug(stage: Stage) -> None:
+    def scenario() -> Race:
+        world = stage.fresh()
+        people = [world.person(), world.person()]
+
+        def check(outcomes: list[Outcome]) -> None:
+            replies: list[Reply] = [outcome.get() for outcome in outcomes]
+            assert sorted(reply.status for reply in replies) == [201, 409]
+            for person, reply in zip(people, replies, strict=True):
+                mine = stage.api.get("/v1/organizations", person.token).data
+                assert [shown["organizationSlug"] for shown in mine] == (["acme"] if reply.status == 201 else [])
+                if reply.status == 409:
+                    assert reply.code == "CONFLICT"
+                    assert reply.error["details"]["field"] == "slug"
+            stage.hold()
+
+        return Race([creator(stage.api, person) for person in people], check)
+
+    assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+
+
+def test_of_sixteen_threads_one_gets_the_slug(stage: Stage) -> None:
+    world = stage.fresh()
+    replies = [outcome.get() for outcome in hammer([creator(stage.api, world.person()) for _ in range(16)])]
+    assert Counter(reply.status for reply in replies) == {201: 1, 409: 15}
+    stage.hold()
+
+
+class TestEveryFault:
+    def test_all_of_it_or_nothing(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            person = stage.fresh().person()
+
+            def check(case: Case) -> None:
+                stage.hold()
+                first = check_first(case, 201)
+                second: Reply = case.second.get()
+                if first is not None and first.status == 201:
+                    assert second.status == 409
+                else:
+                    assert second.status in {201, 409}
+                mine = stage.api.get("/v1/organizations", person.token).data
+                assert [(shown["organizationSlug"], shown["role"]) for shown in mine] == [("acme", "owner")]
+
+            return Trial(creator(stage.api, person), check)
+
+        assert explore_faults(stage.client, scenario) > 15
+
+    def test_with_an_idempotency_key_a_retry_never_meets_its_own_slug(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            person = stage.fresh().person()
+
+            def check(case: Case) -> None:
+                stage.hold()
+                first = check_first(case, 201)
+                second: Reply = case.second.get()
+                if first is not None and first.status == 201:
+                    assert (second.status, second.data) == (201, first.data)
+
+            headers = {"Idempotency-Key": "a-retry-of-mine"}
+            return Trial(creator(stage.api, person, **headers), check)
+
+        assert explore_faults(stage.client, scenario) > 15

@@ -1,0 +1,153 @@
+"""A change of plan reaches every key, also the one that is made at that very moment."""
+
+from collections.abc import Callable
+
+import pytest
+
+from controlplane import tokens
+from controlplane.store import api_keys, billing, keys
+from controlplane.store.api_keys import MintedKey
+from tests.races.stage import Stage
+from tests.races.yields import beyond_the_token
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.faults import Case, Crashed, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import World
+
+pytestmark = pytest.mark.races
+
+
+class Customer:
+    """An organization on the pro plan with two keys."""
+
+    def __init__(self, world: World, api: DirectApi) -> None:
+        self.api = api
+        self.company = world.company("pro")
+        self.minted: list[MintedKey] = [
+            api_keys.create_key(self.company.organization_id, "deploy", self.company.owner.user_id, "test")
+            for _ in range(2)
+        ]
+
+    def change_plan(self, plan: str) -> None:
+        billing.change_plan(self.company.organization_id, plan)
+
+    def downgrade(self) -> None:
+        self.change_plan("free")
+
+    def upgrade(self) -> None:
+        self.change_plan("enterprise")
+
+    def call(self) -> Reply:
+        return self.api.get("/v1/me", self.minted[0].secret)
+
+    def create(self) -> Reply:
+        path = f"/v1/api-keys?organizationId={self.company.organization_id}"
+        return self.api.post(path, self.company.owner.token, json_body={"name": "deploy"})
+
+    def roll(self) -> Reply:
+        return self.api.post(self._path("/roll"), self.company.owner.token)
+
+    def delete(self) -> Reply:
+        return self.api.delete(self._path(""), self.company.owner.token)
+
+    def _path(self, rest: str) -> str:
+        return f"/v1/api-keys/{self.minted[0].item['keyId']}{rest}"
+
+
+type Act = Callable[[Customer], Reply | None]
+type Replies = list[Reply | None]
+
+
+@pytest.fixture
+def race(stage: Stage) -> Callable[..., None]:
+    """Runs two acts in every order; every key ends with the organization's plan, which `check` takes for granted."""
+
+    def run(acts: list[Act], check: Callable[[Customer, Replies], None]) -> None:
+        def scenario() -> Race:
+            customer = Customer(stage.fresh(), stage.api)
+
+            def check_run(outcomes: list[Outcome]) -> None:
+                stage.hold()
+                check(customer, [outcome.get() for outcome in outcomes])
+
+            return Race([lambda act=act: act(customer) for act in acts], check_run)  # type: ignore[misc]
+
+        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+
+    return run
+
+
+class TestEveryOrder:
+    def test_a_call_is_admitted_before_the_downgrade_and_none_after(self, race: Callable[..., None]) -> None:
+        seen: set[int] = set()
+
+        def check(customer: Customer, replies: Replies) -> None:
+            reply = replies[1]
+            assert reply is not None
+            seen.add(reply.status)
+            assert customer.call().status == 402
+
+        race([Customer.downgrade, Customer.call], check)
+        assert seen == {200, 402}
+
+    @pytest.mark.parametrize("act", [Customer.create, Customer.roll], ids=["create", "roll"])
+    def test_a_key_made_during_the_downgrade_does_not_work_after_it(self, act: Act, race: Callable[..., None]) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
+            reply = replies[1]
+            assert reply is not None
+            if reply.status != 402:
+                assert customer.api.get("/v1/me", reply.data["key"]).status == 402
+
+        race([Customer.downgrade, act], check)
+
+    @pytest.mark.parametrize("act", [Customer.create, Customer.roll], ids=["create", "roll"])
+    def test_a_key_has_the_rate_of_the_plan_it_was_made_on(self, act: Act, race: Callable[..., None]) -> None:
+        seen: set[int] = set()
+
+        def check(customer: Customer, replies: Replies) -> None:
+            reply = replies[1]
+            assert reply is not None
+            seen.add(reply.data["rateLimit"])
+
+        race([Customer.upgrade, act], check)
+        assert seen == {1_500, 3_000}
+
+    def test_a_key_deleted_during_the_change_stays_deleted(self, race: Callable[..., None]) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
+            reply = replies[1]
+            assert reply is not None
+            assert reply.status == 200
+            assert customer.call().status == 401
+
+        race([Customer.upgrade, Customer.delete], check)
+
+    def test_of_two_changes_the_later_one_stands_everywhere(self, race: Callable[..., None]) -> None:
+        race([Customer.upgrade, Customer.downgrade], lambda customer, replies: None)
+
+
+def test_threads_that_call_and_make_keys_while_the_plan_moves(stage: Stage) -> None:
+    customer = Customer(stage.fresh(), stage.api)
+    acts = [*[customer.call] * 6, *[customer.create] * 2, customer.downgrade, customer.upgrade]
+    for outcome in hammer(acts, times=5):
+        reply = outcome.get()
+        assert reply is None or reply.status in {200, 201, 402}, reply.text
+    stage.hold()
+
+
+def test_under_every_fault_the_change_is_whole_and_repeatable(stage: Stage) -> None:
+    def scenario() -> Trial:
+        customer = Customer(stage.fresh(), stage.api)
+
+        def check(case: Case) -> None:
+            items = stage.hold()
+            assert case.first.error is None or isinstance(case.first.error, Crashed | Exception)
+            case.second.get()
+            plans = {items[keys.key_secret(tokens.digest(minted.secret))]["plan"] for minted in customer.minted}
+            assert plans == {"free"}
+
+        return Trial(customer.downgrade, check)
+
+    assert explore_faults(stage.client, scenario) > 15
