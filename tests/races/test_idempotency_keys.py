@@ -1,0 +1,100 @@
+"""Under one Idempotency-Key a creation takes effect at most once, whatever is lost, late or repeated on the way."""
+
+import pytest
+
+from controlplane import clock
+from tests.races.stage import Stage
+from tests.races.verdicts import check_first
+from tests.races.yields import beyond_the_token
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import Company, World
+
+pytestmark = pytest.mark.races
+
+# Longer than the lease of an attempt, shorter than the life of a token.
+LATER_SECONDS = 120
+
+
+class Client:
+    """Somebody who repeats one creation of a key under one Idempotency-Key."""
+
+    def __init__(self, world: World, api: DirectApi) -> None:
+        self.api = api
+        self.company: Company = world.company()
+
+    def create(self) -> Reply:
+        path = f"/v1/api-keys?organizationId={self.company.organization_id}"
+        headers = {"Idempotency-Key": "one-of-mine"}
+        return self.api.post(path, self.company.owner.token, json_body={"name": "deploy"}, headers=headers)
+
+    def made(self) -> list[str]:
+        listed = self.api.get(f"/v1/api-keys?organizationId={self.company.organization_id}", self.company.owner.token)
+        return [shown["keyId"] for shown in listed.data]
+
+
+def check_replies(client: Client, replies: list[Reply]) -> None:
+    """One creation at most; who is answered 201 is answered the same; the others are told to come again."""
+    created = [reply.data for reply in replies if reply.status == 201]
+    assert all(shown == created[0] for shown in created)
+    assert {reply.code for reply in replies if reply.status not in {201, 429, 500}} <= {"CONFLICT"}
+    made = client.made()
+    assert len(made) <= 1
+    assert {shown["keyId"] for shown in created} <= set(made)
+
+
+def test_two_at_the_same_time_create_one(stage: Stage) -> None:
+    def scenario() -> Race:
+        client = Client(stage.fresh(), stage.api)
+
+        def check(outcomes: list[Outcome]) -> None:
+            replies: list[Reply] = [outcome.get() for outcome in outcomes]
+            assert 201 in {reply.status for reply in replies}
+            check_replies(client, replies)
+            stage.hold()
+
+        return Race([client.create] * 2, check)
+
+    assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+
+
+def test_sixteen_threads_create_one(stage: Stage) -> None:
+    client = Client(stage.fresh(), stage.api)
+    replies: list[Reply] = [outcome.get() for outcome in hammer([client.create] * 16)]
+    assert 201 in {reply.status for reply in replies}
+    check_replies(client, replies)
+    assert client.create().headers["idempotency-replayed"] == "true"
+    stage.hold()
+
+
+class TestEveryFault:
+    @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
+    def test_a_retry_never_creates_a_second_one(
+        self, wait_seconds: int, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start = clock.now()
+
+        def scenario() -> Trial:
+            client = Client(stage.fresh(), stage.api)
+            monkeypatch.setattr(clock, "source", lambda: start)
+
+            def again() -> Reply:
+                monkeypatch.setattr(clock, "source", lambda: start + wait_seconds)
+                return client.create()
+
+            def check(case: Case) -> None:
+                stage.hold()
+                first, second = check_first(case, 201), case.second.get()
+                check_replies(client, [reply for reply in (first, second) if reply is not None])
+                if case.fault.kind in {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}:
+                    assert second.status == 201
+                if wait_seconds and not client.made():
+                    assert second.status != 409
+
+            return Trial(client.create, check, again)
+
+        assert explore_faults(stage.client, scenario) > 20
