@@ -12,7 +12,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from controlplane.app import ControlRoute
 from controlplane.errors import CATALOGUE
@@ -131,7 +131,7 @@ def rest_event(  # noqa: PLR0917 (as a client would list them)
     source_ip: str = "198.51.100.7",
 ) -> dict[str, Any]:
     """An API Gateway REST proxy event."""
-    parts = urlsplit(target)
+    path, _, query_string = target.partition("?")
     sent = {"Host": "api.assent.test", "X-Forwarded-Proto": "https"}
     if token is not None:
         sent["Authorization"] = f"Bearer {token}"
@@ -140,11 +140,11 @@ def rest_event(  # noqa: PLR0917 (as a client would list them)
     sent.update(headers or {})
     body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
     query: dict[str, list[str]] = {}
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    for name, value in parse_qsl(query_string, keep_blank_values=True):
         query.setdefault(name, []).append(value)
     return {
-        "resource": parts.path,
-        "path": parts.path,
+        "resource": path,
+        "path": path,
         "httpMethod": method,
         "headers": sent,
         "multiValueHeaders": {name: [value] for name, value in sent.items()},
@@ -156,7 +156,7 @@ def rest_event(  # noqa: PLR0917 (as a client would list them)
             "requestId": f"request-{next(_REQUEST_NUMBERS)}",
             "identity": {"sourceIp": source_ip},
             "stage": "live",
-            "resourcePath": parts.path,
+            "resourcePath": path,
             "httpMethod": method,
         },
         "body": base64.b64encode(body).decode() if body is not None else None,
