@@ -1,0 +1,49 @@
+"""Arguments that several commands take, and what makes them valid."""
+
+import re
+from typing import Annotated
+
+import typer
+
+_LIFE = re.compile(r"([1-9][0-9]{0,8})([smhd])")
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+MAX_LIFE_SECONDS = 3650 * 86_400
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+_MAX_EMAIL_LENGTH = 255
+
+
+def parse_life(text: str) -> int:
+    """Seconds from 90s, 30m, 1h or 7d. Raises BadParameter, which becomes exit code 2."""
+    match = _LIFE.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter("Write a number and s, m, h or d, as in 1h.")
+    seconds = int(match[1]) * _UNIT_SECONDS[match[2]]
+    if seconds > MAX_LIFE_SECONDS:
+        raise typer.BadParameter("A token lives 3650d at most.")
+    return seconds
+
+
+def parse_name(text: str) -> str:
+    """The name as the API would take it: 1 to 100 characters, none of them a control character."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 (slow to import, and --help needs none of it)
+
+    from controlplane.naming import Name as ServiceName  # noqa: PLC0415
+
+    try:
+        return TypeAdapter(ServiceName).validate_python(text)
+    except ValidationError as error:
+        raise typer.BadParameter(error.errors()[0]["msg"]) from None
+
+
+def parse_email(text: str) -> str:
+    """Something that can be an address: the operator answers for its being the person's own."""
+    email = text.strip()
+    if len(email) > _MAX_EMAIL_LENGTH or not email.isprintable() or not _EMAIL.fullmatch(email):
+        raise typer.BadParameter(f"{text!r} is no email address.")
+    return email
+
+
+User = Annotated[str, typer.Argument(metavar="USER", help="Email address or user id.")]
+Organization = Annotated[str, typer.Argument(metavar="ORGANIZATION", help="Slug or organization id.")]
+Name = Annotated[str, typer.Option("--name", help="What people call it.", parser=parse_name)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -1,0 +1,42 @@
+"""What the operator does with website audits beyond the store's own acts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from controlplane.store import keys
+from controlplane.store.audits import UnknownAudit
+from controlplane.store.projects import ProjectItem, audit_deletions, change_until_written, get_project
+from controlplane.store.table import Leg, table
+
+
+def list_audits(project: ProjectItem) -> list[dict[str, Any]]:
+    """The project's audits by website, with their schedules. At most 40, so one round trip reads all."""
+    audits = [(website, audit_id) for website in project.websites for audit_id in website.audits]
+    wanted = [key(*project.location, audit_id) for key in (keys.audit, keys.audit_schedule) for _, audit_id in audits]
+    items = table.batch_get(wanted)
+    return [
+        {
+            "auditId": audit_id,
+            "websiteId": website.website_id,
+            "origin": website.origin,
+            "everyDays": schedule["everyDays"],
+            "createdAt": item["createdAt"],
+        }
+        for (website, audit_id), item, schedule in zip(audits, items[: len(audits)], items[len(audits) :], strict=True)
+        if item and schedule
+    ]
+
+
+def delete_audit(project_id: str, audit_id: str) -> None:
+    """Removes an audit and its schedule; its runs are kept. Raises UnknownProject, UnknownAudit."""
+
+    def without(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+        website = next((it for it in before.websites if audit_id in it.audits), None)
+        if website is None:
+            raise UnknownAudit
+        rest = website._replace(audits=tuple(it for it in website.audits if it != audit_id))
+        websites = tuple(rest if it is website else it for it in before.websites)
+        gone = website._replace(audits=(audit_id,))
+        return before._replace(websites=websites).rewritten(), audit_deletions(before, [gone])
+
+    change_until_written(get_project(project_id), without)

@@ -1,0 +1,27 @@
+"""The command line as a whole: which groups of commands there are, and what the exit codes say."""
+
+import typer
+
+from ops.command import Program, root, unwrap
+from ops.commands import audits, billing, keys, organizations, tokens, users
+
+_EPILOG = (
+    "Exit codes: 0 done · 1 refused or failed · 2 wrong command line, or nobody to ask and no --yes · "
+    "3 not found · 4 conflict with what is there.\n\n"
+    "A USER is an email address or an id (usr_…), an ORGANIZATION a slug or an id (org_…). No command lists all users "
+    "or all organizations, because that would read the whole table: `member list` and `organization list` go from one "
+    "to the other."
+)
+
+app = typer.Typer(
+    cls=Program, no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False
+)
+app.callback(help=unwrap(root.__doc__), epilog=_EPILOG)(root)
+
+app.add_typer(users.app, name="user")
+app.add_typer(tokens.app, name="token")
+app.add_typer(organizations.app, name="organization")
+app.add_typer(billing.plan_app, name="plan")
+app.add_typer(billing.credits_app, name="credits")
+app.add_typer(keys.app, name="key")
+app.add_typer(audits.app, name="audit")

@@ -1,0 +1,150 @@
+"""What every command has: options that say which table and how to print, and a way from each failure to its exit code.
+
+A failure that no class names is a bug, and ends with its traceback.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.exceptions import TyperException
+
+from ops import output, target
+from ops.errors import Misused, Refused
+from ops.output import Shown
+from ops.target import Options
+
+_TABLE_PANEL = "Which table"
+
+Local = Annotated[
+    bool, typer.Option("--local", help="This checkout's stack, as `make run` runs it.", rich_help_panel=_TABLE_PANEL)
+]
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", metavar="NAME", help="A CloudFormation stack's.", rich_help_panel=_TABLE_PANEL),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="By its name. Without any of the three: TABLE_NAME. The variable SERVICE_BRAND must be as deployed.",
+        rich_help_panel=_TABLE_PANEL,
+    ),
+]
+Region = Annotated[
+    str | None,
+    typer.Option("--region", help="AWS region, where the environment does not say.", rich_help_panel=_TABLE_PANEL),
+]
+EndpointUrl = Annotated[
+    str | None, typer.Option("--endpoint-url", help="Another address of AWS.", rich_help_panel=_TABLE_PANEL)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; errors as JSON on stderr.")]
+
+
+def root(  # noqa: PLR0917 (Typer passes them by name)
+    ctx: typer.Context,
+    local: Local = False,
+    stack: Stack = None,
+    table: TableName = None,
+    region: Region = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Do what has no API: users and their tokens, organizations, plans, credits, keys, website audits.
+
+    It writes to the table directly, with the rules of the service: slugs are unique, an organization keeps an owner,
+    credits stay above zero. Run it against the local stack (--local) or against AWS (--stack NAME), with the
+    credentials that the AWS command line would use.
+    """
+    ctx.obj = (Options(local, stack, table, region, endpoint_url), as_json)
+
+
+def command(app: typer.Typer, name: str) -> Callable[[Callable[..., Shown]], Callable[..., Shown]]:
+    """Registers a function as a command of `app`, with the options of `root` besides its own.
+
+    What the function returns is shown. Its import of the store stands inside it, since the store can only be imported
+    once the table is known, and --help must be quick.
+    """
+
+    def register(function: Callable[..., Shown]) -> Callable[..., Shown]:
+        own = inspect.signature(function, eval_str=True)
+        shared = list(inspect.signature(root, eval_str=True).parameters.values())
+        ctx, *options = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shared]
+        accepted = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own.parameters.values()]
+
+        def run(**values: Any) -> None:
+            outer, outer_json = values.pop("ctx").obj
+            as_json = values.pop("as_json") or outer_json
+            inner = Options(**{parameter.name: values.pop(parameter.name) for parameter in options[:-1]})
+            try:
+                shown = _call(function, values, inner.over(outer))
+            except Refused as error:
+                output.show_error(error, as_json=as_json)
+                raise typer.Exit(error.exit_code) from None
+            output.show(shown, as_json=as_json)
+
+        run.__doc__ = unwrap(function.__doc__)
+        run.__signature__ = inspect.Signature([ctx, *accepted, *options])  # type: ignore[attr-defined]
+        app.command(name)(run)
+        return function
+
+    return register
+
+
+def unwrap(docstring: str | None) -> str:
+    """The paragraphs of a docstring, each on one line: Typer would keep the line breaks of the source."""
+    paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _call(function: Callable[..., Shown], values: dict[str, Any], options: Options) -> Shown:
+    """The function's answer, where what AWS refuses is a refusal as well."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 (slow to import)
+
+    try:
+        target.connect(options)
+        return _call_connected(function, values)
+    except ClientError as error:
+        raise Refused(f"AWS refused: {error}") from error
+    except BotoCoreError as error:  # never reached AWS: no credentials, no region, no connection
+        hint = " Is the local stack running? `make run` starts it." if options.local else ""
+        raise Refused(f"{error}.{hint}") from error
+
+
+def _call_connected(function: Callable[..., Shown], values: dict[str, Any]) -> Shown:
+    from controlplane.store.table import Throttled  # noqa: PLC0415 (reads the environment)
+
+    try:
+        return function(**values)
+    except Throttled as error:
+        raise Refused(f"The table takes no more for now ({error}). Look at what is there, and try again.") from error
+
+
+class Program(TyperGroup):
+    """The root command. With --json a wrong command line is told as JSON too."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        given = list(sys.argv[1:] if args is None else args)
+        wants_json = "--json" in given
+        try:
+            result = super().main(
+                given, prog_name, complete_var, standalone_mode and not wants_json, windows_expand_args, **extra
+            )
+        except TyperException as error:
+            if not wants_json:
+                raise
+            output.show_error(Misused(error.format_message()), as_json=True)
+            raise SystemExit(error.exit_code) from None
+        raise SystemExit(result if isinstance(result, int) else 0)

@@ -1,0 +1,1 @@
+"""A module per noun, each a Typer app of its own."""

@@ -1,0 +1,119 @@
+"""`assent-ops audit`: which websites are looked at again and again, and what the looks found."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.arguments import Yes
+from ops.command import command
+from ops.errors import Conflict, NotFound, Refused
+from ops.output import Shown, confirm
+
+if TYPE_CHECKING:
+    from controlplane.store.projects import ProjectItem
+
+app = typer.Typer(no_args_is_help=True, help="Website audits: which are there, and what their runs found.")
+
+_RESULTS = ("passed", "failed")
+
+
+def _parse_result(text: str) -> str:
+    if text not in _RESULTS:
+        raise typer.BadParameter(f"A run's result is one of {', '.join(_RESULTS)}.")
+    return text
+
+
+Project = Annotated[str, typer.Argument(metavar="PROJECT_ID", help="prj_…")]
+Audit = Annotated[str, typer.Argument(metavar="AUDIT_ID", help="aud_…")]
+
+
+@command(app, "create")
+def create_audit(
+    project: Project,
+    website: Annotated[
+        str, typer.Argument(metavar="WEBSITE", help="Its id (web_…) or address, as the project has it.")
+    ],
+    every_days: Annotated[int, typer.Option("--every-days", min=1, max=365, help="How often it runs.")] = 7,
+) -> Shown:
+    """Audit a website from now on. Only websites of the kind `domain` can be audited, and each 5 times at most."""
+    from controlplane.store import audits, projects
+
+    item = _get_project(project)
+    audited = next((it for it in item.websites if website in (it.website_id, it.origin)), None)
+    if audited is None:
+        raise NotFound(f"The project has no website {website}. It has: {_origins(item) or 'none'}.")
+    try:
+        audit = audits.create_audit(project, audited.website_id, every_days)
+    except (projects.UnknownProject, projects.UnknownWebsite):
+        raise NotFound("The website was removed a moment ago.") from None
+    except audits.NotAuditable:
+        raise Refused(f"{audited.origin} is of the kind {audited.kind}; only a domain can be audited.") from None
+    except audits.AuditLimitReached:
+        raise Conflict("The website, or its project, has as many audits as it may. Delete one first.") from None
+    document = {
+        "auditId": audit["auditId"],
+        "projectId": project,
+        "websiteId": audited.website_id,
+        "origin": audited.origin,
+        "everyDays": every_days,
+        "createdAt": audit["createdAt"],
+    }
+    return Shown(document)
+
+
+@command(app, "list")
+def list_audits(project: Project) -> Shown:
+    """List a project's audits, by website."""
+    from ops import audits
+
+    return Shown(audits.list_audits(_get_project(project)))
+
+
+@command(app, "delete")
+def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Shown:
+    """Delete an audit and its schedule. Its runs are kept."""
+    from controlplane.store.audits import UnknownAudit
+    from controlplane.store.projects import UnknownProject
+    from ops import audits
+
+    confirm(f"Delete the audit {audit}?", yes=yes)
+    try:
+        audits.delete_audit(project, audit)
+    except (UnknownProject, UnknownAudit):
+        raise NotFound(f"The project {project} has no audit {audit}.") from None
+    return Shown({"deleted": True, "auditId": audit})
+
+
+@command(app, "record")
+def record_run(
+    project: Project,
+    audit: Audit,
+    result: Annotated[
+        str, typer.Option("--result", parser=_parse_result, metavar="RESULT", help=f"One of {', '.join(_RESULTS)}.")
+    ],
+) -> Shown:
+    """Record a run of an audit that took place now, and what came of it."""
+    from controlplane.store import audits
+
+    item = _get_project(project)
+    if not any(audit in website.audits for website in item.websites):
+        raise NotFound(f"The project {project} has no audit {audit}.")
+    try:
+        run = audits.record_run(project, audit, result)
+    except audits.UnknownAudit:
+        raise NotFound(f"The audit {audit} was deleted a moment ago.") from None
+    return Shown({name: run[name] for name in ("auditId", "projectId", "startedAt", "result")})
+
+
+def _get_project(project_id: str) -> "ProjectItem":
+    from controlplane.store import projects
+
+    try:
+        return projects.get_project(project_id)
+    except projects.UnknownProject:
+        raise NotFound(f"There is no project {project_id}.") from None
+
+
+def _origins(project: "ProjectItem") -> str:
+    return ", ".join(website.origin for website in project.websites)

@@ -1,0 +1,83 @@
+"""`assent-ops plan` and `assent-ops credits`: what an organization pays for, and what it has left."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated
+
+import typer
+
+from controlplane.plans import PLANS
+from ops.arguments import Organization
+from ops.command import command
+from ops.errors import NotFound, Refused
+from ops.output import Shown
+
+_MOST = 1_000_000_000
+
+plan_app = typer.Typer(no_args_is_help=True, help="What an organization pays for.")
+credits_app = typer.Typer(no_args_is_help=True, help="An organization's balance of credits.")
+
+
+def _parse_plan(text: str) -> str:
+    if text not in PLANS:
+        raise typer.BadParameter(f"There is no plan {text!r}. There are: {', '.join(PLANS)}.")
+    return text
+
+
+Plan = Annotated[str, typer.Argument(parser=_parse_plan, metavar="PLAN", help=f"One of {', '.join(PLANS)}.")]
+Amount = Annotated[int, typer.Argument(min=1, max=_MOST, help="How many.")]
+
+
+@command(plan_app, "set")
+def set_plan(organization: Organization, plan: Plan) -> Shown:
+    """Put an organization on a plan, and its keys with it.
+
+    On a plan without API access its keys are refused at once; they stay, and work again after an upgrade. A key keeps
+    the rate limit it was minted with until it is rolled.
+    """
+    from controlplane.store import billing
+    from ops.lookup import get_organization_id, organization_document
+
+    organization_id = get_organization_id(organization)
+    try:
+        billing.change_plan(organization_id, plan)
+    except billing.UnknownOrganization:
+        raise NotFound(f"There is no organization {organization}.") from None
+    return Shown(organization_document(organization_id))
+
+
+@command(credits_app, "add")
+def add_credits(organization: Organization, amount: Amount) -> Shown:
+    """Add credits. Where no answer came, look at the balance before trying again."""
+    return _change(organization, amount)
+
+
+@command(credits_app, "take")
+def take_credits(organization: Organization, amount: Amount) -> Shown:
+    """Take credits away. Refused where there are fewer: a balance is never below zero."""
+    return _change(organization, -amount)
+
+
+@command(credits_app, "show")
+def show_credits(organization: Organization) -> Shown:
+    """Show the balance and the top-up settings."""
+    from controlplane.store import billing
+    from ops.lookup import get_organization_id
+
+    organization_id = get_organization_id(organization)
+    _, account = billing.get_billing(organization_id)
+    return Shown({"organizationId": organization_id, "credits": account["credits"], "topUp": account["topUp"]})
+
+
+def _change(organization: str, amount: int) -> Shown:
+    from controlplane.store import billing
+    from ops.lookup import get_organization_id
+
+    organization_id = get_organization_id(organization)
+    try:
+        balance = billing.add_credits(organization_id, amount)
+    except billing.UnknownOrganization:
+        raise NotFound(f"There is no organization {organization}.") from None
+    except billing.NotEnoughCredits:
+        _, account = billing.get_billing(organization_id)
+        raise Refused(f"{organization} has {account['credits']} credits, fewer than {-amount}.") from None
+    return Shown({"organizationId": organization_id, "credits": balance})

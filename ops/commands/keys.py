@@ -1,0 +1,75 @@
+"""`assent-ops key`: an organization's API keys."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated, Any
+
+import typer
+
+from ops.arguments import Name, Organization, Yes
+from ops.command import command
+from ops.errors import Conflict, NotFound, Refused
+from ops.output import Shown, confirm
+
+app = typer.Typer(no_args_is_help=True, help="An organization's API keys.")
+
+_CREATED_FROM = "operator"
+_PAGE = 100
+
+
+@command(app, "create")
+def create_key(
+    organization: Organization,
+    name: Name,
+    created_by: Annotated[
+        str,
+        typer.Option("--created-by", metavar="USER", help="The member it is attributed to: email address or user id."),
+    ],
+) -> Shown:
+    """Mint a key and print it, once: only its hash is kept. Exit code 4 at the cap of 50 keys."""
+    from controlplane.store import api_keys, organizations
+    from ops.lookup import get_organization, get_user
+
+    owner = get_organization(organization)
+    organization_id, user_id = owner["organizationId"], get_user(created_by)["userId"]
+    if organizations.find_membership(user_id, organization_id) is None:
+        raise Refused(f"{created_by} is not a member of {organization}. Attribute the key to somebody who is.")
+    try:
+        minted = api_keys.create_key(organization_id, name, user_id, _CREATED_FROM)
+    except api_keys.PlanHasNoKeys:
+        raise Refused(f"{organization} is on a plan without API access. Change it with `plan set`.") from None
+    except api_keys.KeyLimitReached:
+        raise Conflict(f"{organization} has as many keys as it may. Delete one first.") from None
+    document = {"key": minted.secret, "organizationId": organization_id, **_document(minted.item)}
+    return Shown(document, "Keep the key now: it is not shown again.")
+
+
+@command(app, "list")
+def list_keys(organization: Organization) -> Shown:
+    """List an organization's keys, newest first."""
+    from controlplane.store import api_keys
+    from ops.lookup import get_organization_id
+
+    page = api_keys.list_keys(get_organization_id(organization), _PAGE, None)  # 50 keys at most: one page has them all
+    return Shown([_document(item) for item in page.items])
+
+
+@command(app, "delete")
+def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Shown:
+    """Revoke a key: its secret is refused from then on, for good."""
+    from controlplane import ids
+    from controlplane.store import api_keys
+
+    located = ids.locate(ids.KEY, key_id)
+    if located is None:
+        raise NotFound(f"There is no key {key_id}.")
+    confirm(f"Revoke {key_id} for good?", yes=yes)
+    try:
+        api_keys.delete_key(located.organization_id, key_id)
+    except api_keys.UnknownKey:
+        raise NotFound(f"There is no key {key_id}.") from None
+    return Shown({"deleted": True, "keyId": key_id})
+
+
+def _document(item: dict[str, Any]) -> dict[str, Any]:
+    shown = ("keyId", "name", "start", "rateLimit", "createdAt", "createdBy", "createdFrom", "lastUsedAt")
+    return {name: item[name] for name in shown}

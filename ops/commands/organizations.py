@@ -1,0 +1,65 @@
+"""`assent-ops organization`: organizations and who they belong to."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated
+
+import typer
+
+from ops.arguments import Name, Organization
+from ops.command import command
+from ops.errors import Conflict, Misused
+from ops.output import Shown
+
+app = typer.Typer(no_args_is_help=True, help="Organizations. New ones are on the free plan.")
+
+
+@command(app, "create")
+def create_organization(
+    name: Name,
+    owner: Annotated[str, typer.Option("--owner", metavar="USER", help="Email address or user id of its first owner.")],
+    slug: Annotated[
+        str | None, typer.Option("--slug", help="3 to 20 lowercase letters and digits; made from the name if left out.")
+    ] = None,
+) -> Shown:
+    """Create an organization with its first owner. Exit code 4 where the slug is taken."""
+    from pydantic import ValidationError
+
+    from controlplane.store import organizations
+    from ops.lookup import get_user, organization_document
+    from organizations.schemas import OrganizationCreate
+    from organizations.service import derive_slug, suggest_slugs
+
+    try:
+        body = OrganizationCreate(name=name, slug=slug)
+    except ValidationError:
+        raise Misused(
+            f"{slug!r} is no slug: 3 to 20 lowercase letters and digits, with single hyphens between groups."
+        ) from None
+    profile = get_user(owner)
+    slug = body.slug or derive_slug(body.name)
+    try:
+        made = organizations.create_organization(body.name, slug, profile)
+    except organizations.SlugTaken:
+        free = ", ".join(suggest_slugs(slug))
+        raise Conflict(f"Another organization has the slug {slug}. Free are: {free}.") from None
+    return Shown(organization_document(made.organization_id))
+
+
+@command(app, "show")
+def show_organization(organization: Organization) -> Shown:
+    """Show an organization: plan, credits, and how many owners, keys and projects it has."""
+    from ops.lookup import get_organization_id, organization_document
+
+    return Shown(organization_document(get_organization_id(organization)))
+
+
+@command(app, "list")
+def list_organizations(
+    user: Annotated[str, typer.Option("--user", metavar="USER", help="Email address or user id.")],
+) -> Shown:
+    """List the organizations a user belongs to, by slug."""
+    from controlplane.store import organizations
+    from ops.lookup import get_user, membership_document
+
+    account = organizations.get_account(get_user(user)["userId"])
+    return Shown([membership_document(it) for it in sorted(account.memberships, key=lambda it: it.slug)])

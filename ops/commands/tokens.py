@@ -1,0 +1,51 @@
+"""`assent-ops token`: bearer tokens that act for a person."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated
+
+import typer
+
+from controlplane.scopes import SCOPES
+from ops.arguments import parse_life
+from ops.command import command
+from ops.output import Shown
+
+ALL = "all"
+
+app = typer.Typer(no_args_is_help=True, help="Bearer tokens that act for a person.")
+
+
+def _parse_scope(text: str) -> str:
+    if text != ALL and text not in SCOPES:
+        raise typer.BadParameter(f"There is no scope {text!r}. There are: {', '.join(SCOPES)}; or {ALL}.")
+    return text
+
+
+@command(app, "create")
+def create_token(
+    user: Annotated[str, typer.Option("--user", metavar="USER", help="Email address or user id.")],
+    scope: Annotated[
+        list[str],
+        typer.Option("--scope", parser=_parse_scope, help=f"What it may do; repeat it. `{ALL}` is every scope."),
+    ],
+    life: Annotated[
+        int, typer.Option("--life", parser=parse_life, metavar="TIME", help="How long it works: 90s, 30m, 1h, 7d.")
+    ] = "1h",  # type: ignore[assignment]  # Typer parses the default as well
+) -> Shown:
+    """Mint a token and print it, once: only its hash is kept, so it cannot be shown again."""
+    from controlplane import clock
+    from controlplane.store import users
+    from ops.lookup import get_user
+
+    profile = get_user(user)
+    scopes = sorted(SCOPES if ALL in scope else set(scope))
+    expires_at = clock.timestamp(int(clock.now()) + life)
+    secret = users.create_token(profile["userId"], scopes, life)
+    document = {
+        "accessToken": secret,
+        "userId": profile["userId"],
+        "email": profile["email"],
+        "scopes": scopes,
+        "expiresAt": expires_at,
+    }
+    return Shown(document, "Keep the token now: it is not shown again.")

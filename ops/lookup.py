@@ -1,0 +1,76 @@
+"""People and organizations as an operator names them, and as they are shown."""
+
+from typing import Any
+
+from controlplane import ids
+from controlplane.store import billing, keys, organizations, users
+from controlplane.store.table import table
+from ops.errors import NotFound
+
+
+def get_user(reference: str) -> dict[str, Any]:
+    """The profile of a user given by email address or id. Raises NotFound."""
+    profile = None
+    if "@" in reference:
+        profile = users.find_user_by_email(reference)
+    elif ids.is_root(ids.USER, reference):
+        profile = users.find_user(reference)
+    if profile is None:
+        raise NotFound(f"There is no user {reference}.")
+    return profile
+
+
+def find_organization(reference: str) -> dict[str, Any] | None:
+    """The organization given by slug or id, or None."""
+    organization_id = reference
+    if not ids.is_root(ids.ORGANIZATION, reference):
+        pointer = table.get(keys.organization_slug(reference))
+        if pointer is None:
+            return None
+        organization_id = pointer["organizationId"]
+    return organizations.find_organization(organization_id)
+
+
+def get_organization(reference: str) -> dict[str, Any]:
+    """The same. Raises NotFound."""
+    organization = find_organization(reference)
+    if organization is None:
+        raise NotFound(f"There is no organization {reference}.")
+    return organization
+
+
+def get_organization_id(reference: str) -> str:
+    return str(get_organization(reference)["organizationId"])
+
+
+def user_document(profile: dict[str, Any]) -> dict[str, Any]:
+    """What is shown of a user, without the organizations."""
+    return {name: profile[name] for name in ("userId", "email", "name", "image", "savedOrganizationId", "createdAt")}
+
+
+def membership_document(membership: organizations.Membership) -> dict[str, Any]:
+    return {
+        "organizationId": membership.organization_id,
+        "slug": membership.slug,
+        "name": membership.name,
+        "role": membership.role,
+    }
+
+
+def organization_document(organization_id: str) -> dict[str, Any]:
+    """What is shown of an organization. Raises NotFound."""
+    try:
+        organization, account = billing.get_billing(organization_id)
+    except billing.UnknownOrganization:
+        raise NotFound(f"There is no organization {organization_id}.") from None
+    return {
+        "organizationId": organization_id,
+        "slug": organization["slug"],
+        "name": organization["name"],
+        "plan": organization["plan"],
+        "credits": account["credits"],
+        "owners": organization["owners"],
+        "apiKeys": organization["keys"],
+        "projects": organization["projects"],
+        "createdAt": organization["createdAt"],
+    }

@@ -1,0 +1,64 @@
+"""The operator's command line over the table of each test."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from controlplane.store.table import table
+from ops.cli import app
+
+
+@dataclass
+class Outcome:
+    """How a command ended. Every one of these tests proves what goes where."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> Any:
+        """What a command with --json said, which is the whole of its output."""
+        assert self.exit_code == 0, self.stderr
+        assert not self.stderr
+        return json.loads(self.stdout)
+
+    @property
+    def error(self) -> dict[str, str]:
+        """What a command with --json refused with."""
+        assert self.exit_code != 0
+        assert not self.stdout
+        error = json.loads(self.stderr)["error"]
+        assert set(error) == {"code", "message"}
+        assert error["message"]
+        return error
+
+
+Ops = Callable[..., Outcome]
+
+
+@pytest.fixture
+def plain() -> Ops:
+    """Runs a command as a person does. `input` is what they type, on something that is no terminal."""
+
+    def run(*words: str, **options: Any) -> Outcome:
+        result = CliRunner().invoke(app, ["--table", table.name, *words], **options)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Outcome(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def ops(plain: Ops) -> Ops:
+    """Runs a command as a program does, with --json."""
+
+    def run(*words: str, **options: Any) -> Outcome:
+        return plain(*words, "--json", **options)
+
+    return run

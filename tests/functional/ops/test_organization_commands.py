@@ -1,0 +1,139 @@
+"""`assent-ops organization`, `plan` and `credits`."""
+
+import pytest
+
+from controlplane.plans import PLANS
+from tests.functional.ops.conftest import Ops
+from tests.support.api import Api
+from tests.support.world import World, table_dump
+
+
+class TestCreate:
+    def test_makes_it_on_the_free_plan_with_its_owner(self, ops: Ops, api: Api, world: World):
+        person = world.person()
+        made = ops("organization", "create", "--name", "Blue Shop", "--owner", person.email).document
+        assert made == {
+            "organizationId": made["organizationId"],
+            "slug": "blue-shop",
+            "name": "Blue Shop",
+            "plan": "free",
+            "credits": 0,
+            "owners": 1,
+            "apiKeys": 0,
+            "projects": 0,
+            "createdAt": "2026-03-04T05:06:07.000Z",
+        }
+        (mine,) = api.get("/v1/organizations", person.token).data
+        assert (mine["organizationId"], mine["role"]) == (made["organizationId"], "owner")
+
+    def test_takes_the_slug_it_is_given(self, ops: Ops, world: World):
+        owner = world.person().email
+        assert ops("organization", "create", "--name", "X", "--owner", owner, "--slug", "b-1").document["slug"] == "b-1"
+
+    def test_exit_code_4_where_the_slug_is_taken_and_free_ones_in_the_message(self, ops: Ops, world: World):
+        company = world.company()
+        before = table_dump()
+        outcome = ops("organization", "create", "--name", "X", "--owner", company.owner.email, "--slug", company.slug)
+        assert outcome.exit_code == 4
+        assert f"{company.slug}-2" in outcome.error["message"]
+        assert table_dump() == before
+
+    @pytest.mark.parametrize("slug", ["ab", "Acme", "a--b", "-ab", "a" * 21, "a#b", ""])
+    def test_what_is_no_slug_is_a_wrong_command_line(self, ops: Ops, world: World, slug: str):
+        person = world.person()
+        before = table_dump()
+        outcome = ops("organization", "create", "--name", "X", "--owner", person.email, "--slug", slug)
+        assert outcome.exit_code == 2
+        assert table_dump() == before
+
+    def test_exit_code_3_for_an_owner_who_is_nobody(self, ops: Ops):
+        assert ops("organization", "create", "--name", "X", "--owner", "nobody@example.com").exit_code == 3
+        assert table_dump() == []
+
+
+class TestShow:
+    def test_finds_by_slug_and_by_id(self, ops: Ops, world: World):
+        company = world.company("starter")
+        world.key(company)
+        shown = ops("organization", "show", company.slug).document
+        assert shown == ops("organization", "show", company.organization_id).document
+        assert (shown["plan"], shown["apiKeys"], shown["owners"]) == ("starter", 1, 1)
+
+    @pytest.mark.parametrize("reference", ["nowhere", "org_0000000000000000", "org_", ""])
+    def test_exit_code_3_where_there_is_none(self, ops: Ops, reference: str):
+        outcome = ops("organization", "show", reference)
+        assert outcome.exit_code == 3
+        assert outcome.error["code"] == "NOT_FOUND"
+
+
+class TestList:
+    def test_the_organizations_of_a_user_by_slug(self, ops: Ops, world: World):
+        second = world.company()
+        first = world.company(owner=second.owner)
+        world.company()
+        listed = ops("organization", "list", "--user", second.owner.email).document
+        assert [it["slug"] for it in listed] == sorted([first.slug, second.slug])
+
+    def test_is_empty_for_whoever_belongs_nowhere(self, ops: Ops, plain: Ops, world: World):
+        person = world.person()
+        assert ops("organization", "list", "--user", person.email).document == []
+        assert plain("organization", "list", "--user", person.email).stdout == "None.\n"
+
+    def test_there_is_no_list_of_all(self, ops: Ops):
+        assert ops("organization", "list").exit_code == 2
+
+
+class TestPlanSet:
+    def test_a_downgrade_stops_the_keys_and_an_upgrade_revives_them(self, ops: Ops, api: Api, world: World):
+        company = world.company("pro")
+        key = world.key(company)
+        assert ops("plan", "set", company.slug, "free").document["plan"] == "free"
+        assert api.get("/v1/me", key).status == 402
+        assert ops("plan", "set", company.organization_id, "enterprise").document["plan"] == "enterprise"
+        assert api.get("/v1/me", key).status == 200
+
+    @pytest.mark.parametrize("plan", PLANS)
+    def test_knows_every_plan(self, ops: Ops, world: World, plan: str):
+        assert ops("plan", "set", world.company().slug, plan).document["plan"] == plan
+
+    def test_exit_code_2_for_a_plan_that_is_none(self, ops: Ops, world: World):
+        outcome = ops("plan", "set", world.company().slug, "gold")
+        assert outcome.exit_code == 2
+        assert "enterprise" in outcome.error["message"]
+
+    def test_exit_code_3_for_no_organization(self, ops: Ops):
+        assert ops("plan", "set", "nowhere", "pro").exit_code == 3
+
+
+class TestCredits:
+    def test_are_added_and_taken(self, ops: Ops, world: World):
+        company = world.company()
+        expected = {"organizationId": company.organization_id, "credits": 120}
+        assert ops("credits", "add", company.slug, "120").document == expected
+        assert ops("credits", "take", company.slug, "20").document["credits"] == 100
+        assert ops("credits", "show", company.slug).document == {
+            "organizationId": company.organization_id,
+            "credits": 100,
+            "topUp": {"enabled": False, "threshold": None, "amount": None},
+        }
+
+    def test_are_never_below_zero(self, ops: Ops, world: World):
+        company = world.company()
+        world.credits(company, 5)
+        before = table_dump()
+        outcome = ops("credits", "take", company.slug, "6")
+        assert outcome.exit_code == 1
+        assert outcome.error["code"] == "REFUSED"
+        assert table_dump() == before
+
+    @pytest.mark.parametrize("amount", ["0", "-1", "1.5", "many", "1000000001", "NaN", ""])
+    def test_an_amount_is_a_whole_number_from_1(self, ops: Ops, world: World, amount: str):
+        company = world.company()
+        before = table_dump()
+        for verb in ("add", "take"):
+            assert ops("credits", verb, company.slug, "--", amount).exit_code == 2
+        assert table_dump() == before
+
+    def test_exit_code_3_for_no_organization(self, ops: Ops):
+        for words in (("add", "nowhere", "5"), ("take", "nowhere", "5"), ("show", "nowhere")):
+            assert ops("credits", *words).exit_code == 3
