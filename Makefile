@@ -4,9 +4,6 @@ SHELL := /bin/sh
 PYTHON_FILES := functions layers local ops scripts tests benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
-# sam builds with the python3.13 it finds first on PATH, and that one needs pip.
-SAM := PATH="$(CURDIR)/.tools/sam/bin:$$PATH" SAM_CLI_TELEMETRY=0 sam
-
 .DEFAULT_GOAL := help
 .PHONY: help run reset test lint check build e2e bench deploy openapi lock format
 
@@ -19,7 +16,7 @@ run: .venv/.ready .tools/ministack/.ready ## Run the whole stack on this machine
 reset: ## Forget the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready node_modules/.ready ## Run every test but the end-to-end ones
+test: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Run every test but the end-to-end ones
 	@echo "Left out here: the end-to-end tests, which build with SAM and deploy to a local AWS (make e2e)."
 	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
 
@@ -37,16 +34,16 @@ format: .venv/.ready ## Rewrite the code as make check wants it
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
 build: .tools/sam/.ready ## Build the deployable artifacts into .aws-sam/
-	@$(SAM) build
+	@scripts/build
 
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready ## Build, deploy to a local AWS, and test what was deployed
-	@PATH="$(CURDIR)/.tools/sam/bin:$$PATH" .venv/bin/python -m pytest -m e2e -p no:randomly tests/e2e
+	@.venv/bin/python -m pytest -m e2e
 
 bench: .venv/.ready .tools/ministack/.ready ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
 
 deploy: build ## Deploy to the AWS account of the current credentials
-	@$(SAM) deploy
+	@.tools/sam/bin/sam deploy
 
 openapi: .venv/.ready ## Write docs/openapi.json anew from the apps
 	@.venv/bin/python -m scripts.openapi
@@ -58,6 +55,7 @@ LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --gene
 lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE=1: newest versions)
 	@$(LOCK) requirements/uv.in -o requirements/uv.txt
 	@$(LOCK) requirements/runtime.in -o layers/shared/requirements.txt
+	@$(LOCK) requirements/api_keys.in -c layers/shared/requirements.txt -o functions/api_keys/requirements.txt
 	@$(LOCK) requirements/dev.in -c requirements/uv.txt -o requirements/dev.txt
 	@$(LOCK) requirements/ministack.in -c requirements/uv.txt -o requirements/ministack.txt
 	@$(LOCK) requirements/sam.in -c requirements/uv.txt -o requirements/sam.txt

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-DIRECTORY = ROOT / ".local"
+# Tests run a stack of their own beside the one people use.
+DIRECTORY = Path(os.environ.get("LOCAL_DIRECTORY", ROOT / ".local"))
 CREDENTIALS = DIRECTORY / "credentials.json"
 _MEMORY = DIRECTORY / "stack.json"
 _LOCK = DIRECTORY / "lock"

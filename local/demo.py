@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from controlplane.scopes import SCOPES
 from controlplane.store import api_keys, billing, organizations, users
-from controlplane.store.organizations import Membership
+from controlplane.store.organizations import Membership, Role
 from controlplane.store.table import table
 from local.checkout import CREDENTIALS, write_private
 
@@ -21,7 +21,7 @@ class DemoUser(NamedTuple):
     email: str
     name: str
     organization: str
-    role: str
+    role: Role
 
 
 class DemoOrganization(NamedTuple):
@@ -87,7 +87,7 @@ def seed() -> dict[str, Any]:
     }
 
 
-def _add_member(of: Membership, role: str, profile: dict[str, Any]) -> None:
+def _add_member(of: Membership, role: Role, profile: dict[str, Any]) -> None:
     roster, own = organizations.member_items(of.organization_id, of.slug, of.name, role, profile)
     table.transact({"roster": roster, "membership": own})
 

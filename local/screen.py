@@ -43,5 +43,5 @@ def render(credentials: dict[str, Any], region: str) -> str:
         key=key["key"],
         token=owner["accessToken"],
         region=region,
-        credentials=CREDENTIALS.relative_to(ROOT),
+        credentials=CREDENTIALS.relative_to(ROOT, walk_up=True),
     )

@@ -8,13 +8,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "layers/shared/requirements.txt"
-LOCKS = [RUNTIME, *sorted((ROOT / "requirements").glob("*.txt"))]
+FUNCTIONS = sorted((ROOT / "functions").glob("*/requirements.txt"))
+DEPLOYED = [RUNTIME, *FUNCTIONS]
+TOOLS = sorted((ROOT / "requirements").glob("*.txt"))
+LOCKS = DEPLOYED + TOOLS
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
 PLACE = re.compile(r"://|--(?:extra-)?index-url|--find-links|(?:^|\s)-[if]\s| @ ", re.MULTILINE)
 
 
 def read_pins(lock: Path) -> dict[str, str]:
-    return dict(match.groups() for line in lock.read_text().splitlines() if (match := PIN.match(line)))
+    return {match[1]: match[2] for line in lock.read_text().splitlines() if (match := PIN.match(line))}
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.relative_to(ROOT)))
@@ -29,20 +32,20 @@ class TestLock:
         assert [line for line in distributions if not PIN.match(line) or "--hash=sha256:" not in line] == []
 
     def test_is_made_from_a_list_of_names(self, lock):
-        name = "runtime" if lock == RUNTIME else lock.stem
+        name = "runtime" if lock == RUNTIME else lock.parent.name if lock in FUNCTIONS else lock.stem
         assert (ROOT / f"requirements/{name}.in").exists()
 
 
 class TestDevelopment:
     def test_works_with_exactly_what_is_deployed(self):
         development = read_pins(ROOT / "requirements/dev.txt")
-        runtime = read_pins(RUNTIME)
-        assert {name: development.get(name) for name in runtime} == runtime
+        deployed = {(lock.parent.name, *pin) for lock in DEPLOYED for pin in read_pins(lock).items()}
+        assert {(place, name, development.get(name)) for place, name, _ in deployed} == deployed
 
 
 class TestInstaller:
     def test_is_the_same_in_every_environment(self):
-        installers = {lock.name: read_pins(lock)["uv"] for lock in LOCKS if lock != RUNTIME}
+        installers = {lock.name: read_pins(lock)["uv"] for lock in TOOLS}
         assert len(set(installers.values())) == 1
 
 

@@ -1,0 +1,154 @@
+"""`make run` as a person meets it: the whole stack starts, its curl lines work, it keeps its data and ends well."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from local.checkout import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".tools/ministack/.ready").exists(), reason="MiniStack is not installed: make test does that"
+)
+
+SCREEN_END = "Ctrl-C stops everything."
+
+
+class Run:
+    """One `python -m local` on a free port, with data of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        kept = {name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "LOG_LEVEL")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "local"],
+            cwd=ROOT,
+            env=kept | {"PORT": str(self.port), "LOCAL_DIRECTORY": str(directory)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+        )
+        self.screen = ""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.screen += line
+            if SCREEN_END in line:
+                return
+        raise AssertionError(f"the stack ended before it was ready:\n{self.screen}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+
+    def stop(self) -> int:
+        """As Ctrl-C does: to every process of the terminal's foreground."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        status = self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return status
+
+    def curl_lines(self) -> list[list[str]]:
+        """The arguments of the lines that the screen offers, as a shell would split them."""
+        return [shlex.split(line[line.index("curl ") :]) for line in self.screen.splitlines() if "curl " in line]
+
+
+def request(arguments: list[str]) -> tuple[int, dict]:
+    """What curl would do with these arguments."""
+    url, headers, body = "", {}, None
+    words = iter(arguments[1:])
+    for word in words:
+        if word == "-H":
+            name, value = next(words).split(": ", 1)
+            headers[name] = value
+        elif word == "-d":
+            body = next(words).encode()
+        elif word != "-i":
+            url = word
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=10) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def wait_until_gone(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            return
+    raise AssertionError(f"something still listens on {port}")
+
+
+class TestRun:
+    def test_offers_lines_that_work_and_keeps_its_data(self, tmp_path):
+        with Run(tmp_path) as first:
+            answers = [request(line) for line in first.curl_lines()]
+            assert [status for status, _ in answers] == [200, 200, 200, 200, 201, 404, 200, 201]
+            assert answers[0][1] == {"success": True, "data": {"ok": True, "database": {"ok": True}}}
+            assert answers[5][1]["error"]["code"] == "NOT_FOUND"
+            credentials = json.loads((tmp_path / "credentials.json").read_text())
+            assert first.stop() == 0
+            wait_until_gone(first.port)
+            wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+
+        with Run(tmp_path) as second:
+            again = json.loads((tmp_path / "credentials.json").read_text())
+            assert again == credentials | {"baseUrl": f"http://127.0.0.1:{second.port}"}
+            status, projects = request(second.curl_lines()[3])
+            assert (status, len(projects["data"])) == (200, 1)
+            assert second.stop() == 0
+
+    def test_writes_credentials_that_only_their_owner_reads(self, tmp_path):
+        with Run(tmp_path):
+            path = tmp_path / "credentials.json"
+            assert path.stat().st_mode & 0o077 == 0
+            credentials = json.loads(path.read_text())
+        assert {it["plan"] for it in credentials["organizations"]} == {"free", "pro"}
+        pro = next(it["organizationId"] for it in credentials["organizations"] if it["plan"] == "pro")
+        roles = [user["role"] for user in credentials["users"] if user["organizationId"] == pro]
+        assert sorted(roles) == ["admin", "member", "owner"]
+        assert any(user["organizationId"] != pro for user in credentials["users"])
+
+    def test_ends_its_processes_when_it_is_killed(self, tmp_path):
+        with Run(tmp_path) as run:
+            run.process.kill()
+            run.process.wait()
+            run.process.stdout.close()
+            wait_until_gone(run.port)
+            wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+
+    def test_says_in_one_line_that_the_port_is_in_use(self, tmp_path):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            result = subprocess.run(
+                [sys.executable, "-m", "local"],
+                cwd=ROOT,
+                env=os.environ | {"PORT": str(port), "LOCAL_DIRECTORY": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=False,
+            )
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == f"Port {port} is in use. Take another one: PORT={port + 1} make run\n"

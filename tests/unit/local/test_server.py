@@ -1,0 +1,72 @@
+"""The local server hands a request to the app that API Gateway would hand it to."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from local.server import Gateway, load_apps
+
+
+def make_app(name: str, *routes: tuple[str, str]) -> Starlette:
+    async def answer(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(name)
+
+    return Starlette(routes=[Route(path, answer, methods=[method]) for method, path in routes])
+
+
+async def nowhere(scope: Any, receive: Any, send: Any) -> None:
+    await PlainTextResponse("nowhere", 404)(scope, receive, send)
+
+
+@pytest.fixture
+def ask():
+    gateway = Gateway(
+        {
+            "projects": make_app("projects", ("GET", "/v1/projects/{projectId}"), ("GET", "/v1/projects")),
+            "keys": make_app("keys", ("POST", "/v1/keys"), ("GET", "/v1/projects/special")),
+        },
+        nowhere,
+    )
+
+    async def send(method: str, path: str) -> httpx.Response:
+        transport = httpx.ASGITransport(gateway)
+        async with httpx.AsyncClient(transport=transport, base_url="http://local.test") as client:
+            return await client.request(method, path)
+
+    def run(method: str, path: str) -> tuple[int, str]:
+        # Not asyncio.run: it leaves the thread without a loop, which the handlers of the functions need.
+        loop = asyncio.new_event_loop()
+        try:
+            response = loop.run_until_complete(send(method, path))
+        finally:
+            loop.close()
+        return response.status_code, response.text
+
+    return run
+
+
+class TestGateway:
+    def test_finds_the_app_with_the_route(self, ask):
+        assert ask("GET", "/v1/projects/prj_1") == (200, "projects")
+        assert ask("POST", "/v1/keys") == (200, "keys")
+
+    def test_prefers_the_path_with_fewer_parameters(self, ask):
+        assert ask("GET", "/v1/projects/special") == (200, "keys")
+
+    def test_lets_the_app_that_knows_the_path_refuse_the_method(self, ask):
+        assert ask("DELETE", "/v1/keys")[0] == 405
+
+    def test_answers_unknown_paths_itself(self, ask):
+        assert ask("GET", "/v1/nothing") == (404, "nowhere")
+        assert ask("GET", "/v1/projects/") == (404, "nowhere")
+
+
+class TestLoadApps:
+    def test_takes_every_function_with_an_app(self):
+        assert {"system", "organizations", "members", "projects", "api_keys", "billing"} <= load_apps().keys()

@@ -1,0 +1,48 @@
+"""What a local run deploys: the template's resources that hold state, and nothing else of it."""
+
+import pytest
+
+from local.template import STATEFUL_TYPES, load_template, stateful_part
+
+TEMPLATE = """
+Transform: AWS::Serverless-2016-10-31
+Parameters:
+  Protection: {Type: String, Default: "true"}
+Conditions:
+  Protected: !Equals [!Ref Protection, "true"]
+Resources:
+  Table:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      DeletionProtectionEnabled: !If [Protected, true, false]
+      Arn: !GetAtt Other.Arn
+  Function:
+    Type: AWS::Serverless::Function
+"""
+
+
+@pytest.fixture
+def template(tmp_path):
+    path = tmp_path / "template.yaml"
+    path.write_text(TEMPLATE)
+    return load_template(path)
+
+
+class TestLoadTemplate:
+    def test_writes_short_tags_in_their_long_form(self, template):
+        assert template["Resources"]["Table"]["Properties"] == {
+            "DeletionProtectionEnabled": {"Fn::If": ["Protected", True, False]},
+            "Arn": {"Fn::GetAtt": ["Other", "Arn"]},
+        }
+
+
+class TestStatefulPart:
+    def test_keeps_stateful_resources_with_parameters_and_conditions(self, template):
+        part = stateful_part(template)
+        assert part.keys() == {"Parameters", "Conditions", "Resources"}
+        assert part["Resources"].keys() == {"Table"}
+
+    def test_of_the_real_template_holds_the_table(self):
+        resources = stateful_part(load_template())["Resources"]
+        assert resources["Table"]["Type"] == "AWS::DynamoDB::Table"
+        assert {it["Type"] for it in resources.values()} <= set(STATEFUL_TYPES)
