@@ -85,15 +85,17 @@ def prepare(build_dir: Path) -> None:
     for artifact in artifacts:
         packages = artifact / "python"
         if packages.is_dir():
-            prepare_layer(packages)
+            trim_packages(packages)
+            compile_modules(packages, LAYER_ROOT / "python")
         else:
-            remove_clutter(artifact)
+            trim_packages(artifact)
             compile_modules(artifact, FUNCTION_ROOT)
         if missing := modules_without_bytecode(artifact):
             raise BuildFailed(f"{artifact.name}: no valid bytecode for {', '.join(map(str, missing))}")
 
 
-def prepare_layer(packages: Path) -> None:
+def trim_packages(packages: Path) -> None:
+    """Cut a folder of packages down to what runs. Where botocore is among them, write the roots it shall trust."""
     remove_clutter(packages)
     for unused in UNUSED:
         remove(packages / unused)
@@ -104,7 +106,6 @@ def prepare_layer(packages: Path) -> None:
         write_amazon_roots(packages / "botocore" / "cacert.pem", packages / ROOTS_FILE)
     if (packages / "boto3").is_dir():
         keep_services(packages / "boto3" / "data", SERVICES)
-    compile_modules(packages, LAYER_ROOT / "python")
 
 
 def remove(path: Path) -> None:
@@ -117,12 +118,12 @@ def remove(path: Path) -> None:
 def remove_clutter(root: Path) -> None:
     """Remove what no import reads: type stubs, tests, console scripts, requirement lists, stale bytecode."""
     for path in sorted(root.iterdir()):
-        if path.name == "bin" or path.suffix == ".data" or re.fullmatch(r"requirements.*\.(txt|in)", path.name):
+        if path.name == "bin" or path.suffix == ".data":
             remove(path)
     for folder in sorted(path for path in root.rglob("*") if path.is_dir() and path.name in {"tests", "__pycache__"}):
         remove(folder)
     for file in root.rglob("*"):
-        if file.suffix in {".pyi", ".pyc"} or file.name == "py.typed":
+        if file.suffix in {".pyi", ".pyc"} or file.name in {"py.typed", "requirements.txt"}:
             file.unlink()
 
 

@@ -55,12 +55,12 @@ class TestBuild:
 class TestEachFunctionAlone:
     @pytest.fixture
     def answered(self, logical_id: str, stack: Stack, world: World, company: Company, tmp_path: Path) -> dict[str, Any]:
-        """Its answers to its events, by the events' names, and the files of the modules it loaded."""
+        """Its answers to its events by the events' names, the files of the modules it loaded, and its log."""
         events = events_of(group_of(logical_id))
         given, taken = tmp_path / "events.json", tmp_path / "answers.json"
         token = company.owner.token
         given.write_text(json.dumps([authorized(event, token) for event in events.values()]), encoding="utf-8")
-        run(
+        log = run(
             sys.executable,
             *("-I", "-S", "-B", ROOT / "tests" / "e2e" / "isolated.py"),
             *(BUILD / "SharedLayer", BUILD / logical_id, FUNCTIONS[logical_id]["Properties"]["Handler"], given, taken),
@@ -68,7 +68,8 @@ class TestEachFunctionAlone:
             AWS_ENDPOINT_URL=stack.endpoint_url,
         )
         result = json.loads(taken.read_text(encoding="utf-8"))
-        return {"answers": dict(zip(events, result["answers"], strict=True)), "loaded": result["loaded"]}
+        answers = dict(zip(events, result["answers"], strict=True))
+        return {"answers": answers, "loaded": result["loaded"], "log": log}
 
     def test_answers_its_events_in_the_envelope(self, logical_id: str, answered: dict[str, Any]):
         events = events_of(group_of(logical_id))
@@ -76,7 +77,7 @@ class TestEachFunctionAlone:
             headers = {header.lower(): value for header, value in answer["headers"].items()}
             reply = Reply(answer["statusCode"], headers, json.loads(answer["body"]), answer["body"])
             check_envelope(events[name]["path"], reply, events[name]["requestContext"]["requestId"])
-            assert reply.status in {200, 201, 402, 403, 404, 409}, f"{name}: {reply.text}"
+            assert reply.status in {200, 201, 402, 403, 404, 409}, f"{name}: {reply.text}\n{answered['log']}"
 
     def test_loads_nothing_but_itself_the_layer_and_the_standard_library(
         self, logical_id: str, answered: dict[str, Any]
