@@ -1,0 +1,155 @@
+"""HTTP of `projects`: projects, their consent, their websites, and decisions about vendors."""
+
+from typing import Annotated, cast
+
+from fastapi import Path
+
+from controlplane import ids
+from controlplane.access import Access, Requires, Resource
+from controlplane.app import ControlRouter
+from controlplane.envelope import Answer, Page
+from controlplane.idempotency import IdempotencyKey, idempotent
+from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.store import keys, projects, vendors
+from controlplane.store.organizations import Membership
+from controlplane.store.projects import ProjectItem
+from controlplane.store.vendors import VendorState
+from projects import service
+from projects.schemas import (
+    CreatedProject,
+    DeletedProject,
+    DeletedWebsite,
+    ListedConsent,
+    ListedProject,
+    Project,
+    ProjectCreate,
+    ProjectUpdate,
+    VendorDecision,
+    VendorDecisionCreate,
+)
+
+router = ControlRouter(tags=["Projects"])
+
+PROJECT = Resource("projectId", ids.PROJECT, keys.project, projects.read_project)
+
+ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query")]
+CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]
+ReadsProject = Annotated[Access[ProjectItem], Requires("projects.read", resource=PROJECT)]
+WritesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT)]
+DeletesOfProject = Annotated[Access[ProjectItem], Requires("projects.write", role="admin", resource=PROJECT)]
+DecidesVendor = Annotated[
+    Access[ProjectItem], Requires("vendors.write", role="admin", resource=PROJECT, user_token=True)
+]
+
+WebsiteId = Annotated[str, Path(alias="websiteId", description="The `id` of one of the project's websites.")]
+VendorId = Annotated[
+    str,
+    Path(
+        alias="vendorId",
+        pattern=r"^[a-z0-9._-]{1,100}$",
+        description="The `runtimeVendor.vendorId` of an inbox item.",
+        examples=["segment"],
+    ),
+]
+
+_STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
+
+
+def _organization(access: Access[ProjectItem] | Access[None]) -> Membership:
+    return cast("Membership", access.organization)
+
+
+@router.get("/v1/projects", operation_id="listProjects")
+async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
+    """The organization's projects, newest first."""
+    walk = Walk(cursor, "listProjects", access.organization_id)
+    page = projects.list_projects(access.organization_id, limit, walk.after)
+    organization = _organization(access)
+    return Page([ListedProject.of(organization, project) for project in page.projects], walk.cursor(page.next_sk))
+
+
+@router.post("/v1/projects", operation_id="createProject", status_code=201)
+async def create_project(
+    access: CreatesProject, body: ProjectCreate, idempotency_key: IdempotencyKey = None
+) -> Answer[CreatedProject | ListedProject]:
+    """Creates a project with its consent instance and its first websites.
+
+    The older shape of the body has `organizationId`, and `trustedOrigins` in place of `websites`; it is answered in
+    the older shape of a project. A body that mixes the two is 400.
+
+    400 `INVALID_REGION` or `INVALID_ORIGIN`, with the place in `details`. 402 `PLAN_LIMIT_REACHED` at the plan's
+    number of projects, with `details.limit`, `current` and `plan`. 402 `PLAN_REQUIRED` for the branding `none` on a
+    plan without it. A slug that another project has gets a short ending.
+    """
+    draft = service.read_draft(body)
+    access.enter(body.organization_id or None)
+    shape = ListedProject if body.is_older_shape else CreatedProject
+    return idempotent(
+        access,
+        "createProject",
+        idempotency_key,
+        body,
+        lambda first: shape.of(_organization(access), service.create_project(access.organization_id, draft, first)),
+    )
+
+
+@router.get("/v1/projects/{projectId}", operation_id="getProject")
+async def get_project(access: ReadsProject) -> Project:
+    """One project, under the field names of both generations of the API."""
+    return Project.of(_organization(access), access.resource)
+
+
+@router.patch("/v1/projects/{projectId}", operation_id="updateProject")
+async def update_project(access: WritesProject, body: ProjectUpdate) -> ListedProject:
+    """Changes what the body names: name, description, websites, consent.
+
+    `websites` is the whole new list. A website left out of it is deleted with its audits, which takes the role admin or
+    owner (403 `FORBIDDEN`). 402 `PLAN_REQUIRED` for the branding `none` on a plan without it.
+    """
+    organization = _organization(access)
+    return ListedProject.of(organization, service.update_project(access.resource, organization.role, body))
+
+
+@router.delete("/v1/projects/{projectId}", operation_id="deleteProject")
+async def delete_project(access: DeletesOfProject) -> DeletedProject:
+    """Deletes the project, its consent instance, its websites with their audits, and its vendors. Admin or owner."""
+    gone = service.delete_project(access.resource)
+    return DeletedProject(
+        deleted=True,
+        project_id=gone.project_id,
+        deleted_websites=len(gone.websites),
+        deleted_audits=gone.audit_count,
+    )
+
+
+@router.get("/v1/projects/{projectId}/consent", operation_id="getProjectConsent")
+async def get_project_consent(access: ReadsProject) -> ListedConsent:
+    """The project's consent instance. 404 `NOT_FOUND` for a project without one."""
+    project = access.resource
+    return ListedConsent.of(_organization(access), project, service.get_consent(project))
+
+
+@router.delete("/v1/projects/{projectId}/websites/{websiteId}", operation_id="deleteWebsite")
+async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
+    """Deletes a website: consent stops allowing its origin. Admin or owner.
+
+    Audits that use it are deleted with their schedules; their past runs are kept. 409 `CONFLICT` for the last website
+    that consent trusts, with `details.reason` `last_trusted_website`.
+    """
+    return DeletedWebsite(website_id=website_id, deleted_audits=service.delete_website(access.resource, website_id))
+
+
+@router.post("/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor")
+async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
+    """Approves or ignores a vendor on a project, and resolves its finding in the inbox. Admin or owner, user token.
+
+    Later scans keep the decision. It may come before any scan has found the vendor: `inboxItemId` is null then.
+    """
+    state = _STATES[body.decision]
+    return VendorDecision(
+        inbox_item_id=service.decide_vendor(access.resource, vendor_id, state, access.user_id),
+        project_id=access.resource.project_id,
+        review_state=vendors.REVIEWS[state],
+        state=state,
+        vendor_id=vendor_id,
+    )

@@ -1,0 +1,215 @@
+"""The rules of `projects`: what a project may be made of, what its plan allows, and who may take what from it."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from controlplane.errors import ApiError, Conflict, Forbidden, InvalidPayload, NotFound, PlanLimitReached, PlanRequired
+from controlplane.observability import describe, logger
+from controlplane.plans import PLANS
+from controlplane.regions import REGIONS
+from controlplane.store import projects, vendors
+from controlplane.store.organizations import Role
+from controlplane.store.projects import Address, ConsentItem, ProjectChange, ProjectItem
+from controlplane.store.table import Leg, StoreError
+from controlplane.store.vendors import VendorState
+from projects.origins import InvalidOrigin, parse_origin
+from projects.schemas import ProjectCreate, ProjectUpdate
+
+
+class UnsupportedRegion(ApiError):
+    code = "INVALID_REGION"
+    message = "There is no such region. GET /v1/regions lists them."
+
+    def __init__(self) -> None:
+        super().__init__(details=[{"code": "invalid_region", "message": self.message, "path": ["region"]}])
+
+
+class UnusableOrigin(ApiError):
+    """An address that no website can have; details name the place of each, the message is the first one's reason."""
+
+    code = "INVALID_ORIGIN"
+
+    def __init__(self, path: list[str], refused: Mapping[int, str]) -> None:
+        details = [
+            {"code": "invalid_origin", "message": reason, "path": [*path, str(position)]}
+            for position, reason in refused.items()
+        ]
+        super().__init__(details[0]["message"], details=details)  # type: ignore[arg-type]
+
+
+class BrandingNotIncluded(PlanRequired):
+    message = "Consent without branding needs the Pro plan or higher."
+
+
+class ProjectLimitReached(PlanLimitReached):
+    message = "The organization has as many projects as its plan allows. Delete one, or upgrade the plan."
+
+    def __init__(self, plan: str, current: int) -> None:
+        super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})
+
+
+class LastTrustedWebsite(Conflict):
+    message = "This is the last website that consent trusts. Add another one first, or delete the project."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "last_trusted_website"})
+
+
+class WebsiteRemovalNeedsAdmin(Forbidden):
+    message = "This list leaves out websites of the project. Only an admin or owner may remove a website."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "removes_websites"})
+
+
+class NoConsent(NotFound):
+    message = "This project has no consent instance."
+
+
+class Draft(NamedTuple):
+    """A project to create, checked as far as the request alone allows."""
+
+    name: str
+    region: str
+    addresses: list[Address]
+    branding: str
+
+
+def read_draft(body: ProjectCreate) -> Draft:
+    """The project that either shape of the body asks for. Raises InvalidPayload, UnsupportedRegion, UnusableOrigin."""
+    given, consent = body.model_fields_set, body.consent
+    path, listed = ["websites"], body.websites
+    if "trusted_origins" in consent.model_fields_set:
+        if "websites" in given:
+            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
+        path, listed = ["consent", "trustedOrigins"], consent.trusted_origins
+    if body.is_older_shape:
+        if "organization_id" not in given:
+            raise InvalidPayload.at(
+                ["organizationId"], "A body with trustedOrigins names its organizationId as well.", "missing"
+            )
+        if "websites" in given or "trusted_origins" in consent.model_fields_set:
+            raise _contradiction(
+                path, "A body with organizationId or trustedOrigins has its origins in trustedOrigins."
+            )
+        path, listed = ["trustedOrigins"], body.trusted_origins
+    if body.region not in REGIONS:
+        raise UnsupportedRegion
+    return Draft(body.name, body.region, _parse(path, listed), consent.branding)
+
+
+def create_project(organization_id: str, draft: Draft, first: Mapping[str, Leg]) -> ProjectItem:
+    """Raises BrandingNotIncluded, ProjectLimitReached; nothing is written then. `first`: legs that go before."""
+    try:
+        return projects.create_project(
+            organization_id,
+            draft.name,
+            region=draft.region,
+            addresses=draft.addresses,
+            branding=draft.branding,
+            first=first,
+        )
+    except projects.BrandingNotIncluded:
+        raise BrandingNotIncluded from None
+    except projects.ProjectLimitReached as refusal:
+        raise ProjectLimitReached(refusal.plan, refusal.current) from None
+
+
+def get_consent(project: ProjectItem) -> ConsentItem:
+    """Raises NoConsent."""
+    if project.consent is None:
+        raise NoConsent
+    return project.consent
+
+
+def update_project(project: ProjectItem, role: Role, body: ProjectUpdate) -> ProjectItem:
+    """The project after the change.
+
+    Raises InvalidPayload, UnusableOrigin, NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and NotFound where
+    it is gone by then.
+    """
+    change = _read_change(body)
+    if "consent" in body.model_fields_set:
+        get_consent(project)
+    try:
+        return projects.update_project(project, change, may_remove_websites=role != "member")
+    except projects.UnknownProject:
+        raise NotFound from None
+    except projects.WebsitesWouldGo:
+        raise WebsiteRemovalNeedsAdmin from None
+    except projects.BrandingNotIncluded:
+        raise BrandingNotIncluded from None
+
+
+def _read_change(body: ProjectUpdate) -> ProjectChange:
+    given, consent = body.model_fields_set, body.consent
+    change = ProjectChange()
+    if "project_name" in given:
+        change["name"] = body.project_name
+    if "description" in given:
+        change["description"] = body.description
+    if "branding" in consent.model_fields_set:
+        change["branding"] = consent.branding
+    if "websites" in given:
+        if "trusted_origins" in consent.model_fields_set:
+            raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
+        change["websites"] = _parse(["websites"], body.websites)
+    elif "trusted_origins" in consent.model_fields_set:
+        change["websites"] = _parse(["consent", "trustedOrigins"], consent.trusted_origins)
+    if not change:
+        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
+    return change
+
+
+def _contradiction(path: list[str], message: str) -> InvalidPayload:
+    return InvalidPayload.at(path, message, "contradiction")
+
+
+def _parse(path: list[str], listed: Sequence[str]) -> list[Address]:
+    """The addresses in their stored form and in order, each once. Raises UnusableOrigin."""
+    kinds: dict[str, str] = {}
+    refused: dict[int, str] = {}
+    for position, text in enumerate(listed):
+        try:
+            origin = parse_origin(text)
+        except InvalidOrigin as error:
+            refused[position] = error.reason
+        else:
+            kinds[origin.origin] = origin.kind
+    if refused:
+        raise UnusableOrigin(path, refused)
+    return [Address(origin, kind) for origin, kind in kinds.items()]
+
+
+def delete_website(project: ProjectItem, website_id: str) -> int:
+    """How many audits went with it. Raises NotFound, LastTrustedWebsite."""
+    try:
+        return projects.delete_website(project, website_id)
+    except (projects.UnknownProject, projects.UnknownWebsite):
+        raise NotFound from None
+    except projects.LastTrustedWebsite:
+        raise LastTrustedWebsite from None
+
+
+def delete_project(project: ProjectItem) -> ProjectItem:
+    """The project as it was. Raises NotFound where it is gone already."""
+    try:
+        gone = projects.delete_project(project)
+    except projects.UnknownProject:
+        raise NotFound from None
+    try:
+        vendors.delete_vendors(gone)
+    except (StoreError, ClientError, BotoCoreError) as error:
+        # The project is gone, and with it every way to its vendors: what is left of them only takes up space.
+        logger.warning("vendors left behind", extra={"projectId": gone.project_id, **describe(error)})
+    return gone
+
+
+def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, user_id: str) -> str | None:
+    """The id of the finding that the decision resolved, if there is one. Raises NotFound where the project is gone."""
+    try:
+        return vendors.decide_vendor(project, vendor_id, state, user_id)
+    except projects.UnknownProject:
+        raise NotFound from None

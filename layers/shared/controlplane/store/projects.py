@@ -1,0 +1,482 @@
+"""Projects: each one item, with its websites and its consent instance inside, and a second item for its slug.
+
+Every change is made on the item as it was read and written on the condition that its `version` (a random write id)
+still stands, so two changes never mix and none is lost. The organization's counter of projects moves in the transaction
+that creates or deletes one, which is what holds the plan's limit.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypedDict
+
+from controlplane import clock, ids
+from controlplane.naming import slugify
+from controlplane.plans import PLANS
+from controlplane.store import keys
+from controlplane.store.keys import Key
+from controlplane.store.table import (
+    Check,
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    StoreError,
+    Throttled,
+    Update,
+    table,
+)
+
+AUDITABLE_KIND = "domain"
+NO_BRANDING = "none"
+# What removes websites or a project also removes their audits, two items each, in the same transaction of at most 100.
+MAX_WEBSITES = 50
+MAX_AUDITS = 40
+
+_TRIES = 8
+_SLUG_LENGTH = 48
+_SUFFIX_LENGTH = 4
+_NEUTRAL_SLUG = "project"
+
+
+class UnknownProject(StoreError):
+    """No such project, or no longer."""
+
+
+class UnknownWebsite(StoreError):
+    """The project has no such website, or no longer."""
+
+
+class LastTrustedWebsite(StoreError):
+    """It is the only website left that consent trusts."""
+
+
+class WebsitesWouldGo(StoreError):
+    """The change removes websites, which this caller may not."""
+
+
+class SlugTaken(StoreError):
+    """Another project of the organization has the slug."""
+
+
+class BrandingNotIncluded(StoreError):
+    """The organization's plan does not include consent without branding."""
+
+
+class ProjectLimitReached(StoreError):
+    """The organization has as many projects as its plan allows."""
+
+    def __init__(self, plan: str, current: int) -> None:
+        super().__init__(f"{current} projects on {plan}")
+        self.plan = plan
+        self.current = current
+
+
+class Address(NamedTuple):
+    """A website's address in its one stored form, and what kind of address it is."""
+
+    origin: str
+    kind: str
+
+
+class WebsiteItem(NamedTuple):
+    website_id: str
+    origin: str
+    kind: str
+    audits: tuple[str, ...] = ()
+
+
+class ConsentItem(NamedTuple):
+    """The consent instance. It trusts the origin of every website of its project."""
+
+    instance_id: str
+    slug: str
+    name: str
+    branding: str
+
+
+class ProjectItem(NamedTuple):
+    """A project as it stands in the table. `version` changes with every write."""
+
+    project_id: str
+    name: str
+    slug: str
+    description: str | None
+    region: str
+    created_at: str
+    version: str
+    websites: tuple[WebsiteItem, ...]
+    consent: ConsentItem | None
+
+    @property
+    def location(self) -> ids.Located:
+        located = ids.locate(ids.PROJECT, self.project_id)
+        if located is None:
+            raise LookupError("a project's item holds no project id")
+        return located
+
+    @property
+    def key(self) -> Key:
+        return keys.project(*self.location)
+
+    @property
+    def audit_count(self) -> int:
+        return sum(len(website.audits) for website in self.websites)
+
+    def find_website(self, website_id: str) -> WebsiteItem | None:
+        return next((website for website in self.websites if website.website_id == website_id), None)
+
+    def rewritten(self) -> "ProjectItem":
+        """The same under a new version."""
+        return self._replace(version=secrets.token_hex(8))
+
+
+class ProjectPage(NamedTuple):
+    projects: list[ProjectItem]
+    next_sk: str | None
+
+
+class ProjectChange(TypedDict, total=False):
+    """What to change; a key that is absent leaves its field as it is. `websites` is the whole new list, in order."""
+
+    name: str
+    description: str | None
+    branding: str
+    websites: list[Address]
+
+
+def read_project(item: Mapping[str, Any]) -> ProjectItem:
+    """The stored attributes as a project."""
+    consent = item["consent"]
+    return ProjectItem(
+        item["projectId"],
+        item["name"],
+        item["slug"],
+        item["description"],
+        item["region"],
+        item["createdAt"],
+        item["version"],
+        tuple(
+            WebsiteItem(website["id"], website["origin"], website["kind"], tuple(website["audits"]))
+            for website in item["websites"]
+        ),
+        ConsentItem(consent["instanceId"], consent["slug"], consent["name"], consent["branding"]) if consent else None,
+    )
+
+
+def _written(project: ProjectItem) -> dict[str, Any]:
+    consent = project.consent
+    return {
+        **project.key._asdict(),
+        "projectId": project.project_id,
+        "name": project.name,
+        "slug": project.slug,
+        "description": project.description,
+        "region": project.region,
+        "createdAt": project.created_at,
+        "version": project.version,
+        "websites": [
+            {"id": website.website_id, "origin": website.origin, "kind": website.kind, "audits": website.audits}
+            for website in project.websites
+        ],
+        "consent": None
+        if consent is None
+        else {
+            "instanceId": consent.instance_id,
+            "slug": consent.slug,
+            "name": consent.name,
+            "branding": consent.branding,
+        },
+    }
+
+
+def list_projects(organization_id: str, limit: int, after: str | None) -> ProjectPage:
+    """One page of the organization's projects, newest first."""
+    page = table.query(
+        keys.organization_pk(organization_id), prefix=keys.PROJECT_PREFIX, newest_first=True, limit=limit, after=after
+    )
+    return ProjectPage([read_project(item) for item in page.items], page.next_sk)
+
+
+def get_project(project_id: str) -> ProjectItem:
+    """Consistent. Raises UnknownProject."""
+    located = ids.locate(ids.PROJECT, project_id)
+    item = table.get(keys.project(*located)) if located else None
+    if item is None:
+        raise UnknownProject
+    return read_project(item)
+
+
+def slug_of(name: str) -> str:
+    """The slug a project of that name gets where it is free; a neutral one for a name without Latin letters."""
+    return slugify(name)[:_SLUG_LENGTH].strip("-") or _NEUTRAL_SLUG
+
+
+def _distinct(slug: str) -> str:
+    # The end of a new own part is random: 20 bits, against the few projects of one name.
+    return f"{slug}-{ids.new_local()[-_SUFFIX_LENGTH:]}"
+
+
+def _slug_item(project: ProjectItem) -> dict[str, Any]:
+    key = keys.project_slug(project.location.organization_id, project.slug)
+    return {**key._asdict(), "projectId": project.project_id}
+
+
+def _is_own(item: Mapping[str, Any] | None, project: ProjectItem) -> bool:
+    return item is not None and item["projectId"] == project.project_id
+
+
+def _websites(addresses: Iterable[Address], existing: Iterable[WebsiteItem] = ()) -> tuple[WebsiteItem, ...]:
+    """The addresses as websites; one that existed keeps its id and its audits."""
+    kept = {website.origin: website for website in existing}
+    return tuple(
+        kept.get(address.origin) or WebsiteItem(ids.within(ids.WEBSITE), address.origin, address.kind)
+        for address in addresses
+    )
+
+
+def create_project(
+    organization_id: str,
+    name: str,
+    *,
+    region: str,
+    addresses: Iterable[Address],
+    branding: str,
+    first: Mapping[str, Leg] | None = None,
+) -> ProjectItem:
+    """A new project with its consent instance. Raises BrandingNotIncluded, ProjectLimitReached.
+
+    One transaction writes slug, project and the organization's count, or nothing. `first` are legs that go before
+    them. Addresses are distinct.
+    """
+    local = ids.new_local()
+    base = slug_of(name)
+    project = ProjectItem(
+        ids.owned(ids.PROJECT, organization_id, local),
+        name,
+        base,
+        None,
+        region,
+        clock.timestamp(),
+        "",
+        _websites(addresses),
+        ConsentItem(ids.owned(ids.INSTANCE, organization_id, local), base, name, branding),
+    ).rewritten()
+    absent = "attribute_not_exists(pk)"
+    for _ in range(_TRIES):
+        legs: dict[str, Leg] = {
+            **(first or {}),
+            "organization": _count_one_more(organization_id, branding),
+            "slug": Put(_slug_item(project), absent),
+            "project": Put(_written(project), absent),
+        }
+        try:
+            table.transact(legs)
+        except LegFailed as refusal:
+            if _is_own(refusal.items.get("slug"), project):
+                return project  # our own write, whose answer was lost
+            if refusal.leg == "organization":
+                raise _refused_by_plan(refusal.item, branding) from None
+            if refusal.leg != "slug":
+                raise
+            slug = _distinct(base)
+            consent = ConsentItem(ids.owned(ids.INSTANCE, organization_id, local), slug, name, branding)
+            project = project._replace(slug=slug, consent=consent)
+        else:
+            return project
+    raise Throttled("every slug tried was taken")
+
+
+def _plans_with(branding: str) -> list[str]:
+    return [plan.id for plan in PLANS.values() if plan.remove_branding or branding != NO_BRANDING]
+
+
+def _count_one_more(organization_id: str, branding: str) -> Update:
+    """Counts a project in, on the condition that the plan allows it: whichever the plan is when this is written."""
+    allowing = _plans_with(branding)
+    values: dict[str, Any] = {"one": 1}
+    for plan in allowing:
+        values |= {plan: plan, f"{plan}_limit": PLANS[plan].projects}
+    return Update(
+        keys.organization(organization_id),
+        "SET #projects = #projects + :one",
+        " OR ".join(f"(#plan = :{plan} AND #projects < :{plan}_limit)" for plan in allowing),
+        values,
+    )
+
+
+def _refused_by_plan(organization: Mapping[str, Any] | None, branding: str) -> StoreError:
+    if organization is None:
+        raise LookupError("the organization of a membership does not exist")
+    if organization["plan"] not in _plans_with(branding):
+        return BrandingNotIncluded()
+    return ProjectLimitReached(organization["plan"], organization["projects"])
+
+
+def _plan_check(organization_id: str, branding: str) -> Check:
+    allowing = _plans_with(branding)
+    return Check(
+        keys.organization(organization_id),
+        f"#plan IN ({', '.join(f':{plan}' for plan in allowing)})",
+        {plan: plan for plan in allowing},
+    )
+
+
+def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
+    """Writes `after` if the project still stands as `before`."""
+    return Put(_written(after), "#version = :seen", {"seen": before.version})
+
+
+def audit_deletions(project: ProjectItem, websites: Iterable[WebsiteItem]) -> dict[str, Leg]:
+    """Removes the audits of those websites, with their schedules. Runs stay.
+
+    Without conditions: the project's item, whose version the same transaction holds, says which audits there are.
+    """
+    legs: dict[str, Leg] = {}
+    for audit_id in (audit_id for website in websites for audit_id in website.audits):
+        legs[audit_id] = Delete(keys.audit(*project.location, audit_id))
+        legs[f"{audit_id} schedule"] = Delete(keys.audit_schedule(*project.location, audit_id))
+    return legs
+
+
+def change_until_written(
+    project: ProjectItem, change: Callable[[ProjectItem], tuple[ProjectItem, Mapping[str, Leg]]]
+) -> ProjectItem:
+    """The project after `change`, which is applied anew to the current item whenever another write came first.
+
+    change: from the project to what it becomes (with a new version), and the legs written beside it.
+    Raises UnknownProject, SlugTaken where the leg `slug` is refused, BrandingNotIncluded where the leg `plan` is, and
+    whatever `change` raises.
+    """
+    for _ in range(_TRIES):
+        after, beside = change(project)
+        try:
+            _commit(put_changed(project, after), beside)
+        except LegFailed as refusal:
+            if "project" in refusal.items:
+                item = refusal.items["project"]
+                if item is None:
+                    raise UnknownProject from None
+                if item["version"] == after.version:
+                    return after  # our own write, whose answer was lost
+                project = read_project(item)
+            elif refusal.leg == "slug":
+                raise SlugTaken from None
+            elif refusal.leg == "plan":
+                raise BrandingNotIncluded from None
+            else:
+                raise
+        else:
+            return after
+    raise Throttled("the project keeps changing")
+
+
+def _commit(project: Put, beside: Mapping[str, Leg]) -> None:
+    if beside:
+        table.transact({"project": project, **beside})
+        return
+    try:
+        table.put(project)  # at half the price of a transaction
+    except ConditionFailed as failure:
+        raise LegFailed({"project": failure.item}) from None
+
+
+def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_websites: bool) -> ProjectItem:
+    """The project after the change. With a website go its audits and their schedules.
+
+    Raises UnknownProject, WebsitesWouldGo, BrandingNotIncluded.
+    """
+
+    def changed(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+        after = _with_change(before, change, new_slug).rewritten()
+        removed = [website for website in before.websites if website not in after.websites]
+        if removed and not may_remove_websites:
+            raise WebsitesWouldGo
+        legs = audit_deletions(before, removed)
+        if after.slug != before.slug:
+            legs["slug"] = Put(_slug_item(after), "attribute_not_exists(pk)")
+            legs["oldSlug"] = Delete(keys.project_slug(before.location.organization_id, before.slug))
+        if change.get("branding") == NO_BRANDING:
+            legs["plan"] = _plan_check(before.location.organization_id, NO_BRANDING)
+        return after, legs
+
+    base = new_slug = slug_of(change.get("name", project.name))
+    for _ in range(_TRIES):
+        try:
+            return change_until_written(project, changed)
+        except SlugTaken:
+            new_slug = _distinct(base)
+    raise Throttled("every slug tried was taken")
+
+
+def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> ProjectItem:
+    """The project with the change in it; `new_slug` is the one it gets if its name changes."""
+    after = project
+    if "name" in change and change["name"] != project.name:
+        after = after._replace(name=change["name"], slug=new_slug)
+    if "description" in change:
+        after = after._replace(description=change["description"])
+    if "websites" in change:
+        after = after._replace(websites=_websites(change["websites"], project.websites))
+    if "branding" in change:
+        if project.consent is None:
+            raise LookupError("there is no consent to brand")
+        after = after._replace(consent=project.consent._replace(branding=change["branding"]))
+    return after
+
+
+def delete_website(project: ProjectItem, website_id: str) -> int:
+    """Removes a website, and with it its audits and their schedules: how many audits. Their runs are kept.
+
+    Raises UnknownProject, UnknownWebsite, LastTrustedWebsite.
+    """
+    deleted_audits = 0
+
+    def without(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+        nonlocal deleted_audits
+        website = before.find_website(website_id)
+        if website is None:
+            raise UnknownWebsite
+        if before.consent is not None and len(before.websites) == 1:
+            raise LastTrustedWebsite
+        deleted_audits = len(website.audits)
+        after = before._replace(websites=tuple(other for other in before.websites if other is not website))
+        # The check makes it a transaction, whose lost answer is repeated as a success. A conditional put would be
+        # refused then, and where another write followed, this would look like a website that never was.
+        slug = Check(keys.project_slug(before.location.organization_id, before.slug), "attribute_exists(pk)")
+        return after.rewritten(), {"own slug": slug, **audit_deletions(before, [website])}
+
+    change_until_written(project, without)
+    return deleted_audits
+
+
+def delete_project(project: ProjectItem) -> ProjectItem:
+    """Removes the project with its consent instance, websites, audits and their schedules: the project as it was.
+
+    Raises UnknownProject. Audit runs are kept. Its vendors are the caller's to remove afterwards: nobody can reach
+    them any more, and none is added.
+    """
+    for _ in range(_TRIES):
+        location = project.location
+        legs: dict[str, Leg] = {
+            "project": Delete(project.key, "#version = :seen", {"seen": project.version}),
+            "slug": Delete(keys.project_slug(location.organization_id, project.slug)),
+            "organization": Update(
+                keys.organization(location.organization_id),
+                "SET #projects = #projects - :one",
+                "attribute_exists(pk)",
+                {"one": 1},
+            ),
+            **audit_deletions(project, project.websites),
+        }
+        try:
+            table.transact(legs)
+        except LegFailed as refusal:
+            if refusal.leg != "project":
+                raise
+            if refusal.item is None:
+                raise UnknownProject from None
+            project = read_project(refusal.item)
+        else:
+            return project
+    raise Throttled("the project keeps changing")
