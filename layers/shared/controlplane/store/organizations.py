@@ -4,14 +4,17 @@ A membership is two items that always change together: the roster's (by organiza
 is what authorizes. Slug and name of an organization never change, so the person's side holds a copy of them.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.store import keys
 from controlplane.store.keys import Key
-from controlplane.store.table import LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, Update, table
 
 Role = Literal["owner", "admin", "member"]
+# From the least to the most powerful.
+ROLES: tuple[Role, ...] = ("member", "admin", "owner")
 
 OPENING_BILLING: dict[str, Any] = {"credits": 0, "topUp": {"enabled": False, "threshold": None, "amount": None}}
 
@@ -39,6 +42,13 @@ class Account(NamedTuple):
             if membership.organization_id == saved:
                 return membership
         return self.memberships[0] if len(self.memberships) == 1 else None
+
+
+def role_check(user_id: str, organization_id: str, least: Role) -> Check:
+    """A leg that holds while the person has at least that role there, for what the role must still allow at commit."""
+    held = [role for role in ROLES if ROLES.index(role) >= ROLES.index(least)]
+    names = ", ".join(f":{role}" for role in held)
+    return Check(keys.membership(user_id, organization_id), f"#role IN ({names})", {role: role for role in held})
 
 
 class SlugTaken(StoreError):
@@ -101,15 +111,19 @@ def member_items(organization_id: str, slug: str, name: str, role: Role, profile
     return Put(roster, absent), Put(own, absent)
 
 
-def create_organization(name: str, slug: str, owner: dict[str, Any]) -> Membership:
+def create_organization(
+    name: str, slug: str, owner: dict[str, Any], beside: Mapping[str, Leg] | None = None
+) -> Membership:
     """A new organization on the free plan, owned by the person of that profile. Raises SlugTaken.
 
-    All of slug, organization, billing and membership, or nothing.
+    All of slug, organization, billing and membership, with the legs `beside` them, or nothing. LegFailed for one of
+    those.
     """
     organization_id = ids.new_root(ids.ORGANIZATION)
     roster, own = member_items(organization_id, slug, name, "owner", owner)
     absent = "attribute_not_exists(pk)"
-    legs = {
+    legs: dict[str, Leg] = {
+        **(beside or {}),
         "slug": Put({**keys.organization_slug(slug)._asdict(), "organizationId": organization_id}, absent),
         "organization": Put(
             {
@@ -133,9 +147,12 @@ def create_organization(name: str, slug: str, owner: dict[str, Any]) -> Membersh
     try:
         table.transact(legs)
     except LegFailed as refusal:
-        if refusal.leg != "slug":
-            raise
-        raise SlugTaken from None
+        holder = refusal.items.get("slug")
+        # Our own write, whose answer was lost before it was sent again, is no other organization.
+        if holder is None or holder["organizationId"] != organization_id:
+            if refusal.leg != "slug":
+                raise
+            raise SlugTaken from None
     return Membership(organization_id, slug, name, "owner")
 
 

@@ -1,0 +1,1 @@
+"""Organizations: listing, reading and creating them."""

@@ -1,0 +1,8 @@
+"""Wiring of `organizations`."""
+
+from controlplane.app import create_app
+from controlplane.lambda_handler import create_handler
+from organizations.routes import router
+
+app = create_app(router)
+handler = create_handler(app)

@@ -1,0 +1,41 @@
+"""Names that people choose, and the slugs made from them."""
+
+import re
+import unicodedata
+from typing import Annotated
+
+from pydantic import AfterValidator, StringConstraints
+from pydantic_core import PydanticCustomError
+
+# Line breaks and other controls, and what makes a reader see other letters than those stored (direction overrides).
+_FORBIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# Letters of Latin script that Unicode does not take apart into a base letter and a mark.
+_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "þ": "th"}
+)
+_APOSTROPHES = str.maketrans("", "", "'\u2019\u02bc")
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+
+
+def _legible(name: str) -> str:
+    if _FORBIDDEN.search(name):
+        raise PydanticCustomError("control_characters", "A name contains no control characters.")
+    # Joiners and variation selectors belong inside names (an emoji, a Persian word), but show nothing by themselves.
+    if not any(unicodedata.category(character)[0] in "LNPS" for character in name):
+        raise PydanticCustomError("invisible", "A name contains at least one visible character.")
+    return name
+
+
+# Trimmed first, so that the length is that of what is stored.
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), AfterValidator(_legible)]
+
+
+def slugify(name: str) -> str:
+    """The name in lowercase ASCII letters and digits with single hyphens between groups; of any length, maybe empty.
+
+    Latin letters lose their marks. Letters of other scripts are left out: a guess at their sound would be wrong in
+    one language or another, and whoever minds chooses the slug.
+    """
+    plain = unicodedata.normalize("NFKD", name.lower().translate(_LETTERS).translate(_APOSTROPHES))
+    letters = "".join(character for character in plain if not unicodedata.combining(character))
+    return _SEPARATORS.sub("-", letters.lower()).strip("-")

@@ -1,0 +1,273 @@
+"""POST /v1/organizations: a new organization that the caller owns."""
+
+import re
+from typing import Any
+
+import pytest
+
+from controlplane.store import keys, organizations
+from controlplane.store.table import table
+from tests.functional.conftest import FakeClock
+from tests.support import invariants
+from tests.support.api import Api, Reply
+from tests.support.world import ALL_SCOPES, Person, World, table_dump
+
+PATH = "/v1/organizations"
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+@pytest.fixture
+def person(world: World) -> Person:
+    return world.person(name="Ada Lovelace")
+
+
+def create(api: Api, person: Person, **body: Any) -> Reply:
+    return api.post(PATH, person.token, json_body=body)
+
+
+class Test201:
+    def test_the_caller_owns_it(self, api: Api, person: Person):
+        reply = create(api, person, name="Acme Shops", slug="acme")
+        assert reply.status == 201
+        organization_id = reply.data["id"]
+        assert re.fullmatch(r"org_[0-9a-z]{16}", organization_id)
+        assert reply.data == {"id": organization_id, "slug": "acme", "name": "Acme Shops", "role": "owner"}
+        assert api.get(f"{PATH}/{organization_id}", person.token).data == reply.data
+
+    def test_organization_slug_billing_and_both_sides_of_the_membership_are_stored(
+        self, api: Api, person: Person, now: FakeClock
+    ):
+        organization_id = create(api, person, name="Acme", slug="acme").data["id"]
+        assert table.get(keys.organization(organization_id)) == {
+            **keys.organization(organization_id)._asdict(),
+            "organizationId": organization_id,
+            "name": "Acme",
+            "slug": "acme",
+            "plan": "free",
+            "owners": 1,
+            "keys": 0,
+            "keyVersion": 0,
+            "projects": 0,
+            "createdAt": "2026-03-04T05:06:07.000Z",
+        }
+        slug = table.get(keys.organization_slug("acme"))
+        assert slug is not None
+        assert slug["organizationId"] == organization_id
+        billing = table.get(keys.billing(organization_id))
+        assert billing is not None
+        assert billing["credits"] == 0
+        roster = table.get(keys.member(organization_id, person.user_id))
+        assert roster is not None
+        assert (roster["role"], roster["name"], roster["email"]) == ("owner", "Ada Lovelace", person.email)
+        assert organizations.find_membership(person.user_id, organization_id) == (
+            organization_id,
+            "acme",
+            "Acme",
+            "owner",
+        )
+        invariants.check_all(invariants.read_items(table.client, table.name))
+
+    def test_one_person_owns_several(self, api: Api, person: Person):
+        for slug in ("first", "second"):
+            assert create(api, person, name="Acme", slug=slug).status == 201
+        assert [item["organizationSlug"] for item in api.get(PATH, person.token).data] == ["first", "second"]
+
+    def test_the_name_is_trimmed_before_it_is_measured(self, api: Api, person: Person):
+        assert create(api, person, name="\u00a0 " + "x" * 100 + " \t\n", slug="acme").data["name"] == "x" * 100
+
+    @pytest.mark.parametrize("name", ["x", "x" * 100, "Ромашка", "\U0001f469\u200d\U0001f680 Rockets", "A\u0301cme"])
+    def test_names_of_any_script_and_of_either_end_of_the_range(self, api: Api, person: Person, name: str):
+        assert create(api, person, name=name, slug="acme").data["name"] == name
+
+    @pytest.mark.parametrize("slug", ["abc", "a-b", "123", "a" * 20, "a-b-c-d-e-f-g-h-i-j2", "0-0"])
+    def test_slugs_of_every_allowed_form(self, api: Api, person: Person, slug: str):
+        assert create(api, person, name="Acme", slug=slug).data["slug"] == slug
+
+    @pytest.mark.parametrize(
+        ("name", "slug"),
+        [
+            ("Acme Shops", "acme-shops"),
+            ("  Größe & Søn  ", "grosse-son"),
+            ("Ada's Shop", "adas-shop"),
+            ("İstanbul Đại", "istanbul-dai"),
+            ("--A__B??C--", "a-b-c"),
+            ("The Very Long Name Of A Company", "the-very-long-name-o"),
+            ("Nineteen letters xx yy", "nineteen-letters-xx"),
+            ("\uff21\uff23\uff2d\uff25", "acme"),
+        ],
+    )
+    def test_a_slug_made_from_the_name(self, api: Api, person: Person, name: str, slug: str):
+        assert create(api, person, name=name).data["slug"] == slug
+
+    @pytest.mark.parametrize(("name", "start"), [("AB", "ab-"), ("Ромашка", "org-"), ("\U0001f680", "org-")])
+    def test_a_name_with_too_few_letters_for_one_gets_a_steady_one(self, api: Api, person: Person, name, start):
+        slug = create(api, person, name=name).data["slug"]
+        assert slug.startswith(start)
+        assert SLUG.fullmatch(slug)
+        assert 3 <= len(slug) <= 20
+        assert create(api, person, name=name).error["details"]["slug"] == slug
+
+    def test_a_slug_that_is_null_counts_as_absent(self, api: Api, person: Person):
+        assert create(api, person, name="Acme", slug=None).data["slug"] == "acme"
+
+    def test_unknown_fields_have_no_effect(self, api: Api, person: Person):
+        reply = create(api, person, name="Acme", role="member", plan="enterprise", organizationId="org_x", credits=9)
+        organization = table.get(keys.organization(reply.data["id"]))
+        assert organization is not None
+        assert (reply.data["role"], organization["plan"]) == ("owner", "free")
+
+    def test_an_organization_named_in_the_query_has_no_effect(self, api: Api, world: World, person: Person):
+        other = world.company()
+        reply = api.post(f"{PATH}?organizationId={other.organization_id}", person.token, json_body={"name": "Mine"})
+        assert reply.status == 201
+        assert reply.data["id"] != other.organization_id
+
+    def test_it_is_on_the_free_plan_without_api_access(self, api: Api, person: Person):
+        organization_id = create(api, person, name="Acme").data["id"]
+        organization = table.get(keys.organization(organization_id))
+        assert organization is not None
+        assert organization["plan"] == "free"
+
+
+class Test400:
+    @pytest.mark.parametrize(
+        ("body", "path"),
+        [
+            ({}, ["name"]),
+            ({"name": None}, ["name"]),
+            ({"name": ""}, ["name"]),
+            ({"name": " \t\n\u2003"}, ["name"]),
+            ({"name": "x" * 101}, ["name"]),
+            ({"name": "x" * 500_000}, ["name"]),
+            ({"name": 7}, ["name"]),
+            ({"name": True}, ["name"]),
+            ({"name": ["Acme"]}, ["name"]),
+            ({"name": {"a": 1}}, ["name"]),
+            ({"name": "A\x07cme"}, ["name"]),
+            ({"name": "A\ncme"}, ["name"]),
+            ({"name": "A\x85cme"}, ["name"]),
+            ({"name": "A\u2028cme"}, ["name"]),
+            ({"name": "A\u202ecme"}, ["name"]),
+            ({"name": "\u200b\u200d"}, ["name"]),
+            ({"name": "Acme", "slug": ""}, ["slug"]),
+            ({"name": "Acme", "slug": "ab"}, ["slug"]),
+            ({"name": "Acme", "slug": "a" * 21}, ["slug"]),
+            ({"name": "Acme", "slug": "Acme"}, ["slug"]),
+            ({"name": "Acme", "slug": "-acme"}, ["slug"]),
+            ({"name": "Acme", "slug": "acme-"}, ["slug"]),
+            ({"name": "Acme", "slug": "ac--me"}, ["slug"]),
+            ({"name": "Acme", "slug": "ac me"}, ["slug"]),
+            ({"name": "Acme", "slug": " acme "}, ["slug"]),
+            ({"name": "Acme", "slug": "acme\n"}, ["slug"]),
+            ({"name": "Acme", "slug": "ac_me"}, ["slug"]),
+            ({"name": "Acme", "slug": "ac#me"}, ["slug"]),
+            ({"name": "Acme", "slug": "äcme"}, ["slug"]),
+            ({"name": "Acme", "slug": "\u0661\u0662\u0663"}, ["slug"]),
+            ({"name": "Acme", "slug": 123}, ["slug"]),
+            ({"name": "Acme", "slug": ["acme"]}, ["slug"]),
+        ],
+    )
+    def test_a_field_that_is_missing_or_wrong(self, api: Api, person: Person, body: Any, path: list[str]):
+        before = len(table_dump())
+        reply = api.post(PATH, person.token, json_body=body)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert [problem["path"] for problem in reply.error["details"]] == [path]
+        assert len(table_dump()) == before
+
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            b"",
+            b"null",
+            b"[]",
+            b'"Acme"',
+            b"7",
+            b"{",
+            b'{"name": "A", "name": "B"}',
+            b'{"name": "A\\u0000"}',
+            b'{"name": "\\ud800"}',
+            b'{"name": "\xff"}',
+            b'{"name": NaN}',
+            b'{"name": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        ],
+    )
+    def test_a_body_that_is_no_such_object(self, api: Api, person: Person, raw: bytes):
+        before = len(table_dump())
+        assert api.post(PATH, person.token, raw_body=raw).code == "INVALID_PAYLOAD"
+        assert len(table_dump()) == before
+
+
+class Test401:
+    def test_a_stranger_learns_nothing_of_the_body(self, api: Api):
+        assert api.post(PATH, json_body={"name": 7}).code == "UNAUTHORIZED"
+        assert table_dump() == []
+
+
+class Test403:
+    def test_a_key_creates_no_organization(self, api: Api, world: World):
+        key = world.key(world.company())
+        before = len(table_dump())
+        reply = api.post(PATH, key, json_body={"name": 7})
+        assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
+        assert reply.error["details"] == {"requiredScope": "organizations.write"}
+        assert len(table_dump()) == before
+
+    def test_without_the_scope(self, api: Api, world: World, person: Person):
+        token = world.token(person.user_id, [scope for scope in ALL_SCOPES if scope != "organizations.write"])
+        reply = api.post(PATH, token, json_body={"name": "Acme"})
+        assert reply.error["details"] == {"requiredScope": "organizations.write"}
+        assert "organizations.write" in reply.headers["www-authenticate"]
+
+
+class Test409:
+    def test_a_taken_slug_comes_with_three_free_ones(self, api: Api, world: World, person: Person):
+        world.company()
+        create(api, person, name="Acme", slug="acme")
+        before = len(table_dump())
+        reply = create(api, world.person(), name="Other", slug="acme")
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        details = reply.error["details"]
+        assert details == {"field": "slug", "slug": "acme", "suggestions": ["acme-2", "acme-3", "acme-4"]}
+        assert len(table_dump()) == before + 3  # the second person: profile, address and token
+        for slug in details["suggestions"]:
+            assert create(api, person, name="Acme", slug=slug).status == 201
+
+    def test_suggestions_leave_out_what_is_taken_and_fit_the_rule(self, api: Api, person: Person):
+        slug = "a" * 17 + "-bc"
+        assert create(api, person, name="Acme", slug=slug).status == 201
+        for number in range(2, 8):
+            assert create(api, person, name="Acme", slug="a" * 17 + f"-{number}").status in {201, 409}
+        suggestions = create(api, person, name="Acme", slug=slug).error["details"]["suggestions"]
+        assert len(set(suggestions)) == 3
+        for suggestion in suggestions:
+            assert SLUG.fullmatch(suggestion)
+            assert len(suggestion) <= 20
+            assert create(api, person, name="Acme", slug=suggestion).status == 201
+
+    def test_random_ones_where_all_numbers_are_taken(self, api: Api, person: Person):
+        for slug in ["acme", *(f"acme-{number}" for number in range(2, 9))]:
+            assert create(api, person, name="Acme", slug=slug).status == 201
+        suggestions = create(api, person, name="Acme", slug="acme").error["details"]["suggestions"]
+        assert len(set(suggestions)) == 3
+        assert all(re.fullmatch(r"acme-[0-9a-f]{4}", suggestion) for suggestion in suggestions)
+
+    def test_a_slug_made_from_the_name_is_refused_alike(self, api: Api, world: World, person: Person):
+        create(api, person, name="Acme")
+        assert create(api, world.person(), name="ACME!").error["details"]["slug"] == "acme"
+
+    def test_a_repeated_request_makes_no_second_organization(self, api: Api, person: Person):
+        first = create(api, person, name="Acme")
+        assert create(api, person, name="Acme").code == "CONFLICT"
+        assert [item["organizationId"] for item in api.get(PATH, person.token).data] == [first.data["id"]]
+
+
+class Test413:
+    def test_a_body_over_one_megabyte(self, api: Api, person: Person):
+        reply = api.post(PATH, person.token, raw_body=b'{"name": "Acme"}' + b" " * 1_048_576)
+        assert reply.code == "PAYLOAD_TOO_LARGE"
+
+
+class Test415:
+    def test_another_media_type(self, api: Api, person: Person):
+        reply = api.post(PATH, person.token, raw_body=b"name=Acme", headers={"Content-Type": "text/plain"})
+        assert reply.status == 415
