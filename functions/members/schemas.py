@@ -1,0 +1,93 @@
+"""What `members` takes and answers."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from controlplane.envelope import Wire
+from controlplane.store.organizations import Role
+
+# RFC 5321's Mailbox, in the forms that providers give out: a dot-atom of 64 characters at most, and a host name with a
+# top-level domain. Quoted local parts and address literals are left out, and so are addresses beyond ASCII, as in
+# JSON Schema's `email`; an internationalised domain is written in its xn-- form.
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?=.{{1,253}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}")
+
+
+def _address(email: str) -> str:
+    if not _ADDRESS.fullmatch(email):
+        raise PydanticCustomError("invalid_email", "This is not an email address.")
+    return email
+
+
+Email = Annotated[str, AfterValidator(_address)]
+
+
+class MemberUser(Wire):
+    id: str = Field(examples=["usr_5w1n8q2k7m3r9t4v"])
+    name: str = Field(examples=["Ada Lovelace"])
+    email: str = Field(examples=["ada@example.com"], json_schema_extra={"format": "email"})
+    image: str | None = Field(
+        description="A picture of the person, or null.",
+        examples=["https://images.example.com/ada.png"],
+        json_schema_extra={"format": "uri"},
+    )
+
+
+class Member(Wire):
+    id: str = Field(examples=["mem_3f8k2m9q7r1s5t6v5w1n8q2k7m3r9t4v"])
+    role: Role = Field(examples=["admin"])
+    joined_at: str = Field(examples=["2026-03-04T05:06:07.000Z"], json_schema_extra={"format": "date-time"})
+    user: MemberUser
+
+
+class MemberUpdate(Wire):
+    role: Role = Field(description="The new role. Only owners can grant `owner`.", examples=["admin"])
+
+
+class UpdatedMember(Wire):
+    updated: bool = Field(description="False where the member had the role already.", examples=[True])
+
+
+class DeletedMember(Wire):
+    deleted: bool = Field(examples=[True])
+
+
+class InvitationCreate(Wire):
+    email: Email = Field(
+        min_length=1,
+        max_length=255,
+        description="Compared without regard to case.",
+        examples=["grace@example.com"],
+        json_schema_extra={"format": "email"},
+    )
+    role: Role = Field(description="Granted on acceptance. Only owners can invite owners.", examples=["member"])
+
+
+class Inviter(Wire):
+    """Who invited, as they were then."""
+
+    id: str = Field(examples=["usr_5w1n8q2k7m3r9t4v"])
+    name: str = Field(examples=["Ada Lovelace"])
+    email: str = Field(examples=["ada@example.com"], json_schema_extra={"format": "email"})
+
+
+class Invitation(Wire):
+    id: str = Field(examples=["inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
+    email: str = Field(examples=["grace@example.com"], json_schema_extra={"format": "email"})
+    role: Role = Field(description="Granted on acceptance.", examples=["member"])
+    status: Literal["pending"] = Field(examples=["pending"])
+    created_at: str = Field(examples=["2026-03-04T05:06:07.000Z"], json_schema_extra={"format": "date-time"})
+    expires_at: str = Field(
+        description="Seven days after its creation.",
+        examples=["2026-03-11T05:06:07.000Z"],
+        json_schema_extra={"format": "date-time"},
+    )
+    invited_by: Inviter
+
+
+class DeletedInvitation(Wire):
+    deleted: bool = Field(examples=[True])

@@ -1,0 +1,152 @@
+"""The rules of `members`: admins and owners manage members and invitations, and only owners what concerns owners."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controlplane import clock
+from controlplane.access import RANK
+from controlplane.errors import Conflict, Forbidden, NotFound
+from controlplane.store import invitations, members
+from controlplane.store.organizations import Membership, Role
+from controlplane.store.table import Leg, QueryPage, Throttled
+
+_TRIES = 8
+
+
+class OwnerRequired(Forbidden):
+    message = "Only an owner can grant the role owner, invite an owner, or change or remove one."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "owner_required"})
+
+
+class OwnMembership(Forbidden):
+    message = "Nobody removes themselves. Ask another admin or owner of the organization."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "self"})
+
+
+class LastOwner(Forbidden):
+    message = "This is the organization's last owner. Make another member an owner first."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "last_owner"})
+
+
+class AlreadyMember(Conflict):
+    message = "This address belongs to a member of the organization."
+
+    def __init__(self) -> None:
+        super().__init__(details={"field": "email", "reason": "already_member"})
+
+
+class AlreadyInvited(Conflict):
+    message = "This address has a pending invitation. Cancel it first to invite anew."
+
+    def __init__(self, invitation_id: str, expires_at: str) -> None:
+        super().__init__(
+            details={
+                "field": "email",
+                "reason": "already_invited",
+                "invitationId": invitation_id,
+                "expiresAt": expires_at,
+            }
+        )
+
+
+def list_members(organization_id: str, limit: int, after: str | None) -> QueryPage:
+    return members.list_members(organization_id, limit, after)
+
+
+def update_member(caller_id: str, caller: Membership, member: dict[str, Any], role: Role) -> bool:
+    """Gives the member the role; False where they have it already.
+
+    Raises OwnerRequired, LastOwner; Forbidden or NotFound where the caller or the member changed meanwhile.
+    """
+    moved = False
+
+    def change(caller: Membership, member: dict[str, Any]) -> bool:
+        nonlocal moved
+        if moved and member["role"] == role:
+            return True  # by our own write, whose answer was lost, or by the like of it at the same moment
+        moved = True
+        least = _least_role(caller, member["role"], role)
+        if member["role"] == role:
+            return False
+        members.change_role(caller.organization_id, member, role, caller_id, least)
+        return True
+
+    return _decide(caller_id, caller, member, change)
+
+
+def delete_member(caller_id: str, caller: Membership, member: dict[str, Any]) -> None:
+    """Ends the membership. Raises OwnMembership, OwnerRequired, LastOwner, Forbidden, NotFound."""
+    if member["userId"] == caller_id:
+        raise OwnMembership
+
+    def remove(caller: Membership, member: dict[str, Any]) -> None:
+        members.delete_member(caller.organization_id, member, caller_id, _least_role(caller, member["role"]))
+
+    _decide(caller_id, caller, member, remove)
+
+
+def list_invitations(organization_id: str, limit: int, after: str | None) -> QueryPage:
+    return invitations.list_invitations(organization_id, limit, after)
+
+
+def create_invitation(
+    caller_id: str, caller: Membership, email: str, role: Role, beside: Mapping[str, Leg]
+) -> dict[str, Any]:
+    """Invites the address. Raises OwnerRequired, Forbidden, AlreadyMember, AlreadyInvited."""
+    least = _least_role(caller, role)
+    try:
+        return invitations.create_invitation(
+            caller.organization_id, email, role, inviter_id=caller_id, least=least, beside=beside
+        )
+    except invitations.CallerMayNot:
+        raise Forbidden from None
+    except invitations.AlreadyMember:
+        raise AlreadyMember from None
+    except invitations.AlreadyInvited as pending:
+        raise AlreadyInvited(pending.invitation_id, clock.timestamp(pending.expires_at)) from None
+
+
+def delete_invitation(caller_id: str, organization_id: str, invitation: dict[str, Any]) -> None:
+    """Cancels the invitation. Raises NotFound for one that is expired or gone, Forbidden."""
+    if not invitations.is_pending(invitation):
+        raise NotFound
+    try:
+        invitations.delete_invitation(organization_id, invitation, caller_id, "admin")
+    except invitations.UnknownInvitation:
+        raise NotFound from None
+    except invitations.CallerMayNot:
+        raise Forbidden from None
+
+
+def _least_role(caller: Membership, *concerned: Role) -> Role:
+    """The least role that may do what concerns these roles. Raises OwnerRequired, Forbidden for a caller below it."""
+    if "owner" in concerned:
+        if caller.role != "owner":
+            raise OwnerRequired
+        return "owner"
+    if RANK[caller.role] < RANK["admin"]:
+        raise Forbidden
+    return "admin"
+
+
+def _decide[T](
+    caller_id: str, caller: Membership, member: dict[str, Any], act: Callable[[Membership, dict[str, Any]], T]
+) -> T:
+    """What `act` comes to, on roles as they are at its commit: where they moved meanwhile it is asked again."""
+    for _ in range(_TRIES):
+        try:
+            return act(caller, member)
+        except members.LastOwner:
+            raise LastOwner from None
+        except members.MembershipMoved:
+            found, own = members.find_member_beside_caller(caller.organization_id, member["userId"], caller_id)
+        if found is None or own is None:
+            raise NotFound
+        member, caller = found, own
+    raise Throttled("the membership keeps changing")

@@ -1,0 +1,184 @@
+"""PATCH /v1/members/{memberId}: a member's role."""
+
+from typing import Any
+
+import pytest
+
+from controlplane import ids
+from controlplane.store import keys, organizations
+from controlplane.store.table import table
+from tests.support import invariants
+from tests.support.api import Api, Reply
+from tests.support.world import ALL_SCOPES, Company, Person, World, table_dump
+
+ROLES = ["owner", "admin", "member"]
+
+
+def target(company: Company, person: Person) -> str:
+    return f"/v1/members/{ids.member_id(company.organization_id, person.user_id)}"
+
+
+def give(api: Api, company: Company, caller: Person, person: Person, role: Any) -> Reply:
+    return api.patch(target(company, person), caller.token, json_body={"role": role})
+
+
+def role_of(company: Company, person: Person) -> str:
+    """The role as both sides of the membership have it."""
+    invariants.check_all(invariants.read_items(table.client, table.name))
+    membership = organizations.find_membership(person.user_id, company.organization_id)
+    assert membership is not None
+    return membership.role
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+class Test200:
+    @pytest.mark.parametrize("old", ROLES)
+    @pytest.mark.parametrize("new", ROLES)
+    def test_an_owner_gives_anybody_any_role(self, api: Api, world: World, company: Company, old, new):
+        person = world.member(company, old)
+        reply = give(api, company, company.owner, person, new)
+        assert reply.status == 200
+        assert reply.data == {"updated": old != new}
+        assert role_of(company, person) == new
+
+    @pytest.mark.parametrize("old", ["admin", "member"])
+    @pytest.mark.parametrize("new", ["admin", "member"])
+    def test_an_admin_gives_and_takes_what_is_below_owner(self, api: Api, world: World, company: Company, old, new):
+        admin, person = world.member(company, "admin"), world.member(company, old)
+        assert give(api, company, admin, person, new).data == {"updated": old != new}
+        assert role_of(company, person) == new
+
+    def test_an_owner_steps_down_where_another_remains(self, api: Api, world: World, company: Company):
+        world.member(company, "owner")
+        assert give(api, company, company.owner, company.owner, "member").data == {"updated": True}
+        assert role_of(company, company.owner) == "member"
+
+    def test_an_admin_steps_down(self, api: Api, world: World, company: Company):
+        admin = world.member(company, "admin")
+        assert give(api, company, admin, admin, "member").data == {"updated": True}
+        assert role_of(company, admin) == "member"
+
+    def test_the_new_role_binds_the_next_request(self, api: Api, world: World, company: Company):
+        person, other = world.member(company), world.member(company)
+        assert give(api, company, person, other, "admin").status == 403
+        give(api, company, company.owner, person, "admin")
+        assert give(api, company, person, other, "admin").status == 200
+        give(api, company, company.owner, person, "member")
+        assert give(api, company, person, other, "member").status == 403
+
+    def test_a_repeated_request_changes_nothing_more(self, api: Api, world: World, company: Company):
+        person = world.member(company)
+        assert give(api, company, company.owner, person, "owner").data == {"updated": True}
+        assert give(api, company, company.owner, person, "owner").data == {"updated": False}
+        organization = table.get(keys.organization(company.organization_id))
+        assert organization is not None
+        assert organization["owners"] == 2
+
+    def test_the_organization_comes_with_the_id_whatever_is_saved_or_named(
+        self, api: Api, world: World, company: Company
+    ):
+        other = world.company(owner=company.owner)
+        organizations.save_organization(company.owner.user_id, other.organization_id)
+        person = world.member(company)
+        path = f"{target(company, person)}?organizationId={other.organization_id}"
+        assert api.patch(path, company.owner.token, json_body={"role": "admin"}).data == {"updated": True}
+        assert role_of(company, person) == "admin"
+
+    def test_unknown_fields_have_no_effect(self, api: Api, world: World, company: Company):
+        person = world.member(company)
+        body = {"role": "admin", "name": "Eve", "userId": company.owner.user_id, "joinedAt": "now"}
+        assert api.patch(target(company, person), company.owner.token, json_body=body).data == {"updated": True}
+        roster = table.get(keys.member(company.organization_id, person.user_id))
+        assert roster is not None
+        assert (roster["name"], roster["userId"]) == (person.name, person.user_id)
+
+
+class Test400:
+    @pytest.mark.parametrize("role", [None, "", "Owner", "owner ", "root", 1, True, ["admin"], {"a": 1}, "x" * 9000])
+    def test_a_role_that_is_none(self, api: Api, world: World, company: Company, role: Any):
+        person = world.member(company)
+        before = len(table_dump())
+        reply = give(api, company, company.owner, person, role)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert [problem["path"] for problem in reply.error["details"]] == [["role"]]
+        assert len(table_dump()) == before
+        assert role_of(company, person) == "member"
+
+    @pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b"null", b'"admin"', b"{", b'{"role":"admin","role":"owner"}'])
+    def test_a_body_that_is_no_such_object(self, api: Api, world: World, company: Company, raw: bytes):
+        person = world.member(company)
+        assert api.patch(target(company, person), company.owner.token, raw_body=raw).code == "INVALID_PAYLOAD"
+        assert role_of(company, person) == "member"
+
+
+class Test403:
+    def test_only_owners_grant_owner(self, api: Api, world: World, company: Company):
+        admin, person = world.member(company, "admin"), world.member(company)
+        for chosen in (person, admin):
+            reply = give(api, company, admin, chosen, "owner")
+            assert (reply.status, reply.code) == (403, "FORBIDDEN")
+            assert reply.error["details"] == {"reason": "owner_required"}
+        assert (role_of(company, person), role_of(company, admin)) == ("member", "admin")
+
+    @pytest.mark.parametrize("role", ROLES)
+    def test_only_owners_change_an_owner(self, api: Api, world: World, company: Company, role: str):
+        admin, owner = world.member(company, "admin"), world.member(company, "owner")
+        assert give(api, company, admin, owner, role).error["details"] == {"reason": "owner_required"}
+        assert role_of(company, owner) == "owner"
+
+    @pytest.mark.parametrize("role", ["admin", "member"])
+    def test_the_last_owner_stays_one(self, api: Api, world: World, company: Company, role: str):
+        world.member(company, "admin")
+        reply = give(api, company, company.owner, company.owner, role)
+        assert (reply.status, reply.code) == (403, "FORBIDDEN")
+        assert reply.error["details"] == {"reason": "last_owner"}
+        assert role_of(company, company.owner) == "owner"
+
+    def test_a_member_changes_no_role_nor_their_own(self, api: Api, world: World, company: Company):
+        person, other = world.member(company), world.member(company)
+        for chosen in (person, other, company.owner):
+            assert give(api, company, person, chosen, "member").code == "FORBIDDEN"
+
+    def test_a_key_changes_no_role(self, api: Api, world: World, company: Company):
+        person = world.member(company)
+        reply = api.patch(target(company, person), world.key(company), json_body={"role": "admin"})
+        assert reply.error["details"] == {"requiredScope": "members.write"}
+        assert role_of(company, person) == "member"
+
+    def test_without_the_scope(self, api: Api, world: World, company: Company):
+        person = world.member(company)
+        token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "members.write"])
+        reply = api.patch(target(company, person), token, json_body={"role": 7})
+        assert reply.error["details"] == {"requiredScope": "members.write"}
+
+
+class Test404:
+    def test_anothers_member_answers_like_an_unknown_one(self, api: Api, world: World, company: Company):
+        other = world.company()
+        stranger = world.member(other)
+        foreign = give(api, company, company.owner, stranger, "admin")
+        before = len(table_dump())
+        elsewhere = api.patch(target(other, stranger), company.owner.token, json_body={"role": "admin"})
+        unknown = api.patch(f"/v1/members/mem_{'0' * 32}", company.owner.token, json_body={"role": "admin"})
+        assert {foreign.status, elsewhere.status, unknown.status} == {404}
+        assert foreign.text == elsewhere.text == unknown.text
+        assert len(table_dump()) == before
+        assert role_of(other, stranger) == "member"
+
+    @pytest.mark.parametrize(
+        "named",
+        ["x", "mem_", "mem_" + "0" * 31, "mem_" + "u" * 32, "usr_0000000000000000", "%0A", "mem_%23"],
+    )
+    def test_an_id_of_another_form(self, api: Api, company: Company, named: str):
+        reply = api.patch(f"/v1/members/{named}", company.owner.token, json_body={"role": "admin"})
+        assert reply.code == "NOT_FOUND"
+
+    def test_one_who_left_and_a_caller_who_left(self, api: Api, world: World, company: Company):
+        admin, person = world.member(company, "admin"), world.member(company)
+        world.leave(company, admin)
+        assert give(api, company, company.owner, admin, "member").status == 404
+        assert give(api, company, admin, person, "admin").status == 404
