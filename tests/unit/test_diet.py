@@ -100,7 +100,7 @@ class TestImport:
         )
         assert out["slim"], "FastAPI has changed: the placeholders no longer fit it"
         assert out["answer"] == [200, '{"name":"x","size":2}']
-        heavy = {"fastapi.openapi.models", "email_validator"}
+        heavy = {"fastapi.openapi.models", "email_validator", "importlib.metadata"}
         assert not [
             name
             for name in out["modules"]
@@ -136,11 +136,15 @@ class TestImport:
     def test_nobody_else_gets_a_placeholder(self):
         out = run("""
             from controlplane import diet
-            import fastapi.openapi.models, opentelemetry.trace
+            import fastapi.openapi.models, opentelemetry.trace, importlib.metadata, annotated_doc, botocore.docs.utils
             out["models"] = issubclass(fastapi.openapi.models.Schema, fastapi.openapi.models.BaseModel)
-            out["file"] = bool(opentelemetry.trace.__file__)
+            out["files"] = all(
+                module.__file__
+                for module in (opentelemetry.trace, importlib.metadata, botocore.docs.utils)
+            )
+            out["text"] = annotated_doc.Doc("text").documentation
         """)
-        assert out == {"models": True, "file": True}
+        assert out == {"models": True, "files": True, "text": "text"}
 
     def test_a_fastapi_that_is_already_there_stays(self):
         out = run("import fastapi\nfrom controlplane import diet\nout['slim'] = diet.SLIM_FASTAPI")

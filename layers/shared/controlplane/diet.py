@@ -17,7 +17,8 @@ gc.disable()
 import importlib  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
-from collections.abc import Callable  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
 from types import ModuleType  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -25,6 +26,8 @@ from typing import Any  # noqa: E402
 TELEMETRY_OFF: dict[str, Any] = {"tracing": False, "metrics": False, "logs": False}
 
 _OPENAPI_MODELS = "fastapi.openapi.models"
+# pydantic and urllib3 would ask it for plugins and versions; it brings zipfile and csv.
+_METADATA = "importlib.metadata"
 _TELEMETRY = (
     "opentelemetry",
     "opentelemetry.context",
@@ -96,7 +99,7 @@ def _context_value(key: str, context: Any = None) -> Any:
 
 
 def _later_modules() -> dict[str, ModuleType]:
-    modules: dict[str, ModuleType] = {name: _LaterModule(name) for name in (_OPENAPI_MODELS, *_TELEMETRY)}
+    modules: dict[str, ModuleType] = {name: _LaterModule(name) for name in (_OPENAPI_MODELS, _METADATA, *_TELEMETRY)}
     for name in _TELEMETRY[1:]:
         parent, _, child = name.rpartition(".")
         setattr(modules[parent], child, modules[name])
@@ -105,14 +108,28 @@ def _later_modules() -> dict[str, ModuleType]:
     return modules
 
 
+@contextmanager
+def _without_texts() -> Iterator[None]:
+    """FastAPI annotates some 700 of its parameters with prose for editors; one empty text stands for all of them."""
+    module = importlib.import_module("annotated_doc")
+    ordinary = module.Doc
+    empty = ordinary("")
+    module.Doc = lambda _: empty  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        module.Doc = ordinary  # type: ignore[attr-defined]
+
+
 def _import_fastapi() -> bool:
     """Whether FastAPI was imported here and came without the parts it can do without."""
     if "fastapi" in sys.modules or any(name in sys.modules for name in _TELEMETRY):
         return False
-    later = _later_modules()
+    later = {name: module for name, module in _later_modules().items() if name not in sys.modules}
     sys.modules.update(later)
     try:
-        importlib.import_module("fastapi")
+        with _without_texts():
+            importlib.import_module("fastapi")
     except Exception:  # noqa: BLE001 (whatever it is, FastAPI is then imported the ordinary way)
         _forget("fastapi")
         return False
@@ -200,6 +217,8 @@ def _import_botocore() -> bool:
     modules = {name: ModuleType(name) for name in _DOCUMENTATION}
     for name, module in modules.items():
         module.__dict__.update(_DOCUMENTATION[name])
+    if _METADATA not in sys.modules:
+        modules[_METADATA] = _LaterModule(_METADATA)
     sys.modules.update(modules)
     try:
         importlib.import_module("botocore.session")
