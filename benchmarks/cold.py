@@ -91,6 +91,7 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
                 contenders[name] = (target, by_name[group])
 
         init: dict[str, list[float]] = {name: [] for name in contenders}
+        cpu: dict[str, list[float]] = {name: [] for name in contenders}
         foreign = {group: _foreign_modules(bench, *contenders[group]) for group in groups}
 
         def start(name: str) -> float:
@@ -98,6 +99,7 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
             with Worker(target, recording.event) as worker:
                 worker.expect(recording.status)
                 init[name].append(worker.report["init_ns"] / 1e6)
+                cpu[name].append(worker.report["cpu_ns"] / 1e6)
                 return worker.cold_ms
 
         times = interleave(contenders, start, ROUNDS)
@@ -109,10 +111,10 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
         figures.append(Figure("1", group, ratio(times[group], floor), "x floor", COLD_FLOOR, routes))
     figures += _route_figures(times, foreign)
     rows = [
-        (name, statistics.median(init[name]), statistics.median(took) - statistics.median(init[name]), _median(took))
+        (name, _median(init[name]), _median(took) - _median(init[name]), _median(took), _median(cpu[name]))
         for name, took in times.items()
     ]
-    return figures, table(rows, ("cold start, median ms", "init", "first", "both"))
+    return figures, table(rows, ("cold start, median ms", "init", "first", "both", "cpu"))
 
 
 def _median(values: list[float]) -> float:
@@ -141,8 +143,8 @@ def _with_one_more_route(bench: Bench) -> Package:
     """A copy of our package whose growing function has another route with two models."""
     folder = bench.folder / "grown"
     shutil.copytree(bench.folder / "ours", folder)
-    routes: Path = folder / "functions" / GROWING / GROWING / "routes.py"
+    routes: Path = folder / GROWING / GROWING / "routes.py"
     routes.write_text(routes.read_text() + ROUTE)
-    artifacts.compile_modules(folder / "functions" / GROWING, artifacts.FUNCTION_ROOT)
-    functions = {group: folder / "functions" / group for group in bench.ours.functions}
-    return Package(folder / "layer", functions, "with one more route")
+    artifacts.compile_modules(folder / GROWING, artifacts.FUNCTION_ROOT)
+    functions = {group: folder / group for group in bench.ours.functions}
+    return Package(folder / bench.ours.layer.relative_to(bench.folder / "ours"), functions, "with one more route")

@@ -11,6 +11,7 @@ import compileall
 import platform
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +20,7 @@ from benchmarks.machine import ROOT
 from scripts import artifacts
 
 BUILD = ROOT / ".aws-sam" / "build"
+LAYER = "SharedLayer"
 LAYER_SOURCE = ROOT / "layers" / "shared"
 NAIVE_LIBRARIES = ("fastapi", "mangum", "pydantic", "boto3")
 PEERS = Path(__file__).with_name("peers")
@@ -41,21 +43,18 @@ class Package:
 
 
 def stage_ours(target: Path) -> Package:
-    """A copy of what is deployed, importable on this machine."""
-    layer = BUILD / "SharedLayer" / "python"
-    if layer.is_dir() and _runs_here(layer):
-        built = _built_functions()
-        shutil.copytree(layer, target / "layer")
-        return Package(target / "layer", _copy_functions(built, target), "built by make build")
-    reason = "not built" if not layer.is_dir() else f"built for another processor than {platform.machine()}"
-    _copy_libraries(_pinned(), target / "layer")
-    shutil.copytree(LAYER_SOURCE / "controlplane", target / "layer" / "controlplane", ignore=_CLUTTER)
-    artifacts.prepare_layer(target / "layer")
-    functions = _copy_functions({path.parent.name: path.parents[1] for path in source_apps()}, target)
-    for folder in functions.values():
-        artifacts.remove_clutter(folder)
-        artifacts.compile_modules(folder, artifacts.FUNCTION_ROOT)
-    return Package(target / "layer", functions, f"prepared like a build from this environment ({reason})")
+    """A copy of what is deployed, importable on this machine, laid out like the folder of the build."""
+    layer = target / LAYER / "python"
+    built = BUILD / LAYER / "python"
+    if built.is_dir() and _runs_here(built):
+        shutil.copytree(built, layer)
+        return Package(layer, _copy_functions(BUILD.glob("*/*/app.py"), target), "built by make build")
+    reason = "not built" if not built.is_dir() else f"built for another processor than {platform.machine()}"
+    _copy_libraries(_pinned(), layer)
+    shutil.copytree(LAYER_SOURCE / "controlplane", layer / "controlplane", ignore=_CLUTTER)
+    functions = _copy_functions((ROOT / "functions").glob("*/app.py"), target)
+    artifacts.prepare(target)
+    return Package(layer, functions, f"prepared like a build from this environment ({reason})")
 
 
 def stage_naive(target: Path) -> Path:
@@ -63,10 +62,6 @@ def stage_naive(target: Path) -> Path:
     _copy_libraries(_closure(NAIVE_LIBRARIES), target)
     compileall.compile_dir(target, quiet=2)
     return target
-
-
-def source_apps() -> list[Path]:
-    return sorted((ROOT / "functions").glob("*/app.py"))
 
 
 _CLUTTER = shutil.ignore_patterns("__pycache__", "*.pyc")
@@ -78,15 +73,14 @@ def _runs_here(layer: Path) -> bool:
     return not any("linux" in name and platform.machine() not in name for name in compiled)
 
 
-def _built_functions() -> dict[str, Path]:
-    """Each group's artifact: the folder of .aws-sam/build that holds the group's package."""
-    return {path.parent.name: path.parents[1] for path in BUILD.glob("*/*/app.py")}
-
-
-def _copy_functions(folders: dict[str, Path], target: Path) -> dict[str, Path]:
-    for group, folder in folders.items():
-        shutil.copytree(folder / group, target / "functions" / group / group)
-    return {group: target / "functions" / group for group in folders}
+def _copy_functions(apps: Iterable[Path], target: Path) -> dict[str, Path]:
+    """Copies the package around each app.py to a folder of its own; answers those folders by group."""
+    folders = {}
+    for app in sorted(apps):
+        group = app.parent.name
+        folders[group] = target / group
+        shutil.copytree(app.parent, folders[group] / group, ignore=None if BUILD in app.parents else _CLUTTER)
+    return folders
 
 
 def _pinned() -> set[str]:

@@ -1,0 +1,34 @@
+"""The environment of this process and the measured ones; it must stand before the store, which reads it, is loaded."""
+
+import os
+
+# Values of what only a deployment knows.
+DEPLOYED = {
+    "TABLE_NAME": "benchmark-table",
+    "SIGNING_SECRET": "benchmark-signing-secret-of-enough-length-to-be-one",
+    "PUBLIC_BASE_URL": "https://api.example.com",
+    "DASHBOARD_BASE_URL": "https://dashboard.example.com",
+}
+PEER_TABLE = "benchmark-peer"
+
+# A role's session token is about this long, and it is hashed into every signature.
+LAMBDA = {
+    "AWS_REGION": "eu-central-1",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_ACCESS_KEY_ID": "ASIABENCHMARKBENCH00",
+    "AWS_SECRET_ACCESS_KEY": "benchmarkbenchmarkbenchmarkbenchmark0000",
+    "AWS_SESSION_TOKEN": "b" * 900,
+    "AWS_LAMBDA_FUNCTION_NAME": "benchmark",
+    "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+    "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
+    "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+    "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "POWERTOOLS_SERVICE_NAME": "benchmark",
+    "POWERTOOLS_METRICS_NAMESPACE": "benchmark",
+}
+SYSTEM = {"TZ": ":UTC", "LANG": "en_US.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+def apply() -> None:
+    os.environ.update({**LAMBDA, **DEPLOYED})
