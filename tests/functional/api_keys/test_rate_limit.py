@@ -1,0 +1,261 @@
+"""The limit per credential and minute: exact, in UTC minutes, refused requests included."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from controlplane.settings import settings
+from controlplane.store import api_keys, billing, keys
+from controlplane.store.table import Put, table
+from controlplane.tokens import digest
+from tests.support.api import Api
+from tests.support.calls import intercepted
+from tests.support.world import ALL_SCOPES, World
+
+MINUTE = 1_772_600_760  # 05:06:00, where the clock's first minute starts
+TURN = MINUTE + 60
+CONFLICT = "TransactionConflictException"
+
+
+def limited(world: World, company, limit: int) -> str:
+    """A key's secret with a small limit, which no plan has."""
+    secret = world.key(company)
+    item = table.get(keys.key_secret(digest(secret)))
+    table.put(Put({**item, "rateLimit": limit}))
+    return secret
+
+
+def hits(secret: str) -> int:
+    item = table.get(keys.key_secret(digest(secret))) or table.get(keys.user_token(digest(secret)))
+    return item["hits"]
+
+
+def standing(reply) -> tuple[str, str, str]:
+    return tuple(reply.headers[f"x-ratelimit-{name}"] for name in ("limit", "remaining", "reset"))
+
+
+def refused(call, code: str) -> Exception:
+    """What botocore raises for that answer of DynamoDB."""
+    answer = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+    return table.client.exceptions.from_code(code)(answer, call.operation)
+
+
+@contextmanager
+def counter_refused(code: str, times: int = 99):
+    """DynamoDB refuses the first `times` counting writes."""
+    calls: list = []
+
+    def around(call, proceed):
+        if call.operation != "UpdateItem" or len(calls) >= times:
+            return proceed()
+        calls.append(call)
+        raise refused(call, code)
+
+    with intercepted(table.client, around):
+        yield calls
+
+
+class TestHeaders:
+    def test_limit_remaining_and_reset_are_exact(self, api: Api, world: World):
+        secret = world.key(world.company("starter"))
+        assert standing(api.get("/v1/me", secret)) == ("600", "599", str(TURN))
+        assert standing(api.get("/v1/me", secret)) == ("600", "598", str(TURN))
+
+    def test_a_user_token_has_the_limit_of_the_setting(self, api: Api, world: World):
+        assert settings.requests_per_minute_user_token == 600
+        assert standing(api.get("/v1/me", world.person().token)) == ("600", "599", str(TURN))
+
+    def test_the_setting_is_what_a_token_gets(self):
+        script = (
+            "from controlplane.settings import settings; from controlplane.store import users;"
+            "users.table.put = lambda leg: print(leg.item['rateLimit']);"
+            "users.create_token('usr_x', [], 60)"
+        )
+        environment = {
+            **os.environ,
+            "REQUESTS_PER_MINUTE_USER_TOKEN": "77",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        run = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert run.stdout.strip() == "77"
+
+    def test_two_credentials_of_one_person_and_one_organization_count_apart(self, api: Api, world: World):
+        company = world.company()
+        for secret in (world.key(company), world.key(company), company.owner.token, world.token(company.owner.user_id)):
+            reply = api.get("/v1/me", secret)
+            assert int(reply.headers["x-ratelimit-remaining"]) == int(reply.headers["x-ratelimit-limit"]) - 1
+
+    def test_public_routes_carry_none(self, api: Api, world: World):
+        for path in ("/health", "/v1/regions"):
+            assert not [name for name in api.get(path).headers if name.startswith("x-ratelimit")]
+
+
+class Test429:
+    def test_the_request_past_the_limit_is_refused_until_the_minute_ends(self, api: Api, world: World, now):
+        secret = limited(world, world.company(), 3)
+        remaining = [api.get("/v1/me", secret).headers["x-ratelimit-remaining"] for _ in range(3)]
+        assert remaining == ["2", "1", "0"]
+        reply = api.get("/v1/me", secret)
+        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+        assert standing(reply) == ("3", "0", str(TURN))
+        assert reply.headers["retry-after"] == str(TURN - int(now.seconds))
+
+    def test_waiting_as_long_as_retry_after_says_is_enough(self, api: Api, world: World, now):
+        now.seconds = MINUTE + 12.3
+        secret = limited(world, world.company(), 1)
+        api.get("/v1/me", secret)
+        now.advance(int(api.get("/v1/me", secret).headers["retry-after"]))
+        assert api.get("/v1/me", secret).status == 200
+
+    def test_retries_inside_the_window_count_too(self, api: Api, world: World):
+        secret = limited(world, world.company(), 1)
+        for _ in range(4):
+            api.get("/v1/me", secret)
+        assert hits(secret) == 4
+
+    def test_it_comes_before_the_body_the_plan_and_the_scope_are_looked_at(self, api: Api, world: World):
+        company = world.company()
+        secret = limited(world, company, 0)
+        billing.change_plan(company.organization_id, "free")
+        assert api.post("/v1/api-keys", secret, raw_body=b"{").status == 429
+
+    def test_a_user_token_is_limited_alike(self, api: Api, world: World):
+        person = world.person()
+        item = table.get(keys.user_token(digest(person.token)))
+        table.put(Put({**item, "rateLimit": 1}))
+        assert [api.get("/v1/me", person.token).status for _ in range(2)] == [200, 429]
+
+    @pytest.mark.parametrize(
+        "code",
+        ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", CONFLICT],
+    )
+    def test_a_counter_that_cannot_be_written_admits_nobody(self, code, api: Api, world: World):
+        secret = world.key(world.company())
+        with counter_refused(code) as calls:
+            reply = api.get("/v1/me", secret)
+        assert calls
+        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+        assert reply.headers["retry-after"] == "1"
+        assert hits(secret) == 0
+
+    def test_a_conflict_that_passes_is_not_seen(self, api: Api, world: World):
+        secret = world.key(world.company())
+        with counter_refused(CONFLICT, times=1):
+            assert api.get("/v1/me", secret).status == 200
+        assert hits(secret) == 1
+
+    def test_a_throttled_note_of_last_use_refuses_nobody(self, api: Api, world: World):
+        secret = world.key(world.company())
+
+        def around(call, proceed):
+            if call.operation == "UpdateItem" and call.parameters["Key"]["sk"]["S"].startswith(keys.KEY_PREFIX):
+                raise refused(call, "ThrottlingException")
+            return proceed()
+
+        with intercepted(table.client, around):
+            assert api.get("/v1/me", secret).status == 200
+
+
+class TestWindow:
+    def test_it_turns_with_the_utc_minute(self, api: Api, world: World, now):
+        secret = limited(world, world.company(), 2)
+        now.seconds = MINUTE + 59.999
+        assert [api.get("/v1/me", secret).status for _ in range(3)] == [200, 200, 429]
+        now.seconds = MINUTE + 60.000
+        reply = api.get("/v1/me", secret)
+        assert (reply.status, standing(reply)) == (200, ("2", "1", str(TURN + 60)))
+
+    def test_retry_after_is_at_least_a_second_at_the_very_end(self, api: Api, world: World, now):
+        secret = limited(world, world.company(), 0)
+        now.seconds = MINUTE + 59.999
+        assert api.get("/v1/me", secret).headers["retry-after"] == "1"
+
+    def test_an_instance_whose_clock_is_behind_counts_into_the_newer_window(self, api: Api, world: World, now):
+        secret = limited(world, world.company(), 3)
+        now.seconds = MINUTE + 60.5
+        assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "2"
+        now.seconds = MINUTE + 59.5
+        assert standing(api.get("/v1/me", secret)) == ("3", "1", str(TURN + 60))
+        now.seconds = MINUTE + 60.6
+        assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "0"
+        now.seconds = MINUTE + 59.6
+        assert api.get("/v1/me", secret).status == 429
+
+    def test_a_pause_of_many_minutes_leaves_nothing_behind(self, api: Api, world: World, now):
+        secret = limited(world, world.company(), 1)
+        api.get("/v1/me", secret)
+        now.advance(86_400)
+        assert api.get("/v1/me", secret).status == 200
+
+    def test_the_turn_costs_one_write_more_and_an_open_minute_one(self, api: Api, world: World, now):
+        secret = world.key(world.company())
+        api.get("/v1/me", secret)
+        now.advance(60)
+        for expected in (2, 1, 1):
+            writes: list = []
+            with intercepted(table.client, lambda call, proceed, seen=writes: (seen.append(call), proceed())[1]):
+                api.get("/v1/me", secret)
+            assert [call.operation for call in writes] == ["UpdateItem"] * expected
+
+
+class TestWhatCounts:
+    def test_refused_requests_too(self, api: Api, world: World):
+        company = world.company()
+        token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "billing.read"])
+        missing = f"/v1/api-keys/{'key_' + '0' * 34}"
+        assert api.get("/v1/billing", token).status == 403
+        assert api.delete(missing, token).status == 404
+        assert api.post("/v1/api-keys", token, raw_body=b"{").status == 400
+        assert api.get("/v1/api-keys?limit=0", token).status == 400
+        assert api.get("/v1/api-keys?organizationId=org_x", token).status == 403
+        assert hits(token) == 5
+
+    def test_a_plan_without_api_access_too(self, api: Api, world: World):
+        company = world.company()
+        secret = world.key(company)
+        billing.change_plan(company.organization_id, "free")
+        reply = api.get("/v1/me", secret)
+        assert reply.status == 402
+        assert standing(reply) == ("1500", "1499", str(TURN))
+        assert hits(secret) == 1
+
+    def test_without_a_well_formed_credential_the_table_is_not_touched(self, api: Api):
+        calls: list = []
+        with intercepted(table.client, lambda call, proceed: calls.append(call)):
+            reply = api.get("/v1/api-keys")
+        assert (reply.status, calls) == (401, [])
+        assert not [name for name in reply.headers if name.startswith("x-ratelimit")]
+
+
+class TestPlanChange:
+    def test_a_key_keeps_the_limit_it_was_minted_with_and_a_new_one_has_the_new(self, api: Api, world: World):
+        company = world.company("starter")
+        old = world.key(company)
+        billing.change_plan(company.organization_id, "pro")
+        assert api.get("/v1/me", old).headers["x-ratelimit-limit"] == "600"
+        assert api.get("/v1/me", world.key(company)).headers["x-ratelimit-limit"] == "1500"
+
+    def test_a_downgrade_between_paid_plans_leaves_it_too(self, api: Api, world: World):
+        company = world.company("enterprise")
+        secret = world.key(company)
+        billing.change_plan(company.organization_id, "starter")
+        assert api.get("/v1/me", secret).headers["x-ratelimit-limit"] == "3000"
+
+    def test_a_change_of_plan_leaves_the_window(self, api: Api, world: World):
+        company = world.company("starter")
+        secret = world.key(company)
+        api.get("/v1/me", secret)
+        billing.change_plan(company.organization_id, "pro")
+        assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "598"
+
+    def test_the_operators_keys_follow_the_same_rule(self, api: Api, world: World):
+        company = world.company("starter")
+        minted = api_keys.create_key(company.organization_id, "ops", "operator", "ops")
+        assert api.get("/v1/me", minted.secret).headers["x-ratelimit-limit"] == "600"
+        listed = api.get("/v1/api-keys", company.owner.token).data
+        assert listed[0]["meta"]["createdFrom"] == "ops"

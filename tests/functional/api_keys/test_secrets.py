@@ -1,0 +1,76 @@
+"""What a bearer secret must look like: a malformed one is refused without a look at the table."""
+
+import pytest
+
+from controlplane import tokens
+from controlplane.store.table import table
+from tests.support.api import Api
+from tests.support.calls import intercepted
+from tests.support.world import World
+
+GOOD = tokens.mint("assent")
+MALFORMED = {
+    "nothing": "",
+    "the scheme alone": "Bearer",
+    "the scheme and a space": "Bearer ",
+    "another scheme": f"Basic {GOOD}",
+    "no scheme": GOOD,
+    "a tab for a space": f"Bearer\t{GOOD}",
+    "two secrets": f"Bearer {GOOD} {GOOD}",
+    "a comma": f"Bearer {GOOD},",
+    "quotes": f'Bearer "{GOOD}"',
+    "truncated by one": f"Bearer {GOOD[:-1]}",
+    "truncated to its start": f"Bearer {GOOD[:11]}",
+    "one character too many": f"Bearer {GOOD}0",
+    "mistyped checksum": f"Bearer {GOOD[:-1]}{'0' if GOOD[-1] != '0' else '1'}",
+    "mistyped body": f"Bearer {GOOD[:20]}{'0' if GOOD[20] != '0' else '1'}{GOOD[21:]}",
+    "another prefix": f"Bearer {tokens.mint('other')}",
+    "the prefix changed": f"Bearer other{GOOD[6:]}",
+    "another kind's prefix": f"Bearer assent_at{GOOD[6:]}",
+    "upper-case prefix": f"Bearer {GOOD.replace('assent', 'ASSENT')}",
+    "swapped case": f"Bearer {GOOD.swapcase()}",
+    "another script's digits": f"Bearer {GOOD[:-1]}٣",
+    "non-ascii": "Bearer ключ🔑",
+    "control characters": f"Bearer {GOOD[:9]}\x01{GOOD[9:]}",
+    "very long": "Bearer " + "a" * 100_000,
+    "very long in the right form": "Bearer assent_" + "A" * 100_000,
+    "very many separators": "Bearer " + "a_" * 50_000,
+    "an id": "Bearer key_00000000000000000000000000000000",
+}
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/v1/api-keys"])
+@pytest.mark.parametrize("header", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_credential_is_401_without_a_look_at_the_table(header, path, api: Api):
+    calls: list = []
+    with intercepted(table.client, lambda call, proceed: calls.append(call)):
+        reply = api.get(path, headers={"Authorization": header})
+    assert (reply.status, reply.code, calls) == (401, "UNAUTHORIZED", [])
+    assert reply.headers["www-authenticate"] == "Bearer"
+
+
+def test_every_refusal_of_a_credential_reads_alike(api: Api, world: World, now):
+    company = world.company()
+    expired = world.token(company.owner.user_id, lifetime_seconds=60)
+    deleted = world.key(company)
+    key_id = api.get("/v1/me", deleted).data["principal"]["keyId"]
+    api.delete(f"/v1/api-keys/{key_id}", company.owner.token)
+    now.advance(60)
+    replies = [api.get("/v1/me", secret) for secret in (expired, deleted, GOOD, GOOD[:-1], tokens.mint("assent_at"))]
+    assert {reply.status for reply in replies} == {401}
+    assert len({reply.text for reply in replies}) == 1
+
+
+@pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER {}", "Bearer   {}", "Bearer {} "])
+def test_the_scheme_has_no_case_and_spaces_around_the_secret_do_not_matter(form, api: Api, world: World):
+    """RFC 7235 section 2.1: schemes are case-insensitive, one or more spaces follow."""
+    secret = world.key(world.company())
+    assert api.get("/v1/me", headers={"Authorization": form.format(secret)}).status == 200
+
+
+def test_a_well_formed_unknown_secret_costs_one_write_and_leaves_nothing(api: Api):
+    calls: list = []
+    with intercepted(table.client, lambda call, proceed: (calls.append(call), proceed())[1]):
+        assert api.get("/v1/me", GOOD).status == 401
+    assert [call.operation for call in calls] == ["UpdateItem"]
+    assert table.client.scan(TableName=table.name)["Count"] == 0

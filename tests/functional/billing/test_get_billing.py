@@ -1,0 +1,98 @@
+"""GET /v1/billing: the plan with its limits and features, the balance, the top-up settings."""
+
+import pytest
+
+from controlplane.store import billing, keys
+from controlplane.store.table import Update, table
+from tests.support.api import Api
+from tests.support.calls import intercepted
+from tests.support.world import ALL_SCOPES, World
+
+PLANS = {
+    "free": ("Free", (0, 10), (False, False)),
+    "starter": ("Starter", (600, 50), (True, False)),
+    "pro": ("Pro", (1500, 200), (True, True)),
+    "enterprise": ("Enterprise", (3000, 1000), (True, True)),
+}
+
+
+class Test200:
+    @pytest.mark.parametrize("plan", PLANS)
+    def test_each_plan(self, plan, api: Api, world: World):
+        company = world.company(plan)
+        name, (rate, projects), (api_access, remove_branding) = PLANS[plan]
+        assert api.get("/v1/billing", company.owner.token).data == {
+            "organizationId": company.organization_id,
+            "plan": {"id": plan, "name": name},
+            "credits": {"balance": 0},
+            "topUp": {"enabled": False, "threshold": None, "amount": None},
+            "limits": {"requestsPerMinute": rate, "apiKeys": 50, "projects": projects},
+            "features": {"apiAccess": api_access, "removeBranding": remove_branding},
+        }
+
+    def test_the_balance_and_the_top_up_settings_are_the_stored_ones(self, api: Api, world: World):
+        company = world.company()
+        world.credits(company, 120)
+        world.credits(company, -20)
+        top_up = {"enabled": True, "threshold": 20, "amount": 100}
+        table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": top_up}))
+        read = api.get("/v1/billing", company.owner.token).data
+        assert read["credits"] == {"balance": 100}
+        assert read["topUp"] == top_up
+
+    def test_any_member_and_a_key_read_it(self, api: Api, world: World):
+        company = world.company()
+        for secret in (world.member(company).token, world.key(company)):
+            assert api.get("/v1/billing", secret).data["organizationId"] == company.organization_id
+
+    def test_a_change_of_plan_shows_at_once(self, api: Api, world: World):
+        company = world.company("starter")
+        billing.change_plan(company.organization_id, "enterprise")
+        assert api.get("/v1/billing", company.owner.token).data["plan"]["id"] == "enterprise"
+
+    def test_the_organization_is_the_one_named(self, api: Api, world: World):
+        first = world.company()
+        second = world.company("starter", owner=first.owner)
+        read = api.get(f"/v1/billing?organizationId={second.organization_id}", first.owner.token)
+        assert read.data["plan"]["id"] == "starter"
+
+    def test_two_round_trips_with_a_key_and_three_with_a_user_token(self, api: Api, world: World):
+        company = world.company()
+        secret = world.key(company)
+        for credential in (secret, company.owner.token):
+            api.get("/v1/billing", credential)
+        for credential, most in ((secret, 2), (company.owner.token, 3)):
+            calls: list = []
+            with intercepted(table.client, lambda call, proceed, seen=calls: (seen.append(call), proceed())[1]):
+                api.get("/v1/billing", credential)
+            assert len(calls) == most
+
+
+class TestRefused:
+    def test_402_for_a_key_on_the_free_plan_but_not_for_a_person(self, api: Api, world: World):
+        company = world.company()
+        secret = world.key(company)
+        billing.change_plan(company.organization_id, "free")
+        assert api.get("/v1/billing", secret).code == "PLAN_REQUIRED"
+        assert api.get("/v1/billing", company.owner.token).status == 200
+
+    def test_403_without_the_scope(self, api: Api, world: World):
+        token = world.token(world.company().owner.user_id, [s for s in ALL_SCOPES if s != "billing.read"])
+        reply = api.get("/v1/billing", token)
+        assert reply.code == "INSUFFICIENT_SCOPE"
+        assert reply.error["details"] == {"requiredScope": "billing.read"}
+
+    @pytest.mark.parametrize("named", ["org_x", "org_0000000000000000", "%00", "..", "ORG%23x"])
+    def test_403_or_400_for_an_organization_the_caller_cannot_use(self, named, api: Api, world: World):
+        reply = api.get(f"/v1/billing?organizationId={named}", world.company().owner.token)
+        assert (reply.status, reply.code) in {(403, "FORBIDDEN"), (400, "INVALID_PAYLOAD")}
+
+    def test_403_for_another_organization_with_a_key(self, api: Api, world: World):
+        other = world.company()
+        reply = api.get(f"/v1/billing?organizationId={other.organization_id}", world.key(world.company()))
+        assert reply.code == "FORBIDDEN"
+
+    def test_400_where_there_are_several_and_none_is_named(self, api: Api, world: World):
+        first = world.company()
+        world.company(owner=first.owner)
+        assert api.get("/v1/billing", first.owner.token).code == "INVALID_PAYLOAD"
