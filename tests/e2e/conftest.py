@@ -30,11 +30,14 @@ def sizes() -> str:
 
 @pytest.fixture(scope="session")
 def stack(sizes: str) -> Iterator[Stack]:
-    with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
-        deployment.deploy(engine.endpoint_url)
-        deployed = Stack(engine.endpoint_url)
-        deployment.import_gateway_responses(deployed)
-        yield deployed
+    with pytest.MonkeyPatch.context() as environment:
+        # MiniStack then enforces the functions' own roles: a call that a policy forgot is refused here too.
+        environment.setenv("AUTH", "true")
+        with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
+            deployment.deploy(engine.endpoint_url)
+            deployed = Stack(engine.endpoint_url)
+            deployment.import_gateway_responses(deployed)
+            yield deployed
 
 
 @pytest.fixture(scope="session")

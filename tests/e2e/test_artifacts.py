@@ -3,6 +3,7 @@
 import json
 import sys
 import sysconfig
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from scripts import artifacts
 from tests.e2e.deployment import BUILD, ROOT, Stack, run
 from tests.support.api import Reply, check_envelope
 from tests.support.template import resources
-from tests.support.world import Company, World
+from tests.support.world import World
 
 FUNCTIONS = resources("AWS::Serverless::Function")
 EVENTS = ROOT / "events"
@@ -51,42 +52,46 @@ class TestBuild:
         assert (BUILD / "SharedLayer" / "python" / artifacts.ROOTS_FILE).is_file()
 
 
-@pytest.mark.parametrize("logical_id", FUNCTIONS)
-class TestEachFunctionAlone:
-    @pytest.fixture
-    def answered(self, logical_id: str, stack: Stack, world: World, company: Company, tmp_path: Path) -> dict[str, Any]:
-        """Its answers to its events by the events' names, the files of the modules it loaded, and its log."""
-        events = events_of(group_of(logical_id))
-        given, taken = tmp_path / "events.json", tmp_path / "answers.json"
-        token = company.owner.token
-        given.write_text(json.dumps([authorized(event, token) for event in events.values()]), encoding="utf-8")
-        log = run(
-            sys.executable,
-            *("-I", "-S", "-B", ROOT / "tests" / "e2e" / "isolated.py"),
-            *(BUILD / "SharedLayer", BUILD / logical_id, FUNCTIONS[logical_id]["Properties"]["Handler"], given, taken),
-            **stack.function_environment(logical_id),
-            AWS_ENDPOINT_URL=stack.endpoint_url,
-        )
-        result = json.loads(taken.read_text(encoding="utf-8"))
-        answers = dict(zip(events, result["answers"], strict=True))
-        return {"answers": answers, "loaded": result["loaded"], "log": log}
+@dataclass
+class Ran:
+    """What a function did alone: its answers to its events by their names, the files it loaded, and its log."""
 
-    def test_answers_its_events_in_the_envelope(self, logical_id: str, answered: dict[str, Any]):
-        events = events_of(group_of(logical_id))
-        for name, answer in answered["answers"].items():
+    answers: dict[str, dict[str, Any]]
+    loaded: list[str]
+    log: str
+
+
+@pytest.fixture(scope="class")
+def ran(request: pytest.FixtureRequest, stack: Stack, world: World, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Runs the function with the deployed one's variables, for somebody who owns one organization."""
+    logical_id: str = request.param
+    folder = tmp_path_factory.mktemp(logical_id)
+    events, given, taken = events_of(group_of(logical_id)), folder / "events.json", folder / "answers.json"
+    token = world.company().owner.token
+    given.write_text(json.dumps([authorized(event, token) for event in events.values()]), encoding="utf-8")
+    log = run(
+        sys.executable,
+        *("-I", "-S", "-B", ROOT / "tests" / "e2e" / "isolated.py"),
+        *(BUILD / "SharedLayer", BUILD / logical_id, FUNCTIONS[logical_id]["Properties"]["Handler"], given, taken),
+        **stack.function_environment(logical_id),
+        AWS_ENDPOINT_URL=stack.endpoint_url,
+    )
+    result = json.loads(taken.read_text(encoding="utf-8"))
+    return Ran(dict(zip(events, result["answers"], strict=True)), result["loaded"], log)
+
+
+@pytest.mark.parametrize("ran", FUNCTIONS, indirect=True, scope="class")
+class TestEachFunctionAlone:
+    def test_answers_its_events_in_the_envelope(self, ran: Ran):
+        for name, answer in ran.answers.items():
+            event = json.loads((EVENTS / f"{name}.json").read_text(encoding="utf-8"))
             headers = {header.lower(): value for header, value in answer["headers"].items()}
             reply = Reply(answer["statusCode"], headers, json.loads(answer["body"]), answer["body"])
-            check_envelope(events[name]["path"], reply, events[name]["requestContext"]["requestId"])
-            assert reply.status in {200, 201, 402, 403, 404, 409}, f"{name}: {reply.text}\n{answered['log']}"
+            check_envelope(event["path"], reply, event["requestContext"]["requestId"])
+            # The ids in the events are nobody's, so 404 is what most of them meet.
+            assert reply.status in {200, 201, 404}, f"{name}: {reply.text}\n{ran.log}"
 
-    def test_loads_nothing_but_itself_the_layer_and_the_standard_library(
-        self, logical_id: str, answered: dict[str, Any]
-    ):
+    def test_loads_nothing_but_itself_the_layer_and_the_standard_library(self, ran: Ran):
         standard = sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix})
-        homes = [str(BUILD / "SharedLayer"), str(BUILD / logical_id), standard, str(ROOT / "tests" / "e2e")]
-        foreign = [
-            origin
-            for origin in answered["loaded"]
-            if Path(origin).is_absolute() and not any(origin.startswith(home) for home in homes)
-        ]
-        assert foreign == []
+        homes = (str(BUILD), standard, str(ROOT / "tests" / "e2e"))
+        assert [file for file in ran.loaded if Path(file).is_absolute() and not file.startswith(homes)] == []

@@ -1,6 +1,8 @@
 """The deployed stack through its gateway: its routes, an errand with an API key, the refusals."""
 
 import json
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -35,19 +37,73 @@ class TestRoutes:
         assert reply.status in {200, 401}, f"{reply.text}\n{stack.errors()}"
 
 
-class TestErrand:
-    def test_a_project_is_created_and_listed_with_an_api_key(self, stack: Stack, world: World, company: Company):
-        key = world.key(company)
-        body = {"name": "Web shop", "websites": ["https://shop.example.com"]}
-        created = check("/v1/projects", stack.call("POST", "/v1/projects", key, json_body=body))
-        assert created.status == 201, f"{created.text}\n{stack.errors()}"
-        listed = check("/v1/projects", stack.call("GET", "/v1/projects?limit=10", key))
-        assert [project["projectId"] for project in listed.data] == [created.data["id"]]
-        assert listed.headers["x-ratelimit-limit"] == "1500"
+@dataclass
+class Caller:
+    """Somebody who calls the deployed API, and expects each answer to be the status given."""
 
-    def test_a_key_of_another_organization_sees_none_of_it(self, stack: Stack, world: World, company: Company):
-        listed = check("/v1/projects", stack.call("GET", "/v1/projects", world.key(world.company("starter"))))
-        assert listed.data == []
+    stack: Stack
+    token: str
+
+    def __call__(self, expected: int, method: str, target: str, body: Any = None, **headers: str) -> Any:
+        reply = check(target, self.stack.call(method, target, self.token, json_body=body, headers=headers))
+        assert reply.status == expected, f"{method} {target}: {reply.text}\n{self.stack.errors()}"
+        return reply.data
+
+
+class TestErrands:
+    """Each operation once, under the role of its function: a permission that its policy lacks shows here."""
+
+    def test_a_project_is_created_and_listed_with_an_api_key(self, stack: Stack, world: World, company: Company):
+        call = Caller(stack, world.key(company))
+        body = {"name": "Web shop", "region": "eu-central", "websites": ["shop.example.com"]}
+        created = call(201, "POST", "/v1/projects", body)
+        assert created["id"] in [project["projectId"] for project in call(200, "GET", "/v1/projects?limit=10")]
+        assert call(200, "GET", "/v1/me")["principal"]["type"] == "api_key"
+        assert call(200, "GET", "/v1/billing")["organizationId"] == company.organization_id
+
+    def test_a_project_lives_and_ends(self, stack: Stack, company: Company):
+        call = Caller(stack, company.owner.token)
+        body = {"name": "Magazine", "region": "eu-central", "websites": ["one.example.com", "two.example.com"]}
+        created = call(201, "POST", "/v1/projects", body, **{"Idempotency-Key": "magazine"})
+        project = f"/v1/projects/{created['id']}"
+        assert call(201, "POST", "/v1/projects", body, **{"Idempotency-Key": "magazine"}) == created
+        call(200, "PATCH", project, {"projectName": "Journal", "description": None})
+        assert call(200, "GET", project)["projectName"] == "Journal"
+        assert len(call(200, "GET", f"{project}/consent")["trustedOrigins"]) == 2
+        assert call(200, "POST", f"{project}/vendors/google-analytics/decision", {"decision": "approve"})
+        website = created["websites"][0]["id"]
+        assert call(200, "DELETE", f"{project}/websites/{website}")["websiteId"] == website
+        assert call(200, "DELETE", project)["deleted"] is True
+        assert stack.call("GET", project, company.owner.token).status == 404
+
+    def test_a_key_is_minted_rolled_and_revoked(self, stack: Stack, company: Company):
+        call = Caller(stack, company.owner.token)
+        key = call(201, "POST", "/v1/api-keys", {"name": "deploy"}, **{"Idempotency-Key": "deploy"})
+        assert call(201, "POST", "/v1/api-keys", {"name": "deploy"}, **{"Idempotency-Key": "deploy"}) == key
+        rolled = call(200, "POST", f"/v1/api-keys/{key['keyId']}/roll")
+        assert stack.call("GET", "/v1/projects", key["key"]).status == 401
+        assert stack.call("GET", "/v1/projects", rolled["key"]).status == 200
+        for listing in ("/v1/api-keys", "/v1/auth/keys"):
+            assert rolled["keyId"] in [item["keyId"] for item in call(200, "GET", listing)]
+        assert call(200, "DELETE", f"/v1/api-keys/{rolled['keyId']}") == {"deleted": True}
+
+    def test_a_member_is_promoted_and_removed(self, stack: Stack, world: World, company: Company):
+        call, person = Caller(stack, company.owner.token), world.member(company)
+        (member,) = [it for it in call(200, "GET", "/v1/members") if it["user"]["id"] == person.user_id]
+        assert call(200, "PATCH", f"/v1/members/{member['id']}", {"role": "admin"}) == {"updated": True}
+        assert call(200, "DELETE", f"/v1/members/{member['id']}") == {"deleted": True}
+
+    def test_somebody_is_invited_and_the_invitation_cancelled(self, stack: Stack, company: Company):
+        call = Caller(stack, company.owner.token)
+        invited = call(201, "POST", "/v1/invitations", {"email": "grace@example.com", "role": "member"})
+        assert [it["id"] for it in call(200, "GET", "/v1/invitations")] == [invited["id"]]
+        assert call(200, "DELETE", f"/v1/invitations/{invited['id']}") == {"deleted": True}
+
+    def test_an_organization_is_founded(self, stack: Stack, world: World):
+        call = Caller(stack, world.person().token)
+        founded = call(201, "POST", "/v1/organizations", {"name": "Meridian"})
+        assert call(200, "GET", f"/v1/organizations/{founded['id']}") == founded
+        assert [it["organizationId"] for it in call(200, "GET", "/v1/organizations")] == [founded["id"]]
 
     def test_the_health_check_reads_the_deployed_table(self, stack: Stack):
         reply = check("/health", stack.call("GET", "/health"))
