@@ -1,0 +1,446 @@
+"""The header Idempotency-Key: a repeated creation answers as the first one did and creates nothing."""
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from controlplane import idempotency
+from controlplane.access import Access, Principal
+from controlplane.envelope import Wire
+from controlplane.settings import settings
+from controlplane.store import billing, keys
+from controlplane.store import idempotency as store
+from controlplane.store.credentials import Counted
+from controlplane.store.table import Put, Update, table
+from tests.support.api import Api, operations
+from tests.support.calls import intercepted
+from tests.support.logs import captured_logs
+from tests.support.world import Company, World, table_dump
+
+KEY = "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"
+DAY = 24 * 3600
+
+
+def create(api: Api, company: Company, key: str | None = KEY, *, token: str | None = None, name: str = "deploy"):
+    path = f"/v1/api-keys?organizationId={company.organization_id}"
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return api.post(path, token or company.owner.token, json_body={"name": name}, headers=headers)
+
+
+def listed(api: Api, company: Company) -> list[str]:
+    reply = api.get(f"/v1/api-keys?organizationId={company.organization_id}", company.owner.token)
+    return [shown["keyId"] for shown in reply.data]
+
+
+def records() -> list[dict]:
+    return [item for item in table_dump() if item["pk"]["S"].startswith("IDEMPOTENCY#")]
+
+
+def refusal(call, code: str) -> Exception:
+    """What botocore raises for that answer of DynamoDB."""
+    answer = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+    return table.client.exceptions.from_code(code)(answer, call.operation)
+
+
+class Died(Exception):
+    """The function ended here, as at a timeout: nothing it still does reaches the table."""
+
+
+@contextmanager
+def dead_from(operation: str, *, applied: bool):
+    """The function dies at the first call of that kind to a record or a transaction, before or after it is applied."""
+    struck: list = []
+
+    def around(call, proceed):
+        if struck:
+            raise Died
+        counting = call.operation == "UpdateItem" and not call.parameters["Key"]["pk"]["S"].startswith("IDEMPOTENCY#")
+        if call.operation != operation or counting:
+            return proceed()
+        struck.append(call)
+        if applied:
+            proceed()
+        raise Died
+
+    with intercepted(table.client, around):
+        yield struck
+
+
+def die_during(operation: str, api: Api, company: Company, *, applied: bool) -> None:
+    with dead_from(operation, applied=applied) as struck:
+        assert create(api, company).status == 500
+    assert struck
+
+
+class TestReplayed:
+    def test_the_same_request_answers_byte_for_byte_the_same_and_says_so(self, api: Api, world: World):
+        company = world.company()
+        first, second, third = (create(api, company) for _ in range(3))
+        assert first.status == second.status == third.status == 201
+        assert first.text == second.text == third.text
+        assert "idempotency-replayed" not in first.headers
+        assert second.headers["idempotency-replayed"] == third.headers["idempotency-replayed"] == "true"
+        assert second.headers["cache-control"] == "no-store"
+        assert listed(api, company) == [first.data["keyId"]]
+
+    def test_the_replayed_secret_works(self, api: Api, world: World):
+        company = world.company()
+        create(api, company)
+        assert api.get("/v1/me", create(api, company).data["key"]).status == 200
+
+    def test_a_roll_too(self, api: Api, world: World):
+        company = world.company()
+        path = f"/v1/api-keys/{create(api, company, None).data['keyId']}/roll"
+        headers = {"Idempotency-Key": KEY}
+        first, second = (api.post(path, company.owner.token, headers=headers) for _ in range(2))
+        assert (first.status, first.text) == (second.status, second.text) == (200, second.text)
+        assert second.headers["idempotency-replayed"] == "true"
+        assert listed(api, company) == [first.data["keyId"]]
+
+    def test_what_means_the_same_is_the_same_request(self, api: Api, world: World):
+        company = world.company()
+        first = create(api, company, name="deploy")
+        assert create(api, company, name="  deploy ").text == first.text
+
+    def test_a_replay_counts_against_the_rate_limit(self, api: Api, world: World):
+        company = world.company()
+        remaining = [int(create(api, company).headers["x-ratelimit-remaining"]) for _ in range(2)]
+        assert remaining == [599, 598]
+
+    def test_for_24_hours_and_no_longer(self, api: Api, world: World, now):
+        company = world.company()
+        token = world.token(company.owner.user_id, lifetime_seconds=3 * DAY)
+        first = create(api, company, token=token)
+        now.advance(DAY - 1)
+        assert create(api, company, token=token).text == first.text
+        now.advance(1)
+        later = create(api, company, token=token)
+        assert later.data["keyId"] != first.data["keyId"]
+        assert "idempotency-replayed" not in later.headers
+
+    def test_a_record_is_deleted_by_the_tables_ttl(self, api: Api, world: World, now):
+        create(api, world.company())
+        (record,) = records()
+        assert int(record["expiresAt"]["N"]) == int(now.seconds) + DAY
+
+    def test_without_the_header_each_request_creates(self, api: Api, world: World):
+        company = world.company()
+        assert create(api, company, None).data["keyId"] != create(api, company, None).data["keyId"]
+        assert records() == []
+
+
+class TestBinding:
+    def test_another_key_is_another_request(self, api: Api, world: World):
+        company = world.company()
+        made = {create(api, company, key).data["keyId"] for key in (KEY, KEY + "x", KEY.upper(), "1", " ")}
+        assert len(made) == 5
+
+    def test_another_caller_has_keys_of_their_own(self, api: Api, world: World):
+        company = world.company()
+        admin = world.member(company, "admin")
+        assert create(api, company).data["keyId"] != create(api, company, token=admin.token).data["keyId"]
+
+    def test_another_token_of_the_same_person_is_the_same_caller(self, api: Api, world: World):
+        company = world.company()
+        token = world.token(company.owner.user_id)
+        assert create(api, company).text == create(api, company, token=token).text
+
+    def test_another_organization_has_keys_of_its_own(self, api: Api, world: World):
+        company = world.company()
+        other = world.company(owner=company.owner)
+        assert create(api, company).data["keyId"] != create(api, other).data["keyId"]
+
+    def test_another_operation_has_keys_of_its_own(self, api: Api, world: World):
+        company = world.company()
+        made = create(api, company).data
+        path = f"/v1/api-keys/{made['keyId']}/roll"
+        assert api.post(path, company.owner.token, headers={"Idempotency-Key": KEY}).status == 200
+
+    def test_records_stand_in_partitions_of_their_own(self, api: Api, world: World):
+        company = world.company()
+        for key in ("a", "b", "c"):
+            create(api, company, key)
+        assert len({record["pk"]["S"] for record in records()}) == 3
+
+    def test_whoever_lost_the_role_gets_no_replay(self, api: Api, world: World):
+        company = world.company()
+        admin = world.member(company, "admin")
+        create(api, company, token=admin.token)
+        world.leave(company, admin)
+        assert create(api, company, token=admin.token).code == "FORBIDDEN"
+
+
+class Test400:
+    def test_another_body_under_the_same_key(self, api: Api, world: World):
+        company = world.company()
+        first = create(api, company, name="deploy")
+        reply = create(api, company, name="other")
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        (problem,) = reply.error["details"]
+        assert (problem["path"], problem["code"]) == (["Idempotency-Key"], "idempotency_key_reused")
+        assert listed(api, company) == [first.data["keyId"]]
+        assert create(api, company, name="deploy").text == first.text
+
+    def test_another_key_to_roll_under_the_same_key(self, api: Api, world: World):
+        company = world.company()
+        ids = [create(api, company, None).data["keyId"] for _ in range(2)]
+        headers = {"Idempotency-Key": KEY}
+        statuses = [api.post(f"/v1/api-keys/{i}/roll", company.owner.token, headers=headers).status for i in ids]
+        assert statuses == [200, 400]
+
+    @pytest.mark.parametrize(
+        "key", ["", "k" * 256, "tab\there", "nul\0", "del\x7f", "é", "ключ", "🔑", "line\nbreak"], ids=ascii
+    )
+    def test_a_key_that_is_not_1_to_255_printable_ascii_characters(self, key, api: Api, world: World):
+        company = world.company()
+        reply = create(api, company, key)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert reply.error["details"][0]["path"] == ["Idempotency-Key"]
+        assert listed(api, company) == records() == []
+
+    @pytest.mark.parametrize("key", ["k", "k" * 255, "".join(map(chr, range(0x20, 0x7F)))], ids=["1", "255", "all"])
+    def test_the_bounds_are_allowed(self, key, api: Api, world: World):
+        company = world.company()
+        assert create(api, company, key).text == create(api, company, key).text
+
+
+class TestRefusalsAreNotKept:
+    def test_a_refusal_leaves_the_key_usable_also_with_another_body(self, api: Api, world: World):
+        company = world.company("free")
+        assert create(api, company, name="one").code == "PLAN_REQUIRED"
+        assert records() == []
+        billing.change_plan(company.organization_id, "pro")
+        assert create(api, company, name="two").status == 201
+
+    def test_invalid_bodies_and_missing_roles_never_reach_the_key(self, api: Api, world: World):
+        company = world.company()
+        assert create(api, company, name="").status == 400
+        assert create(api, company, token=world.member(company).token).status == 403
+        assert records() == []
+
+    def test_a_throttled_table_leaves_the_key_usable(self, api: Api, world: World):
+        company = world.company()
+
+        def around(call, proceed):
+            if call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#"):
+                raise refusal(call, "ThrottlingException")
+            return proceed()
+
+        with intercepted(table.client, around):
+            reply = create(api, company)
+        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+        assert create(api, company).status == 201
+
+    def test_a_failure_of_ours_leaves_the_key_usable(self, api: Api, world: World):
+        company = world.company()
+
+        def around(call, proceed):
+            if call.operation == "TransactWriteItems":
+                raise refusal(call, "ValidationException")
+            return proceed()
+
+        with intercepted(table.client, around):
+            assert create(api, company).status == 500
+        assert create(api, company).status == 201
+        assert len(listed(api, company)) == 1
+
+
+class Test409:
+    def test_while_the_first_request_runs(self, api: Api, world: World, now):
+        company = world.company()
+        die_during("TransactWriteItems", api, company, applied=False)
+        reply = create(api, company)
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        assert reply.error["details"] == {"reason": "in_flight"}
+        assert reply.headers["retry-after"] == "1"
+        assert listed(api, company) == []
+
+    def test_another_body_while_the_first_request_runs_is_400(self, api: Api, world: World):
+        company = world.company()
+        die_during("TransactWriteItems", api, company, applied=False)
+        assert create(api, company, name="other").status == 400
+
+    def test_a_request_that_died_before_it_took_effect_frees_the_key_after_its_lease(self, api: Api, world: World, now):
+        company = world.company()
+        die_during("TransactWriteItems", api, company, applied=False)
+        now.advance(store.LEASE_SECONDS + 1)
+        assert create(api, company).status == 201
+        assert len(listed(api, company)) == 1
+
+    @pytest.mark.parametrize(("operation", "applied"), [("TransactWriteItems", True), ("UpdateItem", False)])
+    def test_a_request_that_died_after_it_took_effect_never_lets_a_second_one_create(
+        self, operation, applied, api: Api, world: World, now
+    ):
+        company = world.company()
+        die_during(operation, api, company, applied=applied)
+        assert create(api, company).error["details"] == {"reason": "in_flight"}
+        now.advance(store.LEASE_SECONDS + 1)
+        reply = create(api, company)
+        assert (reply.status, reply.code, reply.error["details"]) == (409, "CONFLICT", {"reason": "answer_lost"})
+        assert len(listed(api, company)) == 1
+
+    def test_a_request_that_died_after_its_answer_was_kept_is_replayed(self, api: Api, world: World):
+        company = world.company()
+        die_during("UpdateItem", api, company, applied=True)
+        assert create(api, company).headers["idempotency-replayed"] == "true"
+
+    def test_an_attempt_that_outlived_its_lease_takes_no_effect(self, api: Api, world: World):
+        company = world.company()
+
+        def overtaken(call, proceed):
+            if call.operation == "TransactWriteItems":
+                (record,) = records()
+                another = {
+                    "pk": record["pk"]["S"],
+                    "sk": record["sk"]["S"],
+                    "attempt": "another",
+                    "status": "INPROGRESS",
+                }
+                table.put(Put({**another, "payload": "x", "leaseUntil": 2_000_000_000, "expiresAt": 2_000_000_000}))
+            return proceed()
+
+        with intercepted(table.client, overtaken):
+            reply = create(api, company)
+        assert (reply.status, reply.error["details"]) == (409, {"reason": "in_flight"})
+        assert listed(api, company) == []
+        assert records()[0]["attempt"]["S"] == "another"
+
+    def test_an_answer_that_cannot_be_kept_is_still_given(self, api: Api, world: World, now):
+        company = world.company()
+
+        def around(call, proceed):
+            if call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith("IDEMPOTENCY#"):
+                raise refusal(call, "ThrottlingException")
+            return proceed()
+
+        with intercepted(table.client, around):
+            reply = create(api, company)
+        assert reply.status == 201
+        assert api.get("/v1/me", reply.data["key"]).status == 200
+        now.advance(store.LEASE_SECONDS + 1)
+        assert create(api, company).error["details"] == {"reason": "answer_lost"}
+
+
+class TestLostAnswersOfTheTable:
+    def test_the_sdks_own_retry_of_taking_the_key_is_no_conflict(self, api: Api, world: World):
+        company = world.company()
+
+        def applied_twice(call, proceed):
+            if call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#"):
+                proceed()
+            return proceed()
+
+        with intercepted(table.client, applied_twice):
+            assert create(api, company).status == 201
+
+
+class TestSecrets:
+    def test_secret_and_idempotency_key_stand_nowhere_in_table_or_log(self, api: Api, world: World):
+        company = world.company()
+        with captured_logs() as logs:
+            made = create(api, company).data
+            create(api, company)
+            create(api, company, name="other")
+            path = f"/v1/api-keys/{made['keyId']}/roll"
+            rolled = api.post(path, company.owner.token, headers={"Idempotency-Key": KEY}).data
+        stored = json.dumps(table_dump())
+        assert len(records()) == 2
+        assert made["keyId"] in logs.getvalue() or "POST /v1/api-keys" in logs.getvalue()
+        for text in (stored, logs.getvalue()):
+            for secret in (made["key"], made["key"][11:], rolled["key"], rolled["key"][11:], KEY):
+                assert secret not in text
+
+    def test_a_sealed_answer_shows_nothing_of_it_and_no_two_are_alike(self, api: Api, world: World):
+        company = world.company()
+        create(api, company, "a", name="visible-name")
+        create(api, company, "b", name="visible-name")
+        kept = [json.loads(record["data"]["S"]) for record in records()]
+        assert [list(answer) for answer in kept] == [["sealed"]] * 2
+        assert kept[0] != kept[1]
+        assert "visible-name" not in json.dumps([record["data"] for record in records()])
+
+    def test_an_answer_moved_to_another_record_does_not_open(self, api: Api, world: World):
+        company = world.company()
+        create(api, company, "a")
+        (first,) = records()
+        second = create(api, company, "b")
+        (moved,) = (record for record in records() if record["pk"] != first["pk"])
+        key = keys.Key(moved["pk"]["S"], moved["sk"]["S"])
+        table.update(Update(key, "SET #data = :stolen", None, {"stolen": first["data"]["S"]}))
+        reply = create(api, company, "b")
+        assert reply.status == 500
+        assert second.data["key"] not in reply.text
+
+    def test_the_record_cannot_be_found_from_the_table_and_the_key_alone(self, api: Api, world: World, monkeypatch):
+        company = world.company()
+        create(api, company)
+        other = settings.model_copy(update={"signing_secret": "another-signing-secret-of-enough-length"})
+        monkeypatch.setattr("controlplane.replays.settings", other)
+        assert "idempotency-replayed" not in create(api, company).headers
+
+
+class Made(Wire):
+    name: str
+    note: str | None = None
+
+
+class TestWithoutSecret:
+    """`idempotent` as operations use it whose answers hold no secret."""
+
+    access = Access(Principal("api_key", (), key_id="key_1", organization_id="org_1"), Counted(1, 1, 1))
+
+    def run(self, key: str | None, made: Made, payload=None, times: list | None = None):
+        def effect(legs):
+            (times if times is not None else []).append(1)
+            if legs:
+                table.transact(dict(legs))
+            return made
+
+        return idempotency.idempotent(self.access, "createThing", key, payload, effect)
+
+    def test_the_answer_is_kept_as_it_was(self):
+        times: list = []
+        made = Made(name='ä "\u2028 🔑 \x1f</script>', note=None)
+        first, second = (self.run("k", made, {"b": 1, "a": [2]}, times) for _ in range(2))
+        assert len(times) == 1
+        assert first.content is made
+        assert first.headers == {}
+        assert second.headers == {"Idempotency-Replayed": "true"}
+        assert second.content == {"name": made.name, "note": None}
+
+    def test_the_order_of_a_payloads_fields_does_not_matter(self):
+        self.run("k", Made(name="x"), {"a": 1, "b": 2})
+        assert self.run("k", Made(name="x"), {"b": 2, "a": 1}).headers == {"Idempotency-Replayed": "true"}
+
+    def test_a_key_of_an_organization_is_the_organization(self):
+        self.run("k", Made(name="x"))
+        other = Access(Principal("api_key", (), key_id="key_2", organization_id="org_1"), Counted(1, 1, 1))
+        answer = idempotency.idempotent(other, "createThing", "k", None, lambda legs: Made(name="y"))
+        assert answer.content == {"name": "x", "note": None}
+
+
+class TestColdStart:
+    def test_the_machinery_is_not_imported_before_a_request_needs_it(self):
+        script = (
+            "import sys, api_keys.app;"
+            "print([name for name in ('aws_lambda_powertools.utilities.idempotency', 'cryptography', 'boto3',"
+            " 'controlplane.replays') if name in sys.modules])"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; {script}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.strip() == "[]"
+
+
+class TestDescription:
+    @pytest.mark.parametrize("name", ["POST /v1/api-keys", "POST /v1/api-keys/{keyId}/roll"])
+    def test_the_header_is_described(self, name):
+        (operation,) = (operation for operation in operations() if operation.name == name)
+        described = [field.alias for field in operation.route.dependant.header_params]
+        assert described == ["Idempotency-Key"]
