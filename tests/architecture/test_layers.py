@@ -1,0 +1,18 @@
+"""The rules of imports in pyproject.toml leave no function out. `make lint` holds the code to them."""
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+FUNCTIONS = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
+
+
+class TestContracts:
+    def test_know_every_function(self):
+        assert set(RULES["root_packages"]) == FUNCTIONS | {"controlplane", "local", "ops"}
+
+    def test_keep_every_function_from_importing_another(self):
+        (layers,) = [contract["layers"] for contract in RULES["contracts"] if contract["type"] == "layers"]
+        assert FUNCTIONS in [set(layer.split(" | ")) for layer in layers]
+        assert layers[-1] == "controlplane"
