@@ -105,10 +105,9 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
         times = interleave(contenders, start, ROUNDS)
     figures = []
     for group in groups:
-        routes = f"{len(bench.functions[group].routes)} routes"
-        figures.append(Figure("1", group, ratio(times[group], times["naive"]), "x naive", COLD_NAIVE, routes))
-        floor = times[f"floor of {group}"]
-        figures.append(Figure("1", group, ratio(times[group], floor), "x floor", COLD_FLOOR, routes))
+        for peer, unit, bound in (("naive", "x naive", COLD_NAIVE), (f"floor of {group}", "x floor", COLD_FLOOR)):
+            note = f"cpu {ratio(cpu[group], cpu[peer]):.2f}, {len(bench.functions[group].routes)} routes"
+            figures.append(Figure("1", group, ratio(times[group], times[peer]), unit, bound, note))
     figures += _route_figures(times, foreign)
     rows = [
         (name, _median(init[name]), _median(took) - _median(init[name]), _median(took), _median(cpu[name]))

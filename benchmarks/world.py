@@ -27,12 +27,13 @@ from controlplane.store.table import Update, table
 PROJECTS = 55
 PEER_KEY = "peer_0123456789abcdefghijklmnopqrstuv"
 PEER_ORGANIZATION = "org_peer"
-# Websites and a description that bring a project's item to about 600 B, in our table and in the peer's.
-ORIGINS = ("https://shop-{n}.example.com", "https://www.shop-{n}.example.com")
+# A name and websites that bring a project's item to about 600 B, in our table and in the peer's.
+ORIGINS = ("https://shop-{n}.production.example.com", "https://www.shop-{n}.production.example.com")
+NAME = "Benchmark project of a shop {n:04d}"
 _UNLIMITED = 10**9
 
 
-@dataclass
+@dataclass(eq=False)
 class World:
     """An enterprise organization, its owner with a token of every scope, an API key, and its projects."""
 
@@ -56,7 +57,7 @@ class World:
     def create_project(self) -> Any:
         n = next(self.numbers)
         body = {
-            "name": f"Benchmark project {n:04d}",
+            "name": NAME.format(n=n),
             "region": "eu-central",
             "websites": [origin.format(n=f"{n:04d}") for origin in ORIGINS],
         }
@@ -128,7 +129,7 @@ def populate_peer(engine: str) -> str:
     for n in range(PROJECTS):
         project_id = f"prj_{n:034d}"
         origins = [origin.format(n=f"{n:04d}") for origin in ORIGINS]
-        project = sample_project(PEER_ORGANIZATION, project_id, f"Benchmark project {n:04d}", origins)
+        project = sample_project(PEER_ORGANIZATION, project_id, NAME.format(n=n), origins)
         item = {"pk": f"ORG#{PEER_ORGANIZATION}", "sk": f"PROJECT#{project_id}", **project}
         client.put_item(TableName=PEER_TABLE, Item=encode_item(item))
     return f"prj_{0:034d}"

@@ -48,11 +48,11 @@ class Consent(BaseModel):
     instanceId: str
     instanceSlug: str
     instanceName: str
-    trustedOrigins: list[str]
+    trustedOrigins: list[str] = Field(default_factory=list)
     branding: Branding
-    backendURL: str | None
-    dashboardURL: str
-    backendVersion: str
+    backendURL: str | None = None
+    dashboardURL: str = "https://dashboard.example.com/consent"
+    backendVersion: str = "2.0.0"
 
 
 class Products(BaseModel):
@@ -65,12 +65,11 @@ class Project(BaseModel):
     projectName: str
     description: str | None = Field(default=None, max_length=512)
     organizationId: str
-    organizationSlug: str
-    dashboardURL: str
+    organizationSlug: str = "benchmark"
+    dashboardURL: str = "https://dashboard.example.com/projects"
     products: Products
     websites: list[Website]
     createdAt: datetime
-    updatedAt: datetime
     version: int
 
 
@@ -204,14 +203,13 @@ def update_project(projectId: str, body: ProjectUpdate, key: Writer):
     out = client.update_item(
         TableName=TABLE,
         Key=project_key(key.organizationId, projectId),
-        UpdateExpression=f"SET {sets}, #version = :next, updatedAt = :now",
+        UpdateExpression=f"SET {sets}, #version = :next",
         ConditionExpression="#version = :version",
         ExpressionAttributeNames={"#version": "version", **{f"#{name}": name for name in changes}},
         ExpressionAttributeValues=to_item(
             {
                 ":version": project.version,
                 ":next": project.version + 1,
-                ":now": datetime.now(UTC).isoformat(),
                 **{f":{name}": value for name, value in changes.items()},
             }
         ),
@@ -222,25 +220,19 @@ def update_project(projectId: str, body: ProjectUpdate, key: Writer):
 
 def sample_project(organization_id: str, project_id: str, name: str, origins: list[str]) -> dict:
     """A project as the table holds it; the benchmark seeds its table with these."""
-    now = datetime.now(UTC).isoformat()
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "projectId": project_id,
         "projectSlug": name.lower().replace(" ", "-"),
         "projectName": name,
         "description": None,
         "organizationId": organization_id,
-        "organizationSlug": "benchmark",
-        "dashboardURL": f"https://dashboard.example/p/{project_id}",
         "products": {
             "consent": {
                 "instanceId": f"ins_{project_id[:8]}",
                 "instanceSlug": "consent",
                 "instanceName": name,
-                "trustedOrigins": origins,
                 "branding": "assent",
-                "backendURL": None,
-                "dashboardURL": f"https://dashboard.example/c/{project_id}",
-                "backendVersion": "2.0.0",
             }
         },
         "websites": [
@@ -248,7 +240,6 @@ def sample_project(organization_id: str, project_id: str, name: str, origins: li
             for n, origin in enumerate(origins)
         ],
         "createdAt": now,
-        "updatedAt": now,
         "version": 1,
     }
 
