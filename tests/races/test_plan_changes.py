@@ -8,7 +8,7 @@ from controlplane import tokens
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.api_keys import MintedKey
 from tests.races.stage import Stage
-from tests.races.yields import beyond_the_token
+from tests.races.yields import beyond_the_token, came_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Crashed, Trial, explore_faults
@@ -50,6 +50,12 @@ class Customer:
     def roll(self) -> Reply:
         return self.api.post(self._path("/roll"), self.company.owner.token)
 
+    def create_unbranded(self) -> Reply:
+        path = f"/v1/projects?organizationId={self.company.organization_id}"
+        region = self.api.get("/v1/regions").data[0]["id"]
+        body = {"name": "Shop", "region": region, "consent": {"branding": "none"}}
+        return self.api.post(path, self.company.owner.token, json_body=body)
+
     def delete(self) -> Reply:
         return self.api.delete(self._path(""), self.company.owner.token)
 
@@ -65,15 +71,16 @@ type Replies = list[Reply | None]
 def race(stage: Stage) -> Callable[..., None]:
     """Runs two acts in every order; every key ends with the organization's plan, which `check` takes for granted."""
 
-    def run(acts: list[Act], check: Callable[[Customer, Replies], None]) -> None:
+    def run(acts: list[Act], check: Callable[[Customer, Replies, Race], None]) -> None:
         def scenario() -> Race:
             customer = Customer(stage.fresh(), stage.api)
 
             def check_run(outcomes: list[Outcome]) -> None:
                 stage.hold()
-                check(customer, [outcome.get() for outcome in outcomes])
+                check(customer, [outcome.get() for outcome in outcomes], made)
 
-            return Race([lambda act=act: act(customer) for act in acts], check_run)  # type: ignore[misc]
+            made = Race([lambda act=act: act(customer) for act in acts], check_run)  # type: ignore[misc]
+            return made
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
@@ -84,7 +91,7 @@ class TestEveryOrder:
     def test_a_call_is_admitted_before_the_downgrade_and_none_after(self, race: Callable[..., None]) -> None:
         seen: set[int] = set()
 
-        def check(customer: Customer, replies: Replies) -> None:
+        def check(customer: Customer, replies: Replies, ran: Race) -> None:
             reply = replies[1]
             assert reply is not None
             seen.add(reply.status)
@@ -95,7 +102,7 @@ class TestEveryOrder:
 
     @pytest.mark.parametrize("act", [Customer.create, Customer.roll], ids=["create", "roll"])
     def test_a_key_made_during_the_downgrade_does_not_work_after_it(self, act: Act, race: Callable[..., None]) -> None:
-        def check(customer: Customer, replies: Replies) -> None:
+        def check(customer: Customer, replies: Replies, ran: Race) -> None:
             reply = replies[1]
             assert reply is not None
             if reply.status != 402:
@@ -107,7 +114,7 @@ class TestEveryOrder:
     def test_a_key_has_the_rate_of_the_plan_it_was_made_on(self, act: Act, race: Callable[..., None]) -> None:
         seen: set[int] = set()
 
-        def check(customer: Customer, replies: Replies) -> None:
+        def check(customer: Customer, replies: Replies, ran: Race) -> None:
             reply = replies[1]
             assert reply is not None
             seen.add(reply.data["rateLimit"])
@@ -116,7 +123,7 @@ class TestEveryOrder:
         assert seen == {1_500, 3_000}
 
     def test_a_key_deleted_during_the_change_stays_deleted(self, race: Callable[..., None]) -> None:
-        def check(customer: Customer, replies: Replies) -> None:
+        def check(customer: Customer, replies: Replies, ran: Race) -> None:
             reply = replies[1]
             assert reply is not None
             assert reply.status == 200
@@ -124,8 +131,18 @@ class TestEveryOrder:
 
         race([Customer.upgrade, Customer.delete], check)
 
+    def test_branding_is_left_out_only_on_a_plan_that_includes_it_at_that_moment(
+        self, race: Callable[..., None]
+    ) -> None:
+        def check(customer: Customer, replies: Replies, ran: Race) -> None:
+            reply = replies[1]
+            assert reply is not None
+            assert reply.status == (402 if came_first(ran, 0) else 201)
+
+        race([Customer.downgrade, Customer.create_unbranded], check)
+
     def test_of_two_changes_the_later_one_stands_everywhere(self, race: Callable[..., None]) -> None:
-        race([Customer.upgrade, Customer.downgrade], lambda customer, replies: None)
+        race([Customer.upgrade, Customer.downgrade], lambda customer, replies, ran: None)
 
 
 def test_threads_that_call_and_make_keys_while_the_plan_moves(stage: Stage) -> None:

@@ -1,6 +1,7 @@
-"""Which calls are worth an order of their own in a race."""
+"""Which calls are worth an order of their own in a race, and which order it came to."""
 
 from tests.support.calls import Call
+from tests.support.schedules import Race
 
 
 def beyond_the_token(call: Call) -> bool:
@@ -12,3 +13,9 @@ def beyond_the_token(call: Call) -> bool:
 def only_writes(call: Call) -> bool:
     """The writes beyond the token. Reads go along with what stands before them: for acts that decide by the write."""
     return beyond_the_token(call) and call.operation not in {"GetItem", "BatchGetItem", "Query"}
+
+
+def came_first(race: Race, index: int) -> bool:
+    """Whether that one of two acts made its last transaction before the other's last, or the other made none."""
+    committed = [number for number, call in race.steps if call.operation == "TransactWriteItems"]
+    return (bool(committed) and committed[-1] != index) or set(committed) == {index}

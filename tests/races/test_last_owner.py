@@ -1,0 +1,190 @@
+"""An organization always has an owner, and only an owner makes owners."""
+
+from collections.abc import Callable
+
+import pytest
+
+from controlplane import ids
+from controlplane.store import keys
+from controlplane.store.table import table
+from tests.races.stage import Stage
+from tests.races.verdicts import check_first
+from tests.races.yields import beyond_the_token, came_first
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import Person, World
+
+pytestmark = pytest.mark.races
+
+
+class Team:
+    """Two owners, A and B, and a member, M."""
+
+    def __init__(self, world: World, api: DirectApi) -> None:
+        self.api = api
+        self.company = world.company()
+        self.a = self.company.owner
+        self.b = world.member(self.company, "owner")
+        self.m = world.member(self.company, "member")
+
+    def change(self, caller: Person, person: Person, role: str) -> Callable[[], Reply]:
+        return lambda: self.api.patch(self._path(person), caller.token, json_body={"role": role})
+
+    def remove(self, caller: Person, person: Person) -> Callable[[], Reply]:
+        return lambda: self.api.delete(self._path(person), caller.token)
+
+    def role(self, person: Person) -> str | None:
+        item = table.get(keys.member(self.company.organization_id, person.user_id))
+        return item["role"] if item else None
+
+    def _path(self, person: Person) -> str:
+        return f"/v1/members/{ids.member_id(self.company.organization_id, person.user_id)}"
+
+
+type Acts = Callable[[Team], list[Callable[[], Reply]]]
+type Replies = list[Reply]
+
+
+@pytest.fixture
+def race(stage: Stage) -> Callable[..., None]:
+    """Runs two acts of one team in every order; `check` gets the replies once the invariants hold."""
+
+    def run(acts: Acts, check: Callable[[Team, Replies, Race], None]) -> None:
+        def scenario() -> Race:
+            team = Team(stage.fresh(), stage.api)
+
+            def check_run(outcomes: list[Outcome]) -> None:
+                stage.hold()
+                check(team, [outcome.get() for outcome in outcomes], made)
+
+            made = Race(acts(team), check_run)
+            return made
+
+        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+
+    return run
+
+
+class TestEveryOrder:
+    @pytest.mark.parametrize(
+        "acts",
+        [
+            pytest.param(
+                lambda team: [team.change(team.a, team.b, "admin"), team.change(team.b, team.a, "admin")],
+                id="demote each other",
+            ),
+            pytest.param(
+                lambda team: [team.remove(team.a, team.b), team.remove(team.b, team.a)], id="remove each other"
+            ),
+            pytest.param(
+                lambda team: [team.change(team.a, team.a, "admin"), team.change(team.b, team.b, "member")],
+                id="demote themselves",
+            ),
+            pytest.param(
+                lambda team: [team.change(team.a, team.b, "member"), team.remove(team.b, team.a)],
+                id="demote against remove",
+            ),
+        ],
+    )
+    def test_two_owners_do_not_undo_each_other(self, acts: Acts, race: Callable[..., None]) -> None:
+        def check(team: Team, replies: Replies, ran: Race) -> None:
+            # Who comes too late is an owner no more (403), or no member even (404).
+            assert sorted(reply.status for reply in replies) in ([200, 403], [200, 404])
+            assert [team.role(team.a), team.role(team.b)].count("owner") == 1
+
+        race(acts, check)
+
+    def test_two_who_demote_the_same_owner(self, race: Callable[..., None]) -> None:
+        def check(team: Team, replies: Replies, ran: Race) -> None:
+            assert {reply.status for reply in replies} <= {200, 403}
+            assert team.role(team.b) in {"admin", "member"}
+
+        race(lambda team: [team.change(team.a, team.b, "admin"), team.change(team.a, team.b, "member")], check)
+
+    def test_owner_is_granted_only_by_who_is_owner_at_that_moment(self, race: Callable[..., None]) -> None:
+        def check(team: Team, replies: Replies, ran: Race) -> None:
+            demotion, grant = replies
+            assert demotion.status == 200
+            if came_first(ran, 0):
+                assert grant.status == 403
+            assert (team.role(team.m) == "owner") == (grant.status == 200)
+
+        race(lambda team: [team.change(team.a, team.b, "admin"), team.change(team.b, team.m, "owner")], check)
+
+    def test_a_removed_owner_grants_nothing(self, race: Callable[..., None]) -> None:
+        def check(team: Team, replies: Replies, ran: Race) -> None:
+            removal, grant = replies
+            assert removal.status == 200
+            if came_first(ran, 0):
+                assert grant.status in {403, 404}
+            assert (team.role(team.m) == "owner") == (grant.status == 200)
+
+        race(lambda team: [team.remove(team.a, team.b), team.change(team.b, team.m, "owner")], check)
+
+    def test_a_member_is_removed_or_promoted_and_removed(self, race: Callable[..., None]) -> None:
+        def check(team: Team, replies: Replies, ran: Race) -> None:
+            promotion, removal = replies
+            assert promotion.status in {200, 404}
+            assert removal.status in {200, 409}
+            if removal.status == 200:
+                assert team.role(team.m) is None
+
+        race(lambda team: [team.change(team.a, team.m, "admin"), team.remove(team.b, team.m)], check)
+
+
+def test_sixteen_owners_demote_each_other_in_a_ring(stage: Stage) -> None:
+    world = stage.fresh()
+    team = Team(world, stage.api)
+    owners = [team.a, team.b] + [world.member(team.company, "owner") for _ in range(14)]
+    acts = [team.change(caller, owners[number - 1], "admin") for number, caller in enumerate(owners)]
+    replies: Replies = [outcome.get() for outcome in hammer(acts)]
+    # The organization's item is contended on purpose: who finds it busy every time is told to come again.
+    assert {reply.status for reply in replies} <= {200, 403, 429}
+    stage.hold()
+
+
+class TestEveryFault:
+    @pytest.mark.parametrize(
+        ("act", "settled"),
+        [
+            pytest.param(lambda team: team.change(team.a, team.b, "admin"), "admin", id="demotion"),
+            pytest.param(lambda team: team.change(team.a, team.m, "owner"), "owner", id="grant"),
+            pytest.param(lambda team: team.remove(team.a, team.b), None, id="removal"),
+        ],
+    )
+    def test_a_retry_ends_where_the_request_meant_to(
+        self, act: Callable[[Team], Callable[[], Reply]], settled: str | None, stage: Stage
+    ) -> None:
+        def scenario() -> Trial:
+            team = Team(stage.fresh(), stage.api)
+
+            def check(case: Case) -> None:
+                stage.hold()
+                check_first(case, 200)
+                assert case.second.get().status in ({200, 404} if settled is None else {200})
+                target = team.m if settled == "owner" else team.b
+                assert team.role(target) == settled
+
+            return Trial(act(team), check)
+
+        assert explore_faults(stage.client, scenario) > 15
+
+
+def test_a_conflict_without_end_is_given_up_in_a_second(stage: Stage) -> None:
+    def scenario() -> Trial:
+        team = Team(stage.fresh(), stage.api)
+
+        def check(case: Case) -> None:
+            stage.hold()
+            if case.fault.kind is Kind.CONFLICT:
+                assert case.first.get().status in {429, 500}
+                assert sum(case.paused_seconds) < 1
+            assert case.second.get().status == 200
+
+        return Trial(team.change(team.a, team.b, "admin"), check)
+
+    explore_faults(stage.client, scenario, kinds=frozenset({Kind.CONFLICT}), every_time=True)

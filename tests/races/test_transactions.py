@@ -1,0 +1,62 @@
+"""A transaction is applied once and answers for itself, however its tries go."""
+
+import pytest
+
+from controlplane.store.keys import Key
+from controlplane.store.table import LegFailed, Put, Throttled, table
+from tests.races.stage import Stage
+from tests.support.faults import ONE_FAULT, Case, Crashed, Kind, Trial, explore_faults
+
+pytestmark = pytest.mark.races
+
+KEY = Key("ORG#org_0123456789abcdef", "META")
+
+
+def put_once() -> None:
+    table.transact({"item": Put(KEY._asdict(), "attribute_not_exists(pk)")})
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param(ONE_FAULT, id="one fault"),
+        pytest.param(
+            frozenset({Kind.NONE, Kind.LOST_THEN_CONFLICT}),
+            id="lost, then conflict",
+            marks=pytest.mark.xfail(
+                raises=LegFailed,
+                strict=True,
+                reason="a conflict is tried again under a new token, also where an earlier try may have been applied",
+            ),
+        ),
+    ],
+)
+def test_no_try_is_refused_by_an_earlier_one(kinds: frozenset[Kind], stage: Stage) -> None:
+    def scenario() -> Trial:
+        stage.fresh()
+
+        def check(case: Case) -> None:
+            if case.fault.kind is Kind.CRASH:
+                assert isinstance(case.first.error, Crashed)
+            else:
+                case.first.get()
+            assert table.get(KEY) is not None
+
+        return Trial(put_once, check)
+
+    assert explore_faults(stage.client, scenario, kinds=kinds) > 2
+
+
+def test_contention_without_end_is_given_up_in_a_second(stage: Stage) -> None:
+    def scenario() -> Trial:
+        stage.fresh()
+
+        def check(case: Case) -> None:
+            if case.fault.kind in {Kind.CONFLICT, Kind.THROTTLED}:
+                assert isinstance(case.first.error, Throttled)
+                assert sum(case.paused_seconds) < 1
+                case.second.get()
+
+        return Trial(put_once, check)
+
+    explore_faults(stage.client, scenario, kinds=frozenset({Kind.CONFLICT, Kind.THROTTLED}), every_time=True)
