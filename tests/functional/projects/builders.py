@@ -1,0 +1,72 @@
+"""Projects that tests need to exist, and looks at what the table holds of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from controlplane.store import audits, keys, projects
+from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.table import Put, table
+from tests.support.world import Company, table_dump
+
+COUNTERS = {"hits", "win", "usedHour", "lastUsedAt"}
+
+
+def make_project(
+    company: Company, name: str = "Shop", origins: Iterable[str] = ("example.com",), branding: str = "assent"
+) -> ProjectItem:
+    """A project whose websites are domains of those origins."""
+    addresses = [Address(origin, "domain") for origin in origins]
+    return projects.create_project(
+        company.organization_id, name, region="eu-central", addresses=addresses, branding=branding
+    )
+
+
+def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[str]:
+    """Ids of new audits of the website at that position."""
+    website_id = project.websites[position].website_id
+    return [audits.create_audit(project.project_id, website_id, 7)["auditId"] for _ in range(count)]
+
+
+def without_consent(project: ProjectItem) -> ProjectItem:
+    """The project, made into one without a consent instance."""
+    changed = project._replace(consent=None).rewritten()
+    table.put(projects.put_changed(project, changed))
+    return changed
+
+
+def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> str:
+    """An open runtime finding for the vendor, as a scan leaves it: the finding's id."""
+    organization_id, project_local = project.location
+    finding = f"inb_{organization_id[4:]}{local}"
+    of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
+    table.put(
+        Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor, "inboxItemId": finding})
+    )
+    item = {
+        **keys.inbox_item(organization_id, local)._asdict(),
+        "itemId": finding,
+        "title": "Segment loads before consent",
+        "status": "open",
+        "source": "runtime",
+        "version": "first",
+        "updatedAt": "2026-01-01T00:00:00.000Z",
+        "runtimeVendor": of_vendor,
+    }
+    table.put(Put(item))
+    return finding
+
+
+def stored(kind: str) -> list[dict[str, Any]]:
+    """The items whose sort key starts so."""
+    return [item for item in table_dump() if item["sk"]["S"].startswith(kind)]
+
+
+def uncounted() -> list[str]:
+    """The table without what counts and dates requests, refused ones too."""
+    return sorted(repr(sorted((k, v) for k, v in item.items() if k not in COUNTERS)) for item in table_dump())
+
+
+def projects_counted(company: Company) -> int:
+    organization = table.get(keys.organization(company.organization_id))
+    assert organization is not None
+    return int(organization["projects"])

@@ -1,0 +1,65 @@
+"""Website audits in the store: what the operator's command line makes, and the API shows and deletes."""
+
+import pytest
+
+from controlplane.store import audits, projects
+from controlplane.store.projects import Address, get_project
+from tests.functional.projects.builders import add_audits, make_project, stored, uncounted
+from tests.support.world import World
+
+
+def test_an_audit_and_its_schedule_are_made_with_their_mark_on_the_website(world: World):
+    project = make_project(world.company())
+    item = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
+    assert get_project(project.project_id).websites[0].audits == (item["auditId"],)
+    assert [audit["websiteId"]["S"] for audit in stored("AUDIT#")] == [project.websites[0].website_id]
+    assert [schedule["everyDays"]["N"] for schedule in stored("AUDITSCHEDULE#")] == ["7"]
+
+
+@pytest.mark.parametrize("kind", ["wildcard", "any", "app", "development"])
+def test_only_a_domain_can_be_audited(kind: str, world: World):
+    company = world.company()
+    project = projects.create_project(
+        company.organization_id, "Shop", region="us-east", addresses=[Address("x", kind)], branding="assent"
+    )
+    before = uncounted()
+    with pytest.raises(audits.NotAuditable):
+        add_audits(project)
+    assert uncounted() == before
+
+
+def test_a_website_has_at_most_five(world: World):
+    project = make_project(world.company())
+    add_audits(project, count=5)
+    with pytest.raises(audits.AuditLimitReached):
+        add_audits(project)
+    assert len(stored("AUDIT#")) == 5
+
+
+def test_a_project_has_at_most_forty(world: World):
+    project = make_project(world.company(), origins=[f"s{number}.example.com" for number in range(9)])
+    for position in range(8):
+        add_audits(project, position, 5)
+    with pytest.raises(audits.AuditLimitReached):
+        add_audits(project, 8)
+    assert len(stored("AUDIT#")) == 40
+
+
+def test_an_unknown_website_or_project_has_none(world: World):
+    project = make_project(world.company())
+    with pytest.raises(projects.UnknownWebsite):
+        audits.create_audit(project.project_id, "web_x", 7)
+    for unknown in ("prj_x", project.project_id[:-18] + "0" * 18):
+        with pytest.raises(projects.UnknownProject):
+            audits.create_audit(unknown, project.websites[0].website_id, 7)
+
+
+def test_a_run_is_recorded_for_an_audit_that_exists(world: World):
+    project = make_project(world.company())
+    (audit_id,) = add_audits(project)
+    audits.record_run(project.project_id, audit_id, "passed")
+    assert [run["result"]["S"] for run in stored("AUDITRUN#")] == ["passed"]
+    with pytest.raises(audits.UnknownAudit):
+        audits.record_run(project.project_id, "aud_x", "passed")
+    with pytest.raises(projects.UnknownProject):
+        audits.record_run("prj_x", audit_id, "passed")

@@ -1,0 +1,477 @@
+"""POST /v1/projects: creating a project, in the current and in the older shape."""
+
+from typing import Any
+
+import pytest
+
+from controlplane import ids
+from controlplane.plans import PLANS
+from controlplane.store import billing, keys
+from controlplane.store.table import Put, table
+from tests.functional.projects.builders import make_project, projects_counted, stored, uncounted
+from tests.support.api import Api, Reply
+from tests.support.calls import intercepted
+from tests.support.world import Company, World
+
+
+def create(api: Api, token: str, query: str = "", **fields: Any) -> Reply:
+    body = {"name": "Shop", "region": "eu-central", **fields}
+    return api.post(f"/v1/projects{query}", token, json_body=body)
+
+
+def fill(company: Company, count: int) -> None:
+    """Makes the organization count that many projects, without making them."""
+    organization = table.get(keys.organization(company.organization_id))
+    assert organization is not None
+    table.put(Put({**organization, "projects": count}))
+
+
+class Test201:
+    def test_the_current_shape_answers_the_current_shape(self, api: Api, world: World):
+        company = world.company()
+        reply = create(api, world.key(company), websites=["https://example.com", "*.example.com"])
+        assert reply.status == 201
+        project = reply.data
+        websites = project.pop("websites")
+        dashboard = f"https://dashboard.assent.test/organizations/{company.slug}/projects/shop"
+        assert project == {
+            "id": project["id"],
+            "slug": "shop",
+            "name": "Shop",
+            "description": None,
+            "organizationId": company.organization_id,
+            "organizationSlug": company.slug,
+            "dashboardUrl": dashboard,
+            "consent": {
+                "trustedOrigins": ["example.com", "*.example.com"],
+                "branding": "assent",
+                "backendUrl": None,
+                "dashboardUrl": f"{dashboard}/consent",
+                "version": "2.0.0",
+            },
+        }
+        assert project["id"].startswith("prj_")
+        assert [website.pop("id")[:4] for website in websites] == ["web_", "web_"]
+        assert websites == [
+            {"origin": "example.com", "kind": "domain", "primary": True, "audited": False},
+            {"origin": "*.example.com", "kind": "wildcard", "primary": False, "audited": False},
+        ]
+
+    def test_the_project_can_be_read_at_once_with_its_consent_instance(self, api: Api, world: World):
+        key = world.key(world.company())
+        made = create(api, key).data
+        consent = api.get(f"/v1/projects/{made['id']}/consent", key).data
+        assert consent["instanceId"].startswith("ins_")
+        assert consent["instanceName"] == "Shop"
+        assert consent["instanceSlug"] == "shop"
+
+    def test_it_is_one_item_beside_its_slug_and_the_organizations_count(self, api: Api, world: World):
+        company = world.company()
+        made = create(api, world.key(company), websites=["example.com"]).data
+        (item,) = stored("PROJECT#")
+        assert item["projectId"] == {"S": made["id"]}
+        assert item["region"] == {"S": "eu-central"}
+        (slug,) = stored("PSLUG#")
+        assert (slug["sk"], slug["projectId"]) == ({"S": "PSLUG#shop"}, {"S": made["id"]})
+        assert projects_counted(company) == 1
+
+    def test_without_websites_it_has_none_and_consent_trusts_nothing(self, api: Api, world: World):
+        project = create(api, world.key(world.company())).data
+        assert project["websites"] == []
+        assert project["consent"]["trustedOrigins"] == []
+
+    @pytest.mark.parametrize(
+        ("sent", "origin", "kind"),
+        [
+            ("HTTPS://Example.COM/", "example.com", "domain"),
+            ("bücher.example.com", "xn--bcher-kva.example.com", "domain"),
+            ("*.example.com", "*.example.com", "wildcard"),
+            ("*", "*", "any"),
+            ("[2606:4700:0::1111]:8443", "[2606:4700::1111]:8443", "domain"),
+            ("localhost:3000", "localhost:3000", "development"),
+            ("capacitor://localhost", "capacitor://localhost", "app"),
+        ],
+    )
+    def test_each_form_of_address_is_stored_in_its_one_form(
+        self, sent: str, origin: str, kind: str, api: Api, world: World
+    ):
+        (website,) = create(api, world.key(world.company()), websites=[sent]).data["websites"]
+        assert (website["origin"], website["kind"]) == (origin, kind)
+
+    def test_the_primary_website_is_the_first_domain_and_not_the_first_website(self, api: Api, world: World):
+        project = create(api, world.key(world.company()), websites=["*", "localhost", "a.example.com", "example.com"])
+        assert [website["primary"] for website in project.data["websites"]] == [False, False, True, False]
+
+    def test_the_same_address_twice_counts_once_where_it_first_stood(self, api: Api, world: World):
+        sent = ["example.com", "localhost", "https://EXAMPLE.com:443", "example.com."]
+        websites = create(api, world.key(world.company()), websites=sent).data["websites"]
+        assert [website["origin"] for website in websites] == ["example.com", "localhost"]
+
+    def test_fifty_websites_are_allowed(self, api: Api, world: World):
+        sent = [f"shop{number}.example.com" for number in range(50)]
+        assert len(create(api, world.key(world.company()), websites=sent).data["websites"]) == 50
+
+    def test_trusted_origins_of_consent_become_websites_too(self, api: Api, world: World):
+        project = create(api, world.key(world.company()), consent={"trustedOrigins": ["example.com"]}).data
+        assert [website["origin"] for website in project["websites"]] == ["example.com"]
+        assert "products" not in project
+
+    @pytest.mark.parametrize("branding", ["assent", "openassent", "none"])
+    def test_the_branding_is_as_asked_for(self, branding: str, api: Api, world: World):
+        reply = create(api, world.key(world.company("pro")), consent={"branding": branding})
+        assert reply.data["consent"]["branding"] == branding
+
+    def test_a_member_may_create(self, api: Api, world: World):
+        company = world.company()
+        assert create(api, world.member(company).token).status == 201
+
+    def test_a_taken_slug_gets_a_short_ending(self, api: Api, world: World):
+        key = world.key(world.company())
+        first, second, third = (create(api, key).data["slug"] for _ in range(3))
+        assert first == "shop"
+        assert second.startswith("shop-")
+        assert len(second) == len("shop-") + 4
+        assert len({first, second, third}) == 3
+
+    def test_another_organization_may_have_the_same_slug(self, api: Api, world: World):
+        assert [create(api, world.key(world.company())).data["slug"] for _ in range(2)] == ["shop", "shop"]
+
+    @pytest.mark.parametrize(
+        ("name", "slug"),
+        [
+            ("Ünser Läden & Co.", "unser-laden-co"),
+            ("日本語", "project"),
+            ("x" * 100, "x" * 48),
+            ("--a--", "a"),
+            (" spaced ", "spaced"),
+        ],
+    )
+    def test_the_slug_is_made_from_the_name(self, name: str, slug: str, api: Api, world: World):
+        reply = create(api, world.key(world.company()), name=name)
+        assert reply.data["slug"] == slug
+        assert reply.data["name"] == name.strip()
+
+    def test_unknown_fields_have_no_effect(self, api: Api, world: World):
+        reply = create(api, world.key(world.company()), id="prj_x", slug="mine", plan="enterprise", __proto__={})
+        assert reply.data["slug"] == "shop"
+
+    def test_a_person_of_several_organizations_names_one_in_the_query(self, api: Api, world: World):
+        company = world.company()
+        other = world.company(owner=company.owner)
+        reply = create(api, company.owner.token, f"?organizationId={other.organization_id}")
+        assert reply.data["organizationId"] == other.organization_id
+
+    def test_a_key_makes_two_calls_to_the_table(self, api: Api, world: World):
+        key = world.key(world.company())
+        create(api, key)
+        calls: list[str] = []
+
+        def noting(call, proceed):
+            calls.append(call.operation)
+            return proceed()
+
+        with intercepted(table.client, noting):
+            create(api, key, name="Another", consent={"branding": "none"})
+        assert calls == ["UpdateItem", "TransactWriteItems"]
+
+    def test_a_person_who_names_the_organization_makes_three(self, api: Api, world: World):
+        company = world.company()
+        create(api, company.owner.token)
+        calls: list[str] = []
+
+        def noting(call, proceed):
+            calls.append(call.operation)
+            return proceed()
+
+        with intercepted(table.client, noting):
+            create(api, company.owner.token, f"?organizationId={company.organization_id}", name="Another")
+        assert calls == ["UpdateItem", "GetItem", "TransactWriteItems"]
+
+
+class Test201OlderShape:
+    def test_it_is_known_by_its_organization_and_answers_the_older_shape(self, api: Api, world: World):
+        company = world.company()
+        reply = create(
+            api, company.owner.token, organizationId=company.organization_id, trustedOrigins=["https://example.com"]
+        )
+        assert reply.status == 201
+        project = reply.data
+        dashboard = f"https://dashboard.assent.test/organizations/{company.slug}/projects/shop"
+        assert project == {
+            "projectId": project["projectId"],
+            "projectSlug": "shop",
+            "projectName": "Shop",
+            "description": None,
+            "organizationId": company.organization_id,
+            "organizationSlug": company.slug,
+            "dashboardURL": dashboard,
+            "products": {
+                "consent": {
+                    "instanceId": "ins_" + project["projectId"].removeprefix("prj_"),
+                    "instanceSlug": "shop",
+                    "instanceName": "Shop",
+                    "trustedOrigins": ["example.com"],
+                    "branding": "assent",
+                    "backendURL": None,
+                    "dashboardURL": f"{dashboard}/consent",
+                    "backendVersion": "2.0.0",
+                }
+            },
+        }
+
+    def test_its_origins_may_be_absent_or_none_at_all(self, api: Api, world: World):
+        company = world.company()
+        for fields in ({}, {"trustedOrigins": []}):
+            reply = create(api, world.key(company), organizationId=company.organization_id, **fields)
+            assert reply.data["products"]["consent"]["trustedOrigins"] == []
+
+    def test_a_person_of_several_organizations_names_one_in_the_body_alone(self, api: Api, world: World):
+        company = world.company()
+        other = world.company(owner=company.owner)
+        reply = create(api, company.owner.token, organizationId=other.organization_id)
+        assert reply.data["organizationId"] == other.organization_id
+        assert projects_counted(other) == 1
+
+    def test_query_and_body_may_name_the_same(self, api: Api, world: World):
+        company = world.company()
+        query = f"?organizationId={company.organization_id}"
+        assert create(api, company.owner.token, query, organizationId=company.organization_id).status == 201
+
+    def test_its_branding_is_as_asked_for(self, api: Api, world: World):
+        company = world.company("pro")
+        reply = create(api, world.key(company), organizationId=company.organization_id, consent={"branding": "none"})
+        assert reply.data["products"]["consent"]["branding"] == "none"
+
+
+class TestIdempotencyKey:
+    def test_a_repetition_answers_the_same_and_creates_nothing(self, api: Api, world: World):
+        company = world.company()
+        key = world.key(company)
+        headers = {"Idempotency-Key": "one"}
+        body = {"name": "Shop", "region": "eu-central", "websites": ["example.com"]}
+        first, second = (api.post("/v1/projects", key, json_body=body, headers=headers) for _ in range(2))
+        assert (first.status, second.status) == (201, 201)
+        assert second.text == first.text
+        assert second.headers["idempotency-replayed"] == "true"
+        assert projects_counted(company) == 1
+
+    def test_with_another_body_it_is_400(self, api: Api, world: World):
+        company = world.company()
+        key = world.key(company)
+        headers = {"Idempotency-Key": "one"}
+        for name, status in (("Shop", 201), ("Other", 400)):
+            body = {"name": name, "region": "eu-central"}
+            assert api.post("/v1/projects", key, json_body=body, headers=headers).status == status
+        assert projects_counted(company) == 1
+
+    def test_a_refused_request_frees_its_key(self, api: Api, world: World):
+        company = world.company("starter")
+        key = world.key(company)
+        headers = {"Idempotency-Key": "one"}
+        body = {"name": "Shop", "region": "eu-central", "consent": {"branding": "none"}}
+        assert api.post("/v1/projects", key, json_body=body, headers=headers).code == "PLAN_REQUIRED"
+        billing.change_plan(company.organization_id, "pro")
+        assert api.post("/v1/projects", key, json_body=body, headers=headers).status == 201
+
+    def test_a_taken_slug_is_no_reason_to_create_twice(self, api: Api, world: World):
+        company = world.company()
+        make_project(company)
+        headers = {"Idempotency-Key": "one"}
+        body = {"name": "Shop", "region": "eu-central"}
+        first, second = (
+            api.post("/v1/projects", world.key(company), json_body=body, headers=headers) for _ in range(2)
+        )
+        assert first.text == second.text
+        assert projects_counted(company) == 2
+
+
+class Test400:
+    @pytest.mark.parametrize(
+        ("fields", "path"),
+        [
+            ({"name": ""}, ["name"]),
+            ({"name": "   "}, ["name"]),
+            ({"name": "x" * 101}, ["name"]),
+            ({"name": None}, ["name"]),
+            ({"name": 5}, ["name"]),
+            ({"name": ["Shop"]}, ["name"]),
+            ({"name": "a\nb"}, ["name"]),
+            ({"region": ""}, ["region"]),
+            ({"region": None}, ["region"]),
+            ({"region": 1}, ["region"]),
+            ({"websites": []}, ["websites"]),
+            ({"websites": None}, ["websites"]),
+            ({"websites": "example.com"}, ["websites"]),
+            ({"websites": {"0": "example.com"}}, ["websites"]),
+            ({"websites": ["example.com", 5]}, ["websites", "1"]),
+            ({"websites": [None]}, ["websites", "0"]),
+            ({"websites": [f"s{n}.example.com" for n in range(51)]}, ["websites"]),
+            ({"consent": None}, ["consent"]),
+            ({"consent": []}, ["consent"]),
+            ({"consent": {"branding": "None"}}, ["consent", "branding"]),
+            ({"consent": {"branding": None}}, ["consent", "branding"]),
+            ({"consent": {"branding": ""}}, ["consent", "branding"]),
+            ({"consent": {"trustedOrigins": None}}, ["consent", "trustedOrigins"]),
+            ({"consent": {"trustedOrigins": ["a.example.com"] * 51}}, ["consent", "trustedOrigins"]),
+            ({"organizationId": ""}, ["organizationId"]),
+            ({"organizationId": None}, ["organizationId"]),
+            ({"organizationId": 5}, ["organizationId"]),
+            ({"trustedOrigins": None}, ["trustedOrigins"]),
+            ({"trustedOrigins": []}, ["organizationId"]),
+        ],
+    )
+    def test_a_field_that_is_wrong_is_named_and_nothing_is_written(
+        self, fields: dict[str, Any], path: list[str], api: Api, world: World
+    ):
+        key = world.key(world.company())
+        before = uncounted()
+        reply = create(api, key, **fields)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert [problem["path"] for problem in reply.error["details"]] == [path]
+        assert uncounted() == before
+
+    @pytest.mark.parametrize("missing", ["name", "region"])
+    def test_name_and_region_are_required(self, missing: str, api: Api, world: World):
+        body = {"name": "Shop", "region": "eu-central"}
+        del body[missing]
+        reply = api.post("/v1/projects", world.key(world.company()), json_body=body)
+        assert reply.error["details"][0]["path"] == [missing]
+
+    def test_without_a_body_it_is_refused(self, api: Api, world: World):
+        assert api.post("/v1/projects", world.key(world.company())).code == "INVALID_PAYLOAD"
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"websites": ["example.com"], "consent": {"trustedOrigins": ["example.com"]}},
+            {"websites": ["example.com"], "consent": {"trustedOrigins": []}},
+            {"websites": ["example.com"], "organizationId": "OWN"},
+            {"websites": ["example.com"], "organizationId": "OWN", "trustedOrigins": []},
+            {"consent": {"trustedOrigins": []}, "organizationId": "OWN"},
+        ],
+    )
+    def test_shapes_that_are_mixed_are_refused(self, fields: dict[str, Any], api: Api, world: World):
+        company = world.company()
+        key = world.key(company)
+        if "organizationId" in fields:
+            fields = {**fields, "organizationId": company.organization_id}
+        before = uncounted()
+        assert create(api, key, **fields).code == "INVALID_PAYLOAD"
+        assert uncounted() == before
+
+    def test_query_and_body_that_name_different_organizations_are_refused(self, api: Api, world: World):
+        company = world.company()
+        other = world.company(owner=company.owner)
+        query = f"?organizationId={company.organization_id}"
+        reply = create(api, company.owner.token, query, organizationId=other.organization_id)
+        assert reply.code == "INVALID_PAYLOAD"
+        assert reply.error["details"][0]["path"] == ["organizationId"]
+
+    @pytest.mark.parametrize("region", ["mars", "EU-CENTRAL", " eu-central", "x" * 10_000])
+    def test_a_region_that_is_none_is_its_own_code(self, region: str, api: Api, world: World):
+        key = world.key(world.company())
+        before = uncounted()
+        reply = create(api, key, region=region)
+        assert (reply.status, reply.code) == (400, "INVALID_REGION")
+        assert reply.error["details"][0]["path"] == ["region"]
+        assert uncounted() == before
+
+    @pytest.mark.parametrize(
+        "origin",
+        ["", "com", "javascript://x", "example.com/path", "x" * 10_000, "\u202eexample.com"],
+    )
+    def test_an_origin_that_is_none_is_its_own_code_and_names_its_place(self, origin: str, api: Api, world: World):
+        key = world.key(world.company())
+        before = uncounted()
+        reply = create(api, key, websites=["example.com", origin])
+        assert (reply.status, reply.code) == (400, "INVALID_ORIGIN")
+        (problem,) = reply.error["details"]
+        assert problem["path"] == ["websites", "1"]
+        assert problem["message"] == reply.error["message"]
+        assert uncounted() == before
+
+    def test_every_origin_that_is_none_is_named(self, api: Api, world: World):
+        reply = create(api, world.key(world.company()), consent={"trustedOrigins": ["com", "example.com", "://"]})
+        paths = [problem["path"] for problem in reply.error["details"]]
+        assert paths == [["consent", "trustedOrigins", "0"], ["consent", "trustedOrigins", "2"]]
+
+    def test_the_older_shapes_origins_are_named_by_its_own_field(self, api: Api, world: World):
+        company = world.company()
+        reply = create(
+            api, world.key(company), organizationId=company.organization_id, trustedOrigins=["example.com", "com"]
+        )
+        assert reply.code == "INVALID_ORIGIN"
+        assert reply.error["details"][0]["path"] == ["trustedOrigins", "1"]
+
+
+class Test402:
+    @pytest.mark.parametrize("plan", ["starter"])
+    @pytest.mark.parametrize("older", [False, True])
+    def test_no_branding_needs_a_plan_with_it_and_nothing_is_written(
+        self, plan: str, older: bool, api: Api, world: World
+    ):
+        company = world.company(plan)
+        key = world.key(company)
+        before = uncounted()
+        fields = {"organizationId": company.organization_id} if older else {}
+        reply = create(api, key, consent={"branding": "none"}, **fields)
+        assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
+        assert uncounted() == before
+
+    def test_so_it_is_for_a_person_on_the_free_plan(self, api: Api, world: World):
+        company = world.company("free")
+        assert create(api, company.owner.token, consent={"branding": "none"}).code == "PLAN_REQUIRED"
+        assert create(api, company.owner.token, consent={"branding": "openassent"}).status == 201
+
+    @pytest.mark.parametrize("plan", ["free", "starter", "pro", "enterprise"])
+    def test_the_plans_number_of_projects_is_the_limit(self, plan: str, api: Api, world: World):
+        company = world.company(plan)
+        limit = PLANS[plan].projects
+        fill(company, limit - 1)
+        assert create(api, company.owner.token).status == 201
+        before = uncounted()
+        reply = create(api, company.owner.token, name="One more")
+        assert (reply.status, reply.code) == (402, "PLAN_LIMIT_REACHED")
+        assert reply.error["details"] == {"limit": limit, "current": limit, "plan": plan}
+        assert uncounted() == before
+
+    def test_after_a_downgrade_the_count_may_be_over_the_limit(self, api: Api, world: World):
+        company = world.company("starter")
+        fill(company, 40)
+        billing.change_plan(company.organization_id, "free")
+        reply = create(api, company.owner.token)
+        assert reply.error["details"] == {"limit": 10, "current": 40, "plan": "free"}
+
+    def test_an_upgrade_counts_at_once(self, api: Api, world: World):
+        company = world.company("free")
+        fill(company, 10)
+        billing.change_plan(company.organization_id, "starter")
+        assert create(api, company.owner.token).status == 201
+
+    def test_deleting_one_makes_room(self, api: Api, world: World):
+        company = world.company("free")
+        project = create(api, company.owner.token).data
+        fill(company, 10)
+        api.delete(f"/v1/projects/{project['id']}", company.owner.token)
+        assert create(api, company.owner.token).status == 201
+
+
+class Test403:
+    @pytest.mark.parametrize("named", ["theirs", "unknown", "nonsense"])
+    def test_an_organization_in_the_body_that_the_caller_cannot_use_is_forbidden(
+        self, named: str, api: Api, world: World
+    ):
+        company, theirs = world.company(), world.company()
+        organization_id = {"theirs": theirs.organization_id, "unknown": ids.new_root(ids.ORGANIZATION)}.get(
+            named, named
+        )
+        key = world.key(company)
+        before = uncounted()
+        for token in (key, company.owner.token):
+            assert create(api, token, organizationId=organization_id).code == "FORBIDDEN"
+        assert uncounted() == before
+
+    def test_a_person_without_an_organization_is_told_so(self, api: Api, world: World):
+        reply = create(api, world.person().token)
+        assert reply.code == "FORBIDDEN"
+        assert "organization" in reply.error["message"]

@@ -1,0 +1,167 @@
+"""POST /v1/projects/{projectId}/vendors/{vendorId}/decision: a person approves or ignores a vendor."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.store import projects
+from controlplane.store.projects import ProjectItem
+from controlplane.store.table import table
+from tests.functional.projects.builders import add_finding, make_project, stored, uncounted
+from tests.support.api import Api, Reply
+from tests.support.calls import intercepted
+from tests.support.world import World
+
+
+def decide(api: Api, token: str, project: ProjectItem, decision: Any = "approve", vendor_id: str = "segment") -> Reply:
+    path = f"/v1/projects/{project.project_id}/vendors/{vendor_id}/decision"
+    return api.post(path, token, json_body={"decision": decision})
+
+
+class Test200:
+    @pytest.mark.parametrize(
+        ("decision", "state", "review_state"), [("approve", "approved", "accepted"), ("ignore", "ignored", "rejected")]
+    )
+    def test_a_vendor_no_scan_has_found_is_decided_on_for_later(
+        self, decision: str, state: str, review_state: str, api: Api, world: World
+    ):
+        company = world.company()
+        project = make_project(company)
+        reply = decide(api, company.owner.token, project, decision)
+        assert reply.status == 200
+        assert reply.data == {
+            "inboxItemId": None,
+            "projectId": project.project_id,
+            "reviewState": review_state,
+            "state": state,
+            "vendorId": "segment",
+        }
+        (vendor,) = stored("VENDOR#")
+        assert (vendor["state"]["S"], vendor["reviewState"]["S"]) == (state, review_state)
+        assert vendor["decidedBy"] == {"S": company.owner.user_id}
+        assert vendor["decidedAt"] == {"S": "2026-03-04T05:06:07.000Z"}
+
+    @pytest.mark.parametrize("decision", ["approve", "ignore"])
+    def test_the_vendors_finding_is_resolved_under_a_new_version(self, decision: str, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        finding = add_finding(project, "segment")
+        assert decide(api, company.owner.token, project, decision).data["inboxItemId"] == finding
+        (item,) = stored("INBOX#")
+        assert item["status"] == {"S": "resolved"}
+        assert item["version"]["S"] != "first"
+        assert item["updatedAt"] == {"S": "2026-03-04T05:06:07.000Z"}
+        assert item["title"] == {"S": "Segment loads before consent"}
+
+    def test_another_vendors_finding_stays_open(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        add_finding(project, "segment")
+        decide(api, company.owner.token, project, vendor_id="hotjar")
+        assert [item["status"]["S"] for item in stored("INBOX#")] == ["open"]
+
+    def test_a_decision_can_be_changed_and_repeated(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        add_finding(project, "segment")
+        for decision, state in (("approve", "approved"), ("approve", "approved"), ("ignore", "ignored")):
+            assert decide(api, company.owner.token, project, decision).data["state"] == state
+        assert [item["state"]["S"] for item in stored("VENDOR#")] == ["ignored"]
+
+    def test_a_finding_made_meanwhile_is_resolved_with_it(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        made: list[str] = []
+
+        def meanwhile(call, proceed):
+            if call.operation == "TransactWriteItems" and not made:
+                made.append(add_finding(project, "segment"))
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            reply = decide(api, company.owner.token, project)
+        assert reply.data["inboxItemId"] == made[0]
+        assert [item["status"]["S"] for item in stored("INBOX#")] == ["resolved"]
+
+    def test_an_admin_may(self, api: Api, world: World):
+        company = world.company()
+        assert decide(api, world.member(company, "admin").token, make_project(company)).status == 200
+
+    @pytest.mark.parametrize("vendor_id", ["a", "google-analytics_4.v2", "0", "x" * 100])
+    def test_a_vendors_id_is_of_these_characters(self, vendor_id: str, api: Api, world: World):
+        company = world.company()
+        reply = decide(api, company.owner.token, make_project(company), vendor_id=vendor_id)
+        assert reply.data["vendorId"] == vendor_id
+
+    def test_a_person_makes_three_calls_and_one_more_for_a_finding(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        decide(api, company.owner.token, project)
+        add_finding(project, "hotjar")
+        for vendor_id, expected in (("segment", 3), ("hotjar", 4)):
+            calls: list[str] = []
+
+            def noting(call, proceed, calls=calls):
+                calls.append(call.operation)
+                return proceed()
+
+            with intercepted(table.client, noting):
+                decide(api, company.owner.token, project, vendor_id=vendor_id)
+            assert len(calls) == expected
+
+
+class Test400:
+    @pytest.mark.parametrize("decision", ["approved", "APPROVE", "", None, True, 1, [], {}, ["approve"]])
+    def test_a_decision_is_approve_or_ignore(self, decision: Any, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        before = uncounted()
+        reply = decide(api, company.owner.token, project, decision)
+        assert reply.code == "INVALID_PAYLOAD"
+        assert reply.error["details"][0]["path"] == ["decision"]
+        assert uncounted() == before
+
+    @pytest.mark.parametrize("vendor_id", ["Segment", "x" * 101, "a b", "a#b", "ségment", "a:b", "a\n", "%00"])
+    def test_a_vendors_id_of_other_characters_is_refused(self, vendor_id: str, api: Api, world: World):
+        from urllib.parse import quote
+
+        company = world.company()
+        project = make_project(company)
+        before = uncounted()
+        reply = decide(api, company.owner.token, project, vendor_id=quote(vendor_id))
+        assert reply.code == "INVALID_PAYLOAD"
+        assert reply.error["details"][0]["path"] == ["vendorId"]
+        assert uncounted() == before
+
+
+class Test403:
+    def test_a_key_lacks_the_scope(self, api: Api, world: World):
+        company = world.company()
+        reply = decide(api, world.key(company), make_project(company))
+        assert reply.code == "INSUFFICIENT_SCOPE"
+        assert reply.error["details"] == {"requiredScope": "vendors.write"}
+
+    def test_a_member_may_not_and_nothing_is_written(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        token = world.member(company).token
+        before = uncounted()
+        assert decide(api, token, project).code == "FORBIDDEN"
+        assert uncounted() == before
+
+
+class Test404:
+    def test_a_project_deleted_meanwhile_gets_no_vendor(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        done: list[str] = []
+
+        def meanwhile(call, proceed):
+            if call.operation == "TransactWriteItems" and not done:
+                done.append("once")
+                projects.delete_project(project)
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            assert decide(api, company.owner.token, project).code == "NOT_FOUND"
+        assert stored("VENDOR#") == []

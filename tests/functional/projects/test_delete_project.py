@@ -1,0 +1,150 @@
+"""DELETE /v1/projects/{projectId}: a project goes with everything that belongs to it."""
+
+from botocore.exceptions import ConnectTimeoutError
+
+from controlplane.store import audits, projects, vendors
+from controlplane.store.projects import Address
+from controlplane.store.table import table
+from tests.functional.projects.builders import add_audits, make_project, projects_counted, stored, uncounted
+from tests.support.api import Api
+from tests.support.calls import intercepted
+from tests.support.world import World
+
+
+class Test200:
+    def test_it_says_what_went_with_it(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, origins=["example.com", "shop.example.com"])
+        add_audits(project, position=0, count=2)
+        add_audits(project, position=1)
+        reply = api.delete(f"/v1/projects/{project.project_id}", world.key(company))
+        assert reply.status == 200
+        assert reply.data == {
+            "deleted": True,
+            "projectId": project.project_id,
+            "deletedWebsites": 2,
+            "deletedAudits": 3,
+        }
+
+    def test_nothing_of_it_stays_but_the_runs_of_its_audits(self, api: Api, world: World):
+        company = world.company()
+        key = world.key(company)
+        api.get("/v1/projects", key)
+        before = uncounted()
+        project = make_project(company)
+        (audit_id,) = add_audits(project)
+        audits.record_run(project.project_id, audit_id, "passed")
+        for number in range(30):
+            vendors.decide_vendor(project, f"vendor{number}", "approved", company.owner.user_id)
+        api.delete(f"/v1/projects/{project.project_id}", key)
+        (run,) = stored("AUDITRUN#")
+        table.client.delete_item(TableName=table.name, Key={"pk": run["pk"], "sk": run["sk"]})
+        assert uncounted() == before
+
+    def test_the_other_projects_of_the_organization_keep_theirs(self, api: Api, world: World):
+        company = world.company()
+        kept, gone = make_project(company, "Kept"), make_project(company, "Gone")
+        (audit_id,) = add_audits(kept)
+        vendors.decide_vendor(kept, "segment", "approved", company.owner.user_id)
+        api.delete(f"/v1/projects/{gone.project_id}", world.key(company))
+        assert projects_counted(company) == 1
+        assert [item["auditId"]["S"] for item in stored("AUDIT#")] == [audit_id]
+        assert len(stored("VENDOR#")) == 1
+        assert [item["sk"]["S"] for item in stored("PSLUG#")] == ["PSLUG#kept"]
+
+    def test_its_last_website_is_no_reason_to_refuse(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        assert api.delete(f"/v1/projects/{project.project_id}", world.key(company)).status == 200
+
+    def test_the_fullest_project_goes_in_one_transaction(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, origins=[f"s{number}.example.com" for number in range(50)])
+        for position in range(8):
+            add_audits(project, position, 5)
+        reply = api.delete(f"/v1/projects/{project.project_id}", world.key(company))
+        assert (reply.data["deletedWebsites"], reply.data["deletedAudits"]) == (50, 40)
+        assert stored("AUDIT") == []
+
+    def test_an_admin_may(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        assert api.delete(f"/v1/projects/{project.project_id}", world.member(company, "admin").token).status == 200
+
+    def test_what_was_added_meanwhile_goes_too(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        add_audits(project)
+        key = world.key(company)
+        added: list[str] = []
+
+        def meanwhile(call, proceed):
+            if call.operation == "TransactWriteItems" and not added:
+                added.append("once")
+                added.extend(add_audits(project))
+                two = [Address("example.com", "domain"), Address("localhost", "development")]
+                projects.update_project(project, {"websites": two}, may_remove_websites=False)
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            reply = api.delete(f"/v1/projects/{project.project_id}", key)
+        assert (reply.data["deletedWebsites"], reply.data["deletedAudits"]) == (2, 2)
+        assert stored("AUDIT") == []
+
+    def test_vendors_that_could_not_be_removed_are_out_of_reach(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
+        key = world.key(company)
+
+        def unreachable(call, proceed):
+            if call.operation == "BatchWriteItem":
+                raise ConnectTimeoutError(endpoint_url="table")
+            return proceed()
+
+        with intercepted(table.client, unreachable):
+            assert api.delete(f"/v1/projects/{project.project_id}", key).status == 200
+        path = f"/v1/projects/{project.project_id}/vendors/segment/decision"
+        assert api.post(path, company.owner.token, json_body={"decision": "ignore"}).code == "NOT_FOUND"
+
+
+class Test403:
+    def test_a_member_may_not_and_nothing_is_written(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        token = world.member(company).token
+        before = uncounted()
+        assert api.delete(f"/v1/projects/{project.project_id}", token).code == "FORBIDDEN"
+        assert uncounted() == before
+
+
+class Test404:
+    def test_a_second_time_there_is_none(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+        api.delete(f"/v1/projects/{project.project_id}", key)
+        assert api.delete(f"/v1/projects/{project.project_id}", key).code == "NOT_FOUND"
+        assert projects_counted(company) == 0
+
+    def test_of_two_at_once_one_counts(self, api: Api, world: World):
+        company = world.company()
+        make_project(company, "Other")
+        project = make_project(company)
+        key = world.key(company)
+        done: list[str] = []
+
+        def meanwhile(call, proceed):
+            if call.operation == "TransactWriteItems" and not done:
+                done.append("once")
+                projects.delete_project(project)
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            assert api.delete(f"/v1/projects/{project.project_id}", key).code == "NOT_FOUND"
+        assert projects_counted(company) == 1
+
+    def test_another_organizations_project_stays(self, api: Api, world: World):
+        project = make_project(world.company())
+        assert api.delete(f"/v1/projects/{project.project_id}", world.key(world.company())).code == "NOT_FOUND"
+        assert len(stored("PROJECT#")) == 1

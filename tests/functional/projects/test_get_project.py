@@ -1,0 +1,137 @@
+"""GET /v1/projects/{projectId}: one project under the names of both generations."""
+
+from controlplane.settings import settings
+from controlplane.store.table import table
+from tests.functional.projects.builders import add_audits, make_project, without_consent
+from tests.support.api import Api
+from tests.support.calls import intercepted
+from tests.support.world import World
+
+
+class Test200:
+    def test_it_holds_the_fields_of_both_generations(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        dashboard = f"https://dashboard.assent.test/organizations/{company.slug}/projects/shop"
+        shown = api.get(f"/v1/projects/{project.project_id}", world.key(company)).data
+        assert shown == {
+            "id": project.project_id,
+            "slug": "shop",
+            "name": "Shop",
+            "description": None,
+            "organizationId": company.organization_id,
+            "organizationSlug": company.slug,
+            "dashboardUrl": dashboard,
+            "websites": [
+                {
+                    "id": project.websites[0].website_id,
+                    "origin": "example.com",
+                    "kind": "domain",
+                    "primary": True,
+                    "audited": False,
+                }
+            ],
+            "consent": {
+                "trustedOrigins": ["example.com"],
+                "branding": "assent",
+                "backendUrl": None,
+                "dashboardUrl": f"{dashboard}/consent",
+                "version": "2.0.0",
+            },
+            "projectId": project.project_id,
+            "projectSlug": "shop",
+            "projectName": "Shop",
+            "dashboardURL": dashboard,
+            "products": {
+                "consent": {
+                    "instanceId": "ins_" + project.project_id.removeprefix("prj_"),
+                    "instanceSlug": "shop",
+                    "instanceName": "Shop",
+                    "trustedOrigins": ["example.com"],
+                    "branding": "assent",
+                    "backendURL": None,
+                    "dashboardURL": f"{dashboard}/consent",
+                    "backendVersion": "2.0.0",
+                }
+            },
+            "region": "eu-central",
+            "createdAt": "2026-03-04T05:06:07.000Z",
+        }
+
+    def test_it_has_every_field_of_the_list_and_of_the_creation_with_the_same_value(self, api: Api, world: World):
+        key = world.key(world.company())
+        body = {"name": "Shop", "region": "us-east", "websites": ["example.com", "*"]}
+        created = api.post("/v1/projects", key, json_body=body).data
+        (listed,) = api.get("/v1/projects", key).data
+        shown = api.get(f"/v1/projects/{created['id']}", key).data
+        assert {**shown, **created} == shown
+        assert {**shown, **listed} == shown
+
+    def test_an_audited_website_says_so(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, origins=["example.com", "shop.example.com"])
+        add_audits(project, position=1)
+        shown = api.get(f"/v1/projects/{project.project_id}", world.key(company)).data
+        assert [website["audited"] for website in shown["websites"]] == [False, True]
+
+    def test_without_consent_both_generations_show_null(self, api: Api, world: World):
+        company = world.company()
+        project = without_consent(make_project(company))
+        shown = api.get(f"/v1/projects/{project.project_id}", world.key(company)).data
+        assert shown["consent"] is None
+        assert shown["products"] == {"consent": None}
+
+    def test_a_person_needs_no_organization_for_it_and_a_member_may(self, api: Api, world: World):
+        company = world.company()
+        person = world.member(company)
+        world.member(world.company(), person=person)
+        project = make_project(company)
+        assert api.get(f"/v1/projects/{project.project_id}", person.token).status == 200
+
+    def test_keys_and_people_make_two_calls(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        for token in (world.key(company), company.owner.token):
+            api.get(f"/v1/projects/{project.project_id}", token)
+            calls: list[str] = []
+
+            def noting(call, proceed, calls=calls):
+                calls.append(call.operation)
+                return proceed()
+
+            with intercepted(table.client, noting):
+                api.get(f"/v1/projects/{project.project_id}", token)
+            assert len(calls) == 2
+
+    def test_the_consent_runtimes_address_is_shown_where_one_is_set(self, api: Api, world: World, monkeypatch):
+        company = world.company()
+        project = make_project(company)
+        monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.assent.test")
+        shown = api.get(f"/v1/projects/{project.project_id}", world.key(company)).data
+        address = "https://consent.assent.test/ins_" + project.project_id.removeprefix("prj_")
+        assert shown["consent"]["backendUrl"] == address
+        assert shown["products"]["consent"]["backendURL"] == address
+
+
+class Test404:
+    def test_who_left_the_organization_does_not_find_it(self, api: Api, world: World):
+        company = world.company()
+        person = world.member(company)
+        project = make_project(company)
+        world.leave(company, person)
+        assert api.get(f"/v1/projects/{project.project_id}", person.token).code == "NOT_FOUND"
+
+    def test_an_existing_project_of_another_organization_answers_as_an_unknown_one(self, api: Api, world: World):
+        project = make_project(world.company())
+        stranger = world.company()
+        unknown = project.project_id[:-1] + ("0" if project.project_id[-1] != "0" else "1")
+        for token in (stranger.owner.token, world.key(stranger)):
+            foreign = api.get(f"/v1/projects/{project.project_id}", token)
+            assert foreign.status == 404
+            assert foreign.text == api.get(f"/v1/projects/{unknown}", token).text
+
+    def test_the_id_of_its_consent_instance_is_no_project(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        assert project.consent is not None
+        assert api.get(f"/v1/projects/{project.consent.instance_id}", world.key(company)).code == "NOT_FOUND"

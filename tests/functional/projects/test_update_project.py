@@ -1,0 +1,328 @@
+"""PATCH /v1/projects/{projectId}: name, description, websites and consent of a project."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ConnectTimeoutError
+
+from controlplane.store import audits, billing, projects
+from controlplane.store.projects import ProjectItem, get_project
+from controlplane.store.table import table
+from tests.functional.projects.builders import add_audits, make_project, stored, uncounted, without_consent
+from tests.support.api import Api, Reply
+from tests.support.calls import intercepted
+from tests.support.world import World
+
+
+def update(api: Api, token: str, project: ProjectItem, **fields: Any) -> Reply:
+    return api.patch(f"/v1/projects/{project.project_id}", token, json_body=fields)
+
+
+class Test200:
+    def test_it_answers_the_older_shape_as_the_list_then_does(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+        reply = update(api, key, project, projectName="Market", description="A market")
+        assert reply.status == 200
+        assert reply.data == api.get("/v1/projects", key).data[0]
+        assert (reply.data["projectName"], reply.data["description"]) == ("Market", "A market")
+
+    def test_a_new_name_brings_a_new_slug_and_frees_the_old_one(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        assert update(api, world.key(company), project, projectName="Market").data["projectSlug"] == "market"
+        assert [item["sk"]["S"] for item in stored("PSLUG#")] == ["PSLUG#market"]
+        assert make_project(company, "Shop").slug == "shop"
+
+    def test_the_same_name_keeps_the_slug_also_one_with_an_ending(self, api: Api, world: World):
+        company = world.company()
+        make_project(company)
+        second = make_project(company)
+        assert update(api, world.key(company), second, projectName="Shop").data["projectSlug"] == second.slug
+
+    def test_another_spelling_of_the_name_keeps_a_slug_that_is_its_own(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        changed = update(api, world.key(company), project, projectName="SHOP!").data
+        assert (changed["projectSlug"], changed["projectName"]) == ("shop", "SHOP!")
+        assert len(stored("PSLUG#")) == 1
+
+    def test_a_taken_slug_gets_a_short_ending(self, api: Api, world: World):
+        company = world.company()
+        make_project(company, "Market")
+        project = make_project(company)
+        slug = update(api, world.key(company), project, projectName="Market").data["projectSlug"]
+        assert slug.startswith("market-")
+        assert {item["sk"]["S"] for item in stored("PSLUG#")} == {"PSLUG#market", f"PSLUG#{slug}"}
+
+    @pytest.mark.parametrize("description", ["x" * 512, "", "🛒" * 512, None])
+    def test_a_description_is_set_and_cleared(self, description: str | None, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+        update(api, key, project, description="before")
+        assert update(api, key, project, description=description).data["description"] == description
+
+    def test_what_is_not_named_stays(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, origins=["example.com", "localhost"])
+        update(api, world.key(company), project, description="A shop")
+        assert get_project(project.project_id)._replace(version="", description=None) == project._replace(version="")
+
+    def test_branding_alone_changes_nothing_else_of_consent(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        changed = update(api, world.key(company), project, consent={"branding": "none"}).data
+        assert changed["products"]["consent"]["branding"] == "none"
+        assert changed["products"]["consent"]["trustedOrigins"] == ["example.com"]
+
+    def test_websites_that_stay_keep_their_ids_in_the_new_order(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, origins=["a.example.com", "b.example.com"])
+        websites = ["b.example.com", "new.example.com", "https://A.example.com/"]
+        changed = update(api, world.key(company), project, websites=websites).data
+        origins = ["b.example.com", "new.example.com", "a.example.com"]
+        assert changed["products"]["consent"]["trustedOrigins"] == origins
+        after = get_project(project.project_id).websites
+        assert [website.origin for website in after] == origins
+        assert [after[2].website_id, after[0].website_id] == [website.website_id for website in project.websites]
+
+    def test_trusted_origins_are_the_websites(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        update(api, world.key(company), project, consent={"trustedOrigins": ["shop.example.com"]})
+        assert [website.origin for website in get_project(project.project_id).websites] == ["shop.example.com"]
+
+    def test_with_a_website_go_its_audits_and_schedules_and_their_runs_stay(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, origins=["example.com", "shop.example.com"])
+        (kept,) = add_audits(project, position=0)
+        for gone in add_audits(project, position=1, count=2):
+            audits.record_run(project.project_id, gone, "passed")
+        update(api, world.key(company), project, websites=["example.com"])
+        assert [item["auditId"]["S"] for item in stored("AUDIT#")] == [kept]
+        assert [item["sk"]["S"].rpartition("#")[2] for item in stored("AUDITSCHEDULE#")] == [kept]
+        assert len(stored("AUDITRUN#")) == 2
+
+    def test_a_website_that_stays_keeps_its_audit(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        (audit_id,) = add_audits(project)
+        update(api, world.key(company), project, websites=["shop.example.com", "example.com"])
+        assert get_project(project.project_id).websites[1].audits == (audit_id,)
+
+    def test_the_most_audits_a_project_can_have_go_in_one_transaction(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, origins=[f"s{number}.example.com" for number in range(9)])
+        for position in range(8):
+            add_audits(project, position, 5)
+        reply = update(
+            api, world.key(company), project, websites=["example.com"], projectName="B", consent={"branding": "none"}
+        )
+        assert reply.status == 200
+        assert stored("AUDIT#") == stored("AUDITSCHEDULE#") == []
+
+    def test_everything_at_once(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        changed = update(
+            api,
+            world.key(company),
+            project,
+            projectName="Market",
+            description="A market",
+            websites=["market.example.com"],
+            consent={"branding": "openassent"},
+        ).data
+        assert changed["projectSlug"] == "market"
+        assert changed["products"]["consent"]["trustedOrigins"] == ["market.example.com"]
+        assert changed["products"]["consent"]["branding"] == "openassent"
+
+    def test_a_member_may_change_and_add(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        token = world.member(company).token
+        assert update(api, token, project, websites=["example.com", "shop.example.com"]).status == 200
+
+    def test_a_change_made_meanwhile_is_kept(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+
+        done: list[str] = []
+
+        def meanwhile(call, proceed):
+            if call.operation == "PutItem" and not done:
+                done.append("once")
+                projects.update_project(project, {"name": "Elsewhere"}, may_remove_websites=False)
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            reply = update(api, key, project, description="A shop")
+        assert (reply.data["projectName"], reply.data["description"]) == ("Elsewhere", "A shop")
+
+    def test_a_write_whose_answer_was_lost_is_a_success_when_sent_again(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+
+        def applied_twice(call, proceed):
+            if call.operation == "PutItem":
+                proceed()  # what the SDK does about an answer that never came
+            return proceed()
+
+        with intercepted(table.client, applied_twice):
+            assert update(api, key, project, description="A shop").status == 200
+        assert get_project(project.project_id).description == "A shop"
+
+    def test_a_key_makes_three_calls(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+        for fields in ({"description": "A"}, {"projectName": "Market"}, {"consent": {"branding": "none"}}):
+            update(api, key, project, description="warm")
+            calls: list[str] = []
+
+            def noting(call, proceed, calls=calls):
+                calls.append(call.operation)
+                return proceed()
+
+            with intercepted(table.client, noting):
+                assert update(api, key, project, **fields).status == 200
+            assert len(calls) == 3
+
+
+class Test400:
+    @pytest.mark.parametrize(
+        ("fields", "path"),
+        [
+            ({}, []),
+            ({"name": "Market", "slug": "mine"}, []),
+            ({"consent": {}}, []),
+            ({"projectName": ""}, ["projectName"]),
+            ({"projectName": " \t"}, ["projectName"]),
+            ({"projectName": None}, ["projectName"]),
+            ({"projectName": "x" * 101}, ["projectName"]),
+            ({"projectName": 1}, ["projectName"]),
+            ({"description": "x" * 513}, ["description"]),
+            ({"description": 5}, ["description"]),
+            ({"description": []}, ["description"]),
+            ({"websites": []}, ["websites"]),
+            ({"websites": None}, ["websites"]),
+            ({"websites": ["a.example.com"] * 51}, ["websites"]),
+            ({"websites": [{}]}, ["websites", "0"]),
+            ({"consent": None}, ["consent"]),
+            ({"consent": {"branding": "acme"}}, ["consent", "branding"]),
+            ({"consent": {"branding": None}}, ["consent", "branding"]),
+            ({"consent": {"trustedOrigins": []}}, ["consent", "trustedOrigins"]),
+            (
+                {"websites": ["example.com"], "consent": {"trustedOrigins": ["example.com"]}},
+                ["consent", "trustedOrigins"],
+            ),
+        ],
+    )
+    def test_a_field_that_is_wrong_is_named_and_nothing_is_written(
+        self, fields: dict[str, Any], path: list[str], api: Api, world: World
+    ):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+        before = uncounted()
+        reply = update(api, key, project, **fields)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert [problem["path"] for problem in reply.error["details"]] == [path]
+        assert uncounted() == before
+
+    @pytest.mark.parametrize(
+        ("fields", "path"),
+        [
+            ({"websites": ["example.com", "com"]}, ["websites", "1"]),
+            ({"consent": {"trustedOrigins": ["data:text"]}}, ["consent", "trustedOrigins", "0"]),
+        ],
+    )
+    def test_an_origin_that_is_none_is_named(self, fields: dict[str, Any], path: list[str], api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+        before = uncounted()
+        reply = update(api, key, project, description="not written", **fields)
+        assert reply.code == "INVALID_ORIGIN"
+        assert reply.error["details"][0]["path"] == path
+        assert uncounted() == before
+
+
+class Test402:
+    def test_no_branding_needs_a_plan_with_it_and_nothing_else_is_written_either(self, api: Api, world: World):
+        company = world.company("starter")
+        project = make_project(company)
+        key = world.key(company)
+        before = uncounted()
+        reply = update(api, key, project, projectName="Market", consent={"branding": "none"})
+        assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
+        assert uncounted() == before
+
+    def test_the_plan_at_the_write_decides(self, api: Api, world: World):
+        company = world.company("pro")
+        project = make_project(company)
+        billing.change_plan(company.organization_id, "free")
+        token = company.owner.token
+        assert update(api, token, project, consent={"branding": "none"}).code == "PLAN_REQUIRED"
+        assert update(api, token, project, consent={"branding": "openassent"}).status == 200
+
+
+class Test403:
+    @pytest.mark.parametrize(
+        "fields", [{"websites": ["shop.example.com"]}, {"consent": {"trustedOrigins": ["shop.example.com"]}}]
+    )
+    def test_a_member_may_not_leave_out_a_website(self, fields: dict[str, Any], api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        token = world.member(company).token
+        before = uncounted()
+        reply = update(api, token, project, **fields)
+        assert reply.code == "FORBIDDEN"
+        assert reply.error["details"] == {"reason": "removes_websites"}
+        assert uncounted() == before
+        assert update(api, world.member(company, "admin").token, project, **fields).status == 200
+
+
+class Test404:
+    @pytest.mark.parametrize("consent", [{"branding": "assent"}, {"trustedOrigins": ["example.com"]}])
+    def test_a_project_without_consent_has_none_to_change(self, consent: dict[str, Any], api: Api, world: World):
+        company = world.company()
+        project = without_consent(make_project(company))
+        key = world.key(company)
+        before = uncounted()
+        assert update(api, key, project, consent=consent).code == "NOT_FOUND"
+        assert uncounted() == before
+
+    def test_a_project_deleted_meanwhile_is_not_found_and_not_made_again(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+
+        def meanwhile(call, proceed):
+            if call.operation == "PutItem":
+                projects.delete_project(project)
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            assert update(api, key, project, description="A shop").code == "NOT_FOUND"
+        assert stored("PROJECT#") == []
+
+
+class Test500:
+    def test_a_table_that_does_not_answer_changes_nothing(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company)
+        key = world.key(company)
+
+        def unreachable(call, proceed):
+            if call.operation == "PutItem":
+                raise ConnectTimeoutError(endpoint_url="table")
+            return proceed()
+
+        with intercepted(table.client, unreachable):
+            assert update(api, key, project, description="A shop").code == "INTERNAL_ERROR"
+        assert get_project(project.project_id) == project
