@@ -3,7 +3,7 @@
 import typer
 
 from ops.command import Program, root, unwrap
-from ops.commands import audits, billing, keys, organizations, tokens, users
+from ops.commands import audits, billing, keys, members, organizations, tokens, users
 
 _EPILOG = (
     "Exit codes: 0 done · 1 refused or failed · 2 wrong command line, or nobody to ask and no --yes · "
@@ -21,6 +21,7 @@ app.callback(help=unwrap(root.__doc__), epilog=_EPILOG)(root)
 app.add_typer(users.app, name="user")
 app.add_typer(tokens.app, name="token")
 app.add_typer(organizations.app, name="organization")
+app.add_typer(members.app, name="member")
 app.add_typer(billing.plan_app, name="plan")
 app.add_typer(billing.credits_app, name="credits")
 app.add_typer(keys.app, name="key")

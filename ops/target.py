@@ -1,12 +1,11 @@
 """Which table the commands act on: the local stack's, that of a CloudFormation stack, or one given by name.
 
-`connect` comes before the first import of the shared layer's store, which reads its settings from the environment.
+`connect` comes before the first import of the shared layer's store, which reads its settings from the os.environ.
 """
 
 import json
 import os
 import secrets
-from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,37 +38,39 @@ class Options:
         return replace(named, region=self.region or outer.region, endpoint_url=self.endpoint_url or outer.endpoint_url)
 
 
-def connect(options: Options, environment: MutableMapping[str, str] = os.environ) -> None:
+def connect(options: Options) -> None:
     """Points the store at the table. Raises Misused, NotFound (no such stack), Refused (no local stack).
 
-    Sets variables in `environment`, for botocore and for the shared layer's settings.
+    Sets environment variables, for botocore and for the shared layer's settings.
     """
     if sum((options.local, bool(options.stack), bool(options.table))) > 1:
         raise Misused("Give one of --local, --stack and --table.")
     if options.local:
-        options = _local(options, environment)
+        options = _local(options)
     if options.region:
-        environment["AWS_DEFAULT_REGION"] = options.region
-    elif "AWS_REGION" in environment:  # what Lambda and many shells set, and botocore does not read
-        environment.setdefault("AWS_DEFAULT_REGION", environment["AWS_REGION"])
+        os.environ["AWS_DEFAULT_REGION"] = options.region
+    elif "AWS_REGION" in os.environ:  # what Lambda and many shells set, and botocore does not read
+        os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
-    name = options.table or environment.get("TABLE_NAME")
+    name = options.table or os.environ.get("TABLE_NAME")
     if options.stack:
-        name = _read_stack(options.stack, options.endpoint_url, environment)
+        name = _read_stack(options.stack, options.endpoint_url)
     if not name:
         raise Misused("Say which table: --local, --stack NAME or --table NAME (or the variable TABLE_NAME).")
-    environment["TABLE_NAME"] = name
+    os.environ["TABLE_NAME"] = name
     # The functions need these and no command does. What nobody knows can sign nothing.
-    environment.setdefault("SIGNING_SECRET", secrets.token_urlsafe(32))
-    environment.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
-    environment.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
+    os.environ.setdefault("SIGNING_SECRET", secrets.token_urlsafe(32))
+    os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
+    os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
 
     try:
         from controlplane.store.table import table  # noqa: PLC0415 (reads the environment)
     except ValueError as error:  # pydantic's, which also shows values: a secret may be among them
         raise Misused(f"The settings in the environment are wrong: {_wrong_settings(error)}.") from None
 
-    table.connect(options.endpoint_url, name)
+    table.name = name
+    if options.endpoint_url:
+        table.connect(options.endpoint_url)
 
 
 def _wrong_settings(error: ValueError) -> str:
@@ -77,7 +78,7 @@ def _wrong_settings(error: ValueError) -> str:
     return ", ".join(str(problem["loc"][0]).upper() for problem in problems) or type(error).__name__
 
 
-def _local(options: Options, environment: MutableMapping[str, str]) -> Options:
+def _local(options: Options) -> Options:
     """The options that lead to this checkout's own stack, with no other AWS variable left that could lead elsewhere."""
     if options.region or options.endpoint_url:
         raise Misused("--local knows its region and endpoint: leave out --region and --endpoint-url.")
@@ -85,18 +86,21 @@ def _local(options: Options, environment: MutableMapping[str, str]) -> Options:
         port = json.loads(LOCAL_STATE.read_text())["ministack_port"]
     except FileNotFoundError:
         raise Refused("There is no local stack here. Start one with `make run`.") from None
-    for variable in [name for name in environment if name.startswith("AWS_")]:
-        del environment[variable]
-    environment["AWS_ACCESS_KEY_ID"] = environment["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL
+    for variable in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[variable]
+    os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL
     return Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=f"http://127.0.0.1:{port}")
 
 
-def _read_stack(stack: str, endpoint_url: str | None, environment: MutableMapping[str, str]) -> str:
+def _read_stack(stack: str, endpoint_url: str | None) -> str:
     """The name of the stack's table. Its brand goes into the environment: secrets are minted with it."""
-    from botocore.exceptions import ClientError  # noqa: PLC0415 (slow to import, and --help needs none of it)
+    from botocore.config import Config  # noqa: PLC0415 (slow to import, and --help needs none of it)
+    from botocore.exceptions import ClientError  # noqa: PLC0415
     from botocore.session import Session  # noqa: PLC0415
 
-    client = Session().create_client("cloudformation", endpoint_url=endpoint_url)
+    # A local stack that does not run is told at once.
+    config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+    client = Session().create_client("cloudformation", endpoint_url=endpoint_url, config=config)
     try:
         described = client.describe_stacks(StackName=stack)["Stacks"][0]
         resource = client.describe_stack_resource(StackName=stack, LogicalResourceId=_TABLE)
@@ -107,5 +111,5 @@ def _read_stack(stack: str, endpoint_url: str | None, environment: MutableMappin
     parameters: list[dict[str, Any]] = described.get("Parameters", [])
     for parameter in parameters:
         if parameter["ParameterKey"] in _BRANDS:
-            environment[_BRANDS[parameter["ParameterKey"]]] = parameter["ParameterValue"]
+            os.environ[_BRANDS[parameter["ParameterKey"]]] = parameter["ParameterValue"]
     return str(resource["StackResourceDetail"]["PhysicalResourceId"])

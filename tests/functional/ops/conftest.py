@@ -1,9 +1,11 @@
 """The operator's command line over the table of each test."""
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import pytest
 from typer.testing import CliRunner
@@ -41,15 +43,34 @@ class Outcome:
 Ops = Callable[..., Outcome]
 
 
+@pytest.fixture(autouse=True)
+def _environment() -> Iterator[None]:
+    """A command sets variables and connects the table: both are put back."""
+    name, client = table.name, table.client
+    with mock.patch.dict(os.environ):
+        yield
+    table.name, table._client = name, client
+
+
 @pytest.fixture
-def plain() -> Ops:
-    """Runs a command as a person does. `input` is what they type, on something that is no terminal."""
+def anywhere() -> Ops:
+    """Runs a command line as it stands, without naming the test's table."""
 
     def run(*words: str, **options: Any) -> Outcome:
-        result = CliRunner().invoke(app, ["--table", table.name, *words], **options)
+        result = CliRunner().invoke(app, list(words), **options)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Outcome(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def plain(anywhere: Ops) -> Ops:
+    """Runs a command as a person does. `input` is what they type, on something that is no terminal."""
+
+    def run(*words: str, **options: Any) -> Outcome:
+        return anywhere("--table", table.name, *words, **options)
 
     return run
 

@@ -1,0 +1,89 @@
+"""`assent-ops member`: who belongs to an organization, and in which role."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated, Literal
+
+import typer
+
+from ops.arguments import Organization, User, Yes
+from ops.command import command
+from ops.errors import Conflict, NotFound, Refused
+from ops.output import Shown, confirm
+
+app = typer.Typer(no_args_is_help=True, help="Who belongs to an organization, and in which role.")
+
+Role = Literal["owner", "admin", "member"]
+
+
+@command(app, "add")
+def add_member(
+    organization: Organization,
+    user: User,
+    role: Annotated[Role, typer.Option("--role", help="What they may do.")] = "member",
+) -> Shown:
+    """Make somebody a member, without an invitation. Exit code 4 where they are one already."""
+    from ops import members
+    from ops.lookup import get_organization, get_user
+
+    joined, profile = get_organization(organization), get_user(user)
+    try:
+        members.add_member(joined, profile, role)
+    except members.AlreadyMember:
+        raise Conflict(f"{user} is a member of {organization} already. Use `member set-role`.") from None
+    return _changed(joined["organizationId"], profile["userId"], role)
+
+
+@command(app, "list")
+def list_members(organization: Organization) -> Shown:
+    """List an organization's members."""
+    from ops import members
+    from ops.lookup import get_organization_id
+
+    shown = ("userId", "email", "name", "role", "joinedAt")
+    roster = members.list_members(get_organization_id(organization))
+    return Shown([{name: member[name] for name in shown} for member in roster])
+
+
+@command(app, "set-role")
+def set_role(
+    organization: Organization, user: User, role: Annotated[Role, typer.Argument(help="What they may do from now on.")]
+) -> Shown:
+    """Give a member another role. Refused for the last owner: make another member an owner first."""
+    from controlplane.store.members import LastOwner
+    from ops import members
+    from ops.lookup import get_organization_id, get_user
+
+    organization_id, user_id = get_organization_id(organization), get_user(user)["userId"]
+    try:
+        members.change_role(organization_id, user_id, role)
+    except members.UnknownMember:
+        raise NotFound(f"{user} is no member of {organization}.") from None
+    except LastOwner:
+        raise _last_owner(organization, user) from None
+    return _changed(organization_id, user_id, role)
+
+
+@command(app, "remove")
+def remove_member(organization: Organization, user: User, yes: Yes = False) -> Shown:
+    """End a membership. Refused for the last owner: make another member an owner first."""
+    from controlplane.store.members import LastOwner
+    from ops import members
+    from ops.lookup import get_organization_id, get_user
+
+    organization_id, user_id = get_organization_id(organization), get_user(user)["userId"]
+    confirm(f"Remove {user} from {organization}?", yes=yes)
+    try:
+        members.remove_member(organization_id, user_id)
+    except members.UnknownMember:
+        raise NotFound(f"{user} is no member of {organization}.") from None
+    except LastOwner:
+        raise _last_owner(organization, user) from None
+    return Shown({"removed": True, "organizationId": organization_id, "userId": user_id})
+
+
+def _changed(organization_id: str, user_id: str, role: Role) -> Shown:
+    return Shown({"organizationId": organization_id, "userId": user_id, "role": role})
+
+
+def _last_owner(organization: str, user: str) -> Refused:
+    return Refused(f"{user} is the last owner of {organization}. Make another member an owner first.")

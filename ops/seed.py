@@ -1,0 +1,189 @@
+"""Demo data: two organizations with people, a key, projects and an audit, for a stack that somebody tries out.
+
+Every function makes what is missing and puts right what differs, so a demo survives restarts, and an interrupted
+attempt is finished by the next.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from controlplane import clock, tokens
+from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.regions import REGIONS
+from controlplane.scopes import SCOPES
+from controlplane.settings import settings
+from controlplane.store import api_keys, audits, billing, keys, organizations, projects, users
+from controlplane.store.organizations import Role
+from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.table import table
+from ops import members
+from ops.lookup import find_organization
+from projects.origins import parse_origin
+
+_DAY_SECONDS = 86_400
+_TOKEN_LIFE_SECONDS = 3650 * _DAY_SECONDS
+_KEY_NAME = "Demo"
+_CREATED_FROM = "demo"
+
+
+class DemoUser(NamedTuple):
+    """A person, and the one organization they belong to."""
+
+    email: str
+    name: str
+    organization: str
+    role: Role
+
+
+class DemoOrganization(NamedTuple):
+    """An organization with one project. Its first user owns it."""
+
+    slug: str
+    name: str
+    plan: str
+    credits: int
+    has_key: bool
+    project: str
+    websites: tuple[str, ...]
+
+
+ORGANIZATIONS = (
+    DemoOrganization(
+        "acme", "Acme", "pro", 500, True, "Acme Shop", ("shop.example.com", "*.shop.example.com", "localhost:5173")
+    ),
+    DemoOrganization("birch", "Birch", "free", 0, False, "Birch Blog", ("blog.example.org",)),
+)
+
+USERS = (
+    DemoUser("owner@acme.example", "Olivia Owner", "acme", "owner"),
+    DemoUser("admin@acme.example", "Ada Admin", "acme", "admin"),
+    DemoUser("member@acme.example", "Max Member", "acme", "member"),
+    DemoUser("outsider@birch.example", "Otto Outsider", "birch", "owner"),
+)
+
+
+def ensure_demo(known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Makes the demo data stand as it is described here, and returns how to act in it.
+
+    known: what an earlier call returned, whose tokens and keys are kept while they work.
+    Returns {organizations: [{organizationId, slug, plan}], users: [{email, userId, accessToken, role,
+    organizationId}], apiKeys: [{organizationId, key, keyId}]}.
+    """
+    known = known or {}
+    profiles = {user.email: ensure_user(user.email, user.name) for user in USERS}
+    ids_by_slug = {}
+    api_key_entries = []
+    for demo in ORGANIZATIONS:
+        people = [user for user in USERS if user.organization == demo.slug]
+        owner = profiles[people[0].email]
+        organization_id = ensure_organization(demo.slug, demo.name, owner, demo.plan, demo.credits)
+        ids_by_slug[demo.slug] = organization_id
+        for user in people:
+            ensure_member(organization_id, profiles[user.email], user.role)
+        ensure_audit(ensure_project(organization_id, demo.project, demo.websites))
+        if demo.has_key:
+            api_key_entries.append(ensure_key(organization_id, owner["userId"], known.get("apiKeys", [])))
+    known_tokens = {user["userId"]: user["accessToken"] for user in known.get("users", [])}
+    return {
+        "organizations": [
+            {"organizationId": ids_by_slug[demo.slug], "slug": demo.slug, "plan": demo.plan} for demo in ORGANIZATIONS
+        ],
+        "users": [
+            {
+                "email": user.email,
+                "userId": profiles[user.email]["userId"],
+                "accessToken": ensure_token(
+                    profiles[user.email]["userId"], known_tokens.get(profiles[user.email]["userId"])
+                ),
+                "role": user.role,
+                "organizationId": ids_by_slug[user.organization],
+            }
+            for user in USERS
+        ],
+        "apiKeys": api_key_entries,
+    }
+
+
+def ensure_user(email: str, name: str) -> dict[str, Any]:
+    """The profile of the account with the address."""
+    return users.find_user_by_email(email) or users.create_user(email, name)
+
+
+def ensure_organization(slug: str, name: str, owner: dict[str, Any], plan: str, least_credits: int) -> str:
+    """The id of the organization with the slug, which is on the plan and has at least so many credits."""
+    organization = find_organization(slug)
+    if organization is None:
+        organization_id = organizations.create_organization(name, slug, owner).organization_id
+    else:
+        organization_id = organization["organizationId"]
+    stands, account = billing.get_billing(organization_id)
+    if stands["plan"] != plan:
+        billing.change_plan(organization_id, plan)
+    if account["credits"] < least_credits:
+        billing.add_credits(organization_id, least_credits - account["credits"])
+    return organization_id
+
+
+def ensure_member(organization_id: str, profile: dict[str, Any], role: Role) -> None:
+    """The person belongs to the organization in that role."""
+    membership = organizations.find_membership(profile["userId"], organization_id)
+    if membership is None:
+        organization = organizations.find_organization(organization_id)
+        if organization is None:
+            raise LookupError("the organization was there a moment ago")
+        members.add_member(organization, profile, role)
+    elif membership.role != role:
+        members.change_role(organization_id, profile["userId"], role)
+
+
+def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> ProjectItem:
+    """The organization's project that has the slug of this name; its websites are those only where it is new."""
+    pointer = table.get(keys.project_slug(organization_id, projects.slug_of(name)))
+    if pointer is not None:
+        return projects.get_project(pointer["projectId"])
+    parsed = [parse_origin(website) for website in websites]
+    return projects.create_project(
+        organization_id,
+        name,
+        region=next(iter(REGIONS)),
+        addresses=[Address(origin.origin, origin.kind) for origin in parsed],
+        branding=settings.service_brand,
+    )
+
+
+def ensure_audit(project: ProjectItem) -> None:
+    """The project's first domain, where it has one, is audited; a new audit has one run."""
+    domain = next((it for it in project.websites if it.kind == projects.AUDITABLE_KIND), None)
+    if domain is None or project.audit_count:
+        return
+    audit = audits.create_audit(project.project_id, domain.website_id, every_days=7)
+    audits.record_run(project.project_id, audit["auditId"], "passed")
+
+
+def ensure_token(user_id: str, known: str | None) -> str:
+    """A token of the person with every scope there is: the known one where it works for another day, else a new one."""
+    item = table.get(keys.user_token(tokens.digest(known))) if known else None
+    if (
+        known is not None
+        and item is not None
+        and item["userId"] == user_id
+        and item["expiresAt"] > clock.now() + _DAY_SECONDS
+        and set(item["scopes"]) >= set(SCOPES)
+    ):
+        return known
+    return users.create_token(user_id, list(SCOPES), _TOKEN_LIFE_SECONDS)
+
+
+def ensure_key(organization_id: str, created_by: str, known: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """A key of the organization: the known one that works, else a new one in the place of the demo's former key."""
+    for entry in known:
+        item = table.get(keys.key_secret(tokens.digest(entry["key"])))
+        if item is not None and item["organizationId"] == organization_id:
+            return {"organizationId": organization_id, "key": entry["key"], "keyId": item["keyId"]}
+    page = api_keys.list_keys(organization_id, API_KEYS_PER_ORGANIZATION, None)
+    former = next((it for it in page.items if (it["name"], it["createdFrom"]) == (_KEY_NAME, _CREATED_FROM)), None)
+    if former is None:
+        minted = api_keys.create_key(organization_id, _KEY_NAME, created_by, _CREATED_FROM)
+    else:
+        minted = api_keys.roll_key(organization_id, former["keyId"], created_by, _CREATED_FROM)
+    return {"organizationId": organization_id, "key": minted.secret, "keyId": minted.item["keyId"]}

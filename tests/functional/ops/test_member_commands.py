@@ -1,0 +1,132 @@
+"""`assent-ops member`."""
+
+import pytest
+
+from controlplane.store import keys
+from controlplane.store.organizations import member_items
+from controlplane.store.table import table
+from tests.functional.ops.conftest import Ops
+from tests.support.api import Api
+from tests.support.world import Company, World, table_dump
+
+
+def owners(company: Company) -> int:
+    organization = table.get(keys.organization(company.organization_id))
+    assert organization is not None
+    return organization["owners"]
+
+
+class TestAdd:
+    @pytest.mark.parametrize(("role", "count"), [("owner", 2), ("admin", 1), ("member", 1)])
+    def test_both_sides_and_the_count_of_owners(self, ops: Ops, api: Api, world: World, role: str, count: int):
+        company, person = world.company(), world.person()
+        added = ops("member", "add", company.slug, person.email, "--role", role).document
+        assert added == {"organizationId": company.organization_id, "userId": person.user_id, "role": role}
+        assert api.get("/v1/me", person.token).data["organizations"][0]["role"] == role
+        roster = ops("member", "list", company.slug).document
+        assert {it["userId"]: it["role"] for it in roster} == {company.owner.user_id: "owner", person.user_id: role}
+        assert owners(company) == count
+
+    def test_is_a_plain_member_where_nothing_is_said(self, ops: Ops, world: World):
+        assert ops("member", "add", world.company().slug, world.person().email).document["role"] == "member"
+
+    def test_exit_code_4_for_whoever_is_one_already(self, ops: Ops, world: World):
+        company = world.company()
+        before = table_dump()
+        assert ops("member", "add", company.slug, company.owner.email, "--role", "owner").exit_code == 4
+        assert table_dump() == before
+
+    def test_exit_code_3_for_no_organization_and_for_nobody(self, ops: Ops, world: World):
+        company = world.company()
+        assert ops("member", "add", "nowhere", company.owner.email).exit_code == 3
+        assert ops("member", "add", company.slug, "nobody@example.com").exit_code == 3
+
+    def test_exit_code_2_for_a_role_that_is_none(self, ops: Ops, world: World):
+        assert ops("member", "add", world.company().slug, world.person().email, "--role", "king").exit_code == 2
+
+
+class TestList:
+    def test_shows_all_of_more_than_a_page(self, ops: Ops, world: World):
+        company = world.company()
+        for number in range(101):
+            profile = {"userId": f"usr_{number:016}", "name": "Max", "email": f"max{number}@example.com", "image": None}
+            roster, _ = member_items(company.organization_id, company.slug, company.name, "member", profile)
+            table.put(roster)
+        assert len({it["userId"] for it in ops("member", "list", company.slug).document}) == 102
+
+    def test_shows_people_by_name_and_address(self, ops: Ops, world: World):
+        company = world.company()
+        assert ops("member", "list", company.slug).document == [
+            {
+                "userId": company.owner.user_id,
+                "email": company.owner.email,
+                "name": company.owner.name,
+                "role": "owner",
+                "joinedAt": "2026-03-04T05:06:07.000Z",
+            }
+        ]
+
+
+class TestSetRole:
+    def test_moves_both_sides_and_the_count(self, ops: Ops, api: Api, world: World):
+        company = world.company()
+        admin = world.member(company, "admin")
+        ops("member", "set-role", company.slug, admin.email, "owner")
+        assert owners(company) == 2
+        ops("member", "set-role", company.slug, company.owner.email, "member")
+        assert owners(company) == 1
+        assert api.get("/v1/me", admin.token).data["organizations"][0]["role"] == "owner"
+        assert api.get("/v1/me", company.owner.token).data["organizations"][0]["role"] == "member"
+
+    def test_the_same_role_again_changes_nothing(self, ops: Ops, world: World):
+        company = world.company()
+        before = table_dump()
+        assert ops("member", "set-role", company.slug, company.owner.email, "owner").document["role"] == "owner"
+        assert table_dump() == before
+
+    def test_the_last_owner_stays_one(self, ops: Ops, world: World):
+        company = world.company()
+        world.member(company, "admin")
+        before = table_dump()
+        outcome = ops("member", "set-role", company.slug, company.owner.email, "admin")
+        assert outcome.exit_code == 1
+        assert outcome.error["code"] == "REFUSED"
+        assert "last owner" in outcome.error["message"]
+        assert table_dump() == before
+
+    def test_exit_code_3_for_a_stranger(self, ops: Ops, world: World):
+        assert ops("member", "set-role", world.company().slug, world.person().email, "owner").exit_code == 3
+
+
+class TestRemove:
+    def test_ends_the_membership(self, ops: Ops, api: Api, world: World):
+        company = world.company()
+        person = world.member(company)
+        removed = ops("member", "remove", company.slug, person.email, "--yes").document
+        assert removed == {"removed": True, "organizationId": company.organization_id, "userId": person.user_id}
+        assert api.get("/v1/me", person.token).data["organizations"] == []
+        assert len(ops("member", "list", company.slug).document) == 1
+
+    def test_one_of_two_owners_may_go(self, ops: Ops, world: World):
+        company = world.company()
+        world.member(company, "owner")
+        assert ops("member", "remove", company.slug, company.owner.email, "--yes").exit_code == 0
+        assert owners(company) == 1
+
+    def test_the_last_owner_stays(self, ops: Ops, world: World):
+        company = world.company()
+        before = table_dump()
+        outcome = ops("member", "remove", company.slug, company.owner.email, "--yes")
+        assert outcome.exit_code == 1
+        assert "last owner" in outcome.error["message"]
+        assert table_dump() == before
+
+    def test_exit_code_3_for_a_stranger(self, ops: Ops, world: World):
+        assert ops("member", "remove", world.company().slug, world.person().email, "--yes").exit_code == 3
+
+    def test_asks_first_and_exits_2_where_nobody_is_there(self, ops: Ops, world: World):
+        company = world.company()
+        person = world.member(company)
+        before = table_dump()
+        assert ops("member", "remove", company.slug, person.email).exit_code == 2
+        assert table_dump() == before

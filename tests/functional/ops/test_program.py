@@ -1,0 +1,218 @@
+"""`assent-ops` as a whole: which table it acts on, how it asks, what it prints where, and how it ends."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar
+from urllib.parse import parse_qs
+
+import pytest
+
+from controlplane.store.table import table
+from ops import target
+from ops.errors import Refused
+from ops.output import confirm
+from ops.target import Options
+from tests.functional.ops.conftest import Ops
+from tests.support.table import TEMPLATE
+from tests.support.world import World
+
+SCRIPT = TEMPLATE.with_name("scripts") / "assent-ops"
+GROUPS = ("user", "token", "organization", "member", "plan", "credits", "key", "audit")
+
+
+class TestHelp:
+    def test_names_the_exit_codes_and_every_group(self, anywhere: Ops):
+        shown = anywhere("--help")
+        assert shown.exit_code == 0
+        assert "Exit codes: 0 done" in shown.stdout
+        assert all(group in shown.stdout for group in GROUPS)
+
+    def test_says_that_nothing_lists_everything(self, anywhere: Ops):
+        assert "No command lists all users" in anywhere("--help").stdout
+
+    @pytest.mark.parametrize("group", GROUPS)
+    def test_needs_no_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, group: str):
+        monkeypatch.delenv("TABLE_NAME")
+        shown = anywhere(group, "--help")
+        assert shown.exit_code == 0
+        for name in re.findall(r"│ ([a-z][a-z-]+) ", shown.stdout):
+            assert "--json" in anywhere(group, name, "--help").stdout
+
+    def test_loads_neither_the_store_nor_botocore(self):
+        code = (
+            "import sys, ops.cli; sys.exit(any(n in sys.modules for n in ('botocore', 'fastapi', 'pydantic', 'rich')))"
+        )
+        root = TEMPLATE.parent
+        paths = os.pathsep.join(str(root / name) for name in ("", "layers/shared", "functions"))
+        assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": paths}, check=False).returncode == 0
+
+
+class TestTable:
+    def test_without_a_word_of_it_is_a_wrong_command_line(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.delenv("TABLE_NAME")
+        outcome = anywhere("organization", "show", "acme", "--json")
+        assert outcome.exit_code == 2
+        assert "--stack" in outcome.error["message"]
+
+    def test_comes_from_the_environment(self, anywhere: Ops, world: World, monkeypatch: pytest.MonkeyPatch):
+        company = world.company()
+        monkeypatch.setenv("TABLE_NAME", table.name)
+        assert anywhere("organization", "show", company.slug, "--json").document["slug"] == company.slug
+
+    def test_is_named_before_or_after_the_command(self, anywhere: Ops, world: World):
+        company, name = world.company(), table.name
+        for words in (
+            ("--table", name, "--json", "organization", "show", company.slug),
+            ("organization", "show", company.slug, "--table", name, "--json"),
+        ):
+            assert anywhere(*words).document["slug"] == company.slug
+
+    def test_only_one_way_at_a_time(self, anywhere: Ops):
+        assert anywhere("user", "show", "a@b.example", "--table", "one", "--stack", "two").exit_code == 2
+
+    def test_one_that_does_not_exist_is_a_failure_in_one_line(self, anywhere: Ops):
+        outcome = anywhere("user", "show", "a@b.example", "--table", "nowhere")
+        assert outcome.exit_code == 1
+        assert not outcome.stdout
+        assert outcome.stderr.startswith("Error: AWS refused: ")
+        assert outcome.stderr.count("\n") == 1
+
+
+class CloudFormation(BaseHTTPRequestHandler):
+    """The two answers of CloudFormation that matter here, for a stack called shop."""
+
+    ANSWERS: ClassVar = {
+        "DescribeStacks": "<Stacks><member><StackName>shop</StackName><Parameters><member><ParameterKey>ServiceBrand"
+        "</ParameterKey><ParameterValue>consentful</ParameterValue></member></Parameters></member></Stacks>",
+        "DescribeStackResource": "<StackResourceDetail><PhysicalResourceId>shop-Table-1</PhysicalResourceId>"
+        "</StackResourceDetail>",
+    }
+    UNKNOWN = (
+        "<ErrorResponse><Error><Code>ValidationError</Code><Message>no such stack</Message></Error></ErrorResponse>"
+    )
+
+    def do_POST(self):
+        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        action = form["Action"][0]
+        known = form["StackName"] == ["shop"]
+        answer = f"<{action}Response><{action}Result>{self.ANSWERS[action]}</{action}Result></{action}Response>"
+        body = (answer if known else self.UNKNOWN).encode()
+        self.send_response(200 if known else 400)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object):
+        """Nothing."""
+
+
+class TestStack:
+    @pytest.fixture
+    def endpoint(self) -> Iterator[str]:
+        with HTTPServer(("127.0.0.1", 0), CloudFormation) as server:
+            thread = Thread(target=server.serve_forever)
+            thread.start()
+            yield f"http://127.0.0.1:{server.server_port}"
+            server.shutdown()
+            thread.join()
+
+    def test_leads_to_its_table_and_mints_with_its_brand(self, endpoint: str):
+        target.connect(Options(stack="shop", endpoint_url=endpoint))
+        assert table.name == os.environ["TABLE_NAME"] == "shop-Table-1"
+        assert os.environ["SERVICE_BRAND"] == "consentful"
+
+    def test_exit_code_3_where_there_is_none(self, anywhere: Ops, endpoint: str):
+        options = ("--stack", "nowhere", "--endpoint-url", endpoint, "--json")
+        outcome = anywhere("user", "show", "ada@example.com", *options)
+        assert outcome.exit_code == 3
+        assert outcome.error["code"] == "NOT_FOUND"
+
+
+class TestLocal:
+    def test_says_how_to_make_one_where_there_is_none(
+        self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ):
+        monkeypatch.setattr(target, "LOCAL_STATE", tmp_path / "stack.json")
+        outcome = anywhere("user", "show", "ada@example.com", "--local", "--json")
+        assert outcome.exit_code == 1
+        assert "make run" in outcome.error["message"]
+
+    def test_never_leads_elsewhere(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+        state = tmp_path / "stack.json"
+        state.write_text('{"ministack_port": 1}')  # nothing listens there
+        monkeypatch.setattr(target, "LOCAL_STATE", state)
+        monkeypatch.setenv("AWS_PROFILE", "production")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "https://dynamodb.example.com")
+        outcome = anywhere("user", "show", "ada@example.com", "--local", "--json")
+        assert outcome.exit_code == 1
+        assert "127.0.0.1:1/" in outcome.error["message"]
+        assert "make run" in outcome.error["message"]
+        assert {name for name in os.environ if name.startswith("AWS_")} == {
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_DEFAULT_REGION",
+        }
+
+    @pytest.mark.parametrize("option", ["--region", "--endpoint-url"])
+    def test_knows_where_it_is(self, anywhere: Ops, option: str):
+        assert anywhere("user", "show", "ada@example.com", "--local", option, "there").exit_code == 2
+
+
+class TestJson:
+    @pytest.mark.parametrize(
+        "words", [("user", "nope"), ("nope",), ("user", "create"), ("user", "show", "a@b.example", "--nope")]
+    )
+    def test_a_wrong_command_line_is_told_as_json(self, ops: Ops, words: tuple[str, ...]):
+        outcome = ops(*words)
+        assert outcome.exit_code == 2
+        assert outcome.error["code"] == "USAGE"
+
+    def test_people_get_sentences_on_stderr(self, plain: Ops):
+        outcome = plain("user", "show", "nobody@example.com")
+        assert (outcome.exit_code, outcome.stdout) == (3, "")
+        assert outcome.stderr == "Error: There is no user nobody@example.com.\n"
+
+
+class TestPrompt:
+    """On a terminal, an operator is asked before something is destroyed."""
+
+    @pytest.fixture
+    def typed(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+        """Types a line into the terminal that standard input is."""
+        controller, terminal = pty.openpty()
+        with os.fdopen(terminal) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            yield lambda line: os.write(controller, f"{line}\n".encode()) and None
+        os.close(controller)
+
+    @pytest.mark.parametrize("answer", ["y", "Y", " yes "])
+    def test_yes_goes_on(self, typed: Callable[[str], None], answer: str, capsys: pytest.CaptureFixture[str]):
+        typed(answer)
+        confirm("Delete it?", yes=False)
+        asked = capsys.readouterr()
+        assert (asked.out, asked.err) == ("", "Delete it? [y/N] ")
+
+    @pytest.mark.parametrize("answer", ["", "n", "no", "yess", "\x04"])
+    def test_anything_else_changes_nothing(self, typed: Callable[[str], None], answer: str):
+        typed(answer)
+        with pytest.raises(Refused) as refusal:
+            confirm("Delete it?", yes=False)
+        assert refusal.value.exit_code == 1
+
+
+class TestScript:
+    def test_runs_from_any_folder_and_through_a_link(self, tmp_path: Path):
+        link = tmp_path / "assent-ops"
+        link.symlink_to(SCRIPT)
+        if not (SCRIPT.parents[1] / ".venv/bin/python").exists():
+            pytest.skip("runs in the project's own environment only")
+        done = subprocess.run([link, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "Exit codes" in done.stdout

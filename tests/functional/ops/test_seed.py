@@ -1,0 +1,125 @@
+"""The demo data that a local run begins with."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.scopes import SCOPES
+from controlplane.store import api_keys, billing, keys, members, organizations, users
+from controlplane.store.table import Delete, table
+from controlplane.tokens import digest
+from ops.members import add_member, remove_member
+from ops.seed import ensure_demo
+from tests.functional.conftest import FakeClock
+from tests.support.api import Api
+from tests.support.world import table_dump
+
+
+@pytest.fixture
+def demo() -> dict[str, Any]:
+    return ensure_demo()
+
+
+def of_plan(demo: dict[str, Any], plan: str) -> str:
+    return next(it["organizationId"] for it in demo["organizations"] if it["plan"] == plan)
+
+
+def person(demo: dict[str, Any], role: str, organization_id: str) -> dict[str, Any]:
+    return next(it for it in demo["users"] if (it["role"], it["organizationId"]) == (role, organization_id))
+
+
+class TestFresh:
+    def test_says_all_that_is_needed_to_act_in_it(self, demo: dict[str, Any]):
+        assert set(demo) == {"organizations", "users", "apiKeys"}
+        assert {it["plan"] for it in demo["organizations"]} == {"free", "pro"}
+        pro, free = of_plan(demo, "pro"), of_plan(demo, "free")
+        assert {it["role"] for it in demo["users"] if it["organizationId"] == pro} == {"owner", "admin", "member"}
+        assert [it["organizationId"] for it in demo["users"] if it["organizationId"] != pro] == [free]
+        assert all(set(it) == {"email", "userId", "accessToken", "role", "organizationId"} for it in demo["users"])
+        assert [it["organizationId"] for it in demo["apiKeys"]] == [pro]
+
+    def test_every_token_and_key_works_and_does_what_it_says(self, api: Api, demo: dict[str, Any]):
+        for user in demo["users"]:
+            me = api.get("/v1/me", user["accessToken"]).data
+            assert me["principal"]["userId"] == user["userId"]
+            assert [(it["id"], it["role"]) for it in me["organizations"]] == [(user["organizationId"], user["role"])]
+            assert me["scopes"] == sorted(SCOPES)
+        (key,) = demo["apiKeys"]
+        principal = api.get("/v1/me", key["key"]).data["principal"]
+        assert (principal["keyId"], principal["organizationId"]) == (key["keyId"], key["organizationId"])
+
+    def test_the_pro_organization_has_credits_and_a_project_with_websites_and_an_audit(self, demo: dict[str, Any]):
+        pro = of_plan(demo, "pro")
+        assert billing.get_billing(pro)[1]["credits"] > 0
+        (project,) = table.query(keys.organization_pk(pro), prefix=keys.PROJECT_PREFIX).items
+        assert [it["kind"] for it in project["websites"]] == ["domain", "wildcard", "development"]
+        assert len(project["websites"][0]["audits"]) == 1
+        assert [it["result"] for it in table.query(keys.organization_pk(pro), prefix="AUDITRUN#").items] == ["passed"]
+
+    def test_it_is_complete_after_an_interruption_anywhere(self):
+        users.create_user("owner@acme.example", "Olivia Owner")
+        profile = users.find_user_by_email("owner@acme.example")
+        assert profile is not None
+        organizations.create_organization("Acme", "acme", profile)
+        demo = ensure_demo()
+        assert billing.get_billing(of_plan(demo, "pro"))[0]["plan"] == "pro"
+        assert len(demo["users"]) == 4
+
+
+class TestAgain:
+    def test_changes_nothing_and_answers_the_same(self, demo: dict[str, Any]):
+        before = table_dump()
+        assert ensure_demo(demo) == demo
+        assert table_dump() == before
+
+    def test_without_what_was_known_only_the_secrets_are_new(self, api: Api, demo: dict[str, Any]):
+        again = ensure_demo()
+        assert again["organizations"] == demo["organizations"]
+        assert [it["userId"] for it in again["users"]] == [it["userId"] for it in demo["users"]]
+        (old,), (new,) = demo["apiKeys"], again["apiKeys"]
+        assert api.get("/v1/me", old["key"]).status == 401
+        assert api.get("/v1/me", new["key"]).status == 200
+        assert len(api_keys.list_keys(new["organizationId"], 50, None).items) == 1
+
+    def test_expired_and_revoked_secrets_are_minted_anew(self, api: Api, demo: dict[str, Any], now: FakeClock):
+        (key,) = demo["apiKeys"]
+        api_keys.delete_key(key["organizationId"], key["keyId"])
+        table.delete(Delete(keys.user_token(digest(demo["users"][0]["accessToken"]))))
+        again = ensure_demo(demo)
+        assert again["apiKeys"][0]["key"] != key["key"]
+        assert again["users"][0]["accessToken"] != demo["users"][0]["accessToken"]
+        assert again["users"][1]["accessToken"] == demo["users"][1]["accessToken"]
+        now.advance(3650 * 86_400)
+        later = ensure_demo(again)
+        assert not {it["accessToken"] for it in later["users"]} & {it["accessToken"] for it in again["users"]}
+        assert api.get("/v1/me", later["users"][0]["accessToken"]).status == 200
+
+    def test_a_token_of_fewer_scopes_than_there_are_is_replaced(self, demo: dict[str, Any]):
+        user = demo["users"][0]
+        weak = users.create_token(user["userId"], ["projects.read"], 10 * 86_400)
+        again = ensure_demo({**demo, "users": [{**user, "accessToken": weak}]})
+        assert again["users"][0]["accessToken"] not in (weak, user["accessToken"])
+
+    def test_what_was_changed_meanwhile_is_put_right(self, demo: dict[str, Any]):
+        pro = of_plan(demo, "pro")
+        owner, admin = person(demo, "owner", pro), person(demo, "admin", pro)
+        billing.change_plan(pro, "free")
+        billing.add_credits(pro, -100)
+        admin_item = table.get(keys.member(pro, admin["userId"]))
+        assert admin_item is not None
+        members.change_role(pro, admin_item, "owner", owner["userId"], "owner")
+        remove_member(pro, owner["userId"])
+        assert ensure_demo(demo) == demo
+        organization, account = billing.get_billing(pro)
+        assert (organization["plan"], organization["owners"], account["credits"]) == ("pro", 1, 500)
+
+    def test_what_somebody_added_stays(self, demo: dict[str, Any]):
+        pro = of_plan(demo, "pro")
+        organization = organizations.find_organization(pro)
+        assert organization is not None
+        newcomer = users.create_user("new@acme.example", "Nele New")
+        add_member(organization, newcomer, "admin")
+        billing.add_credits(pro, 1000)
+        before = table_dump()
+        ensure_demo(demo)
+        assert table_dump() == before
