@@ -1,5 +1,6 @@
 """Projects that tests need to exist, and looks at what the table holds of them."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -63,7 +64,10 @@ def stored(kind: str) -> list[dict[str, Any]]:
 
 def uncounted() -> list[str]:
     """The table without what counts and dates requests, refused ones too."""
-    return sorted(repr(sorted((k, v) for k, v in item.items() if k not in COUNTERS)) for item in table_dump())
+    return sorted(
+        json.dumps({name: value for name, value in item.items() if name not in COUNTERS}, sort_keys=True)
+        for item in table_dump()
+    )
 
 
 def projects_counted(company: Company) -> int:
