@@ -9,10 +9,11 @@ import pytest
 
 from controlplane.settings import settings
 from controlplane.store import api_keys, billing, keys
-from controlplane.store.table import Put, table
+from controlplane.store.table import Update, table
 from controlplane.tokens import digest
 from tests.support.api import Api
 from tests.support.calls import intercepted
+from tests.support.recorded import recorded_calls
 from tests.support.world import ALL_SCOPES, World
 
 MINUTE = 1_772_600_760  # 05:06:00, where the clock's first minute starts
@@ -23,14 +24,17 @@ CONFLICT = "TransactionConflictException"
 def limited(world: World, company, limit: int) -> str:
     """A key's secret with a small limit, which no plan has."""
     secret = world.key(company)
-    item = table.get(keys.key_secret(digest(secret)))
-    table.put(Put({**item, "rateLimit": limit}))
+    set_limit(keys.key_secret(digest(secret)), limit)
     return secret
 
 
+def set_limit(key: keys.Key, limit: int) -> None:
+    table.update(Update(key, "SET #rateLimit = :limit", "attribute_exists(pk)", {"limit": limit}))
+
+
 def hits(secret: str) -> int:
-    item = table.get(keys.key_secret(digest(secret))) or table.get(keys.user_token(digest(secret)))
-    return item["hits"]
+    found = [table.get(key) for key in (keys.key_secret(digest(secret)), keys.user_token(digest(secret)))]
+    return next(item["hits"] for item in found if item)
 
 
 def standing(reply) -> tuple[str, str, str]:
@@ -126,8 +130,7 @@ class Test429:
 
     def test_a_user_token_is_limited_alike(self, api: Api, world: World):
         person = world.person()
-        item = table.get(keys.user_token(digest(person.token)))
-        table.put(Put({**item, "rateLimit": 1}))
+        set_limit(keys.user_token(digest(person.token)), 1)
         assert [api.get("/v1/me", person.token).status for _ in range(2)] == [200, 429]
 
     @pytest.mark.parametrize(
@@ -197,8 +200,7 @@ class TestWindow:
         api.get("/v1/me", secret)
         now.advance(60)
         for expected in (2, 1, 1):
-            writes: list = []
-            with intercepted(table.client, lambda call, proceed, seen=writes: (seen.append(call), proceed())[1]):
+            with recorded_calls() as writes:
                 api.get("/v1/me", secret)
             assert [call.operation for call in writes] == ["UpdateItem"] * expected
 
@@ -225,8 +227,7 @@ class TestWhatCounts:
         assert hits(secret) == 1
 
     def test_without_a_well_formed_credential_the_table_is_not_touched(self, api: Api):
-        calls: list = []
-        with intercepted(table.client, lambda call, proceed: calls.append(call)):
+        with recorded_calls() as calls:
             reply = api.get("/v1/api-keys")
         assert (reply.status, calls) == (401, [])
         assert not [name for name in reply.headers if name.startswith("x-ratelimit")]

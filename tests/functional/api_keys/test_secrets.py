@@ -5,7 +5,7 @@ import pytest
 from controlplane import tokens
 from controlplane.store.table import table
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.recorded import recorded_calls
 from tests.support.world import World
 
 GOOD = tokens.mint("assent")
@@ -42,8 +42,7 @@ MALFORMED = {
 @pytest.mark.parametrize("path", ["/v1/me", "/v1/api-keys"])
 @pytest.mark.parametrize("header", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_credential_is_401_without_a_look_at_the_table(header, path, api: Api):
-    calls: list = []
-    with intercepted(table.client, lambda call, proceed: calls.append(call)):
+    with recorded_calls() as calls:
         reply = api.get(path, headers={"Authorization": header})
     assert (reply.status, reply.code, calls) == (401, "UNAUTHORIZED", [])
     assert reply.headers["www-authenticate"] == "Bearer"
@@ -69,8 +68,7 @@ def test_the_scheme_has_no_case_and_spaces_around_the_secret_do_not_matter(form,
 
 
 def test_a_well_formed_unknown_secret_costs_one_write_and_leaves_nothing(api: Api):
-    calls: list = []
-    with intercepted(table.client, lambda call, proceed: (calls.append(call), proceed())[1]):
+    with recorded_calls() as calls:
         assert api.get("/v1/me", GOOD).status == 401
     assert [call.operation for call in calls] == ["UpdateItem"]
     assert table.client.scan(TableName=table.name)["Count"] == 0

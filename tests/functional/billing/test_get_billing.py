@@ -5,7 +5,7 @@ import pytest
 from controlplane.store import billing, keys
 from controlplane.store.table import Update, table
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.recorded import recorded_calls
 from tests.support.world import ALL_SCOPES, World
 
 PLANS = {
@@ -62,8 +62,7 @@ class Test200:
         for credential in (secret, company.owner.token):
             api.get("/v1/billing", credential)
         for credential, most in ((secret, 2), (company.owner.token, 3)):
-            calls: list = []
-            with intercepted(table.client, lambda call, proceed, seen=calls: (seen.append(call), proceed())[1]):
+            with recorded_calls() as calls:
                 api.get("/v1/billing", credential)
             assert len(calls) == most
 

@@ -1,0 +1,21 @@
+"""Which DynamoDB calls something makes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from controlplane.store.table import table
+from tests.support.calls import Call, Proceed, intercepted
+
+
+@contextmanager
+def recorded_calls() -> Iterator[list[Call]]:
+    """While open, every call of the product's table is noted in the list, and made."""
+    calls: list[Call] = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        calls.append(call)
+        return proceed()
+
+    with intercepted(table.client, around):
+        yield calls
