@@ -64,17 +64,14 @@ def update_member(caller_id: str, caller: Membership, member: dict[str, Any], ro
 
     Raises OwnerRequired, LastOwner; Forbidden or NotFound where the caller or the member changed meanwhile.
     """
-    moved = False
 
-    def change(caller: Membership, member: dict[str, Any]) -> bool:
-        nonlocal moved
-        if moved and member["role"] == role:
+    def change(caller: Membership, now: dict[str, Any]) -> bool:
+        if now["role"] == role != member["role"]:
             return True  # by our own write, whose answer was lost, or by the like of it at the same moment
-        moved = True
-        least = _least_role(caller, member["role"], role)
-        if member["role"] == role:
+        least = _least_role(caller, now["role"], role)
+        if now["role"] == role:
             return False
-        members.change_role(caller.organization_id, member, role, caller_id, least)
+        members.change_role(caller.organization_id, now, role, caller_id, least)
         return True
 
     return _decide(caller_id, caller, member, change)

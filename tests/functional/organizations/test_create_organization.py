@@ -122,6 +122,21 @@ class Test201:
         assert reply.status == 201
         assert reply.data["id"] != other.organization_id
 
+    def test_with_an_idempotency_key_a_repetition_answers_as_the_first_did(self, api: Api, person: Person):
+        headers = {"Idempotency-Key": "7a3f"}
+        first = api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers)
+        second = api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers)
+        assert (second.status, second.data) == (201, first.data)
+        assert second.headers["idempotency-replayed"] == "true"
+        assert len(api.get(PATH, person.token).data) == 1
+
+    def test_a_refused_request_frees_its_idempotency_key(self, api: Api, world: World, person: Person):
+        create(api, world.person(), name="Acme")
+        headers = {"Idempotency-Key": "7a3f"}
+        for _ in range(2):
+            assert api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers).code == "CONFLICT"
+        assert api.post(PATH, person.token, json_body={"name": "Acme Shops"}, headers=headers).status == 201
+
     def test_it_is_on_the_free_plan_without_api_access(self, api: Api, person: Person):
         organization_id = create(api, person, name="Acme").data["id"]
         organization = table.get(keys.organization(organization_id))
