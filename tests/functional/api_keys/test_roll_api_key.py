@@ -8,6 +8,7 @@ from controlplane.store import api_keys, billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api
 from tests.support.calls import intercepted
+from tests.support.recorded import recorded_calls
 from tests.support.world import World
 
 
@@ -83,6 +84,14 @@ class Test200:
         path = f"/v1/api-keys/{make(api, second)['keyId']}/roll?organizationId="
         assert api.post(path + first.organization_id, first.owner.token).code == "NOT_FOUND"
         assert api.post(path + second.organization_id, first.owner.token).status == 200
+
+    def test_four_round_trips_as_any_write_of_a_person(self, api: Api, world: World):
+        company = world.company()
+        old = make(api, company)
+        path = f"/v1/api-keys/{old['keyId']}/roll?organizationId={company.organization_id}"
+        with recorded_calls() as calls:
+            api.post(path, company.owner.token)
+        assert [call.operation for call in calls] == ["UpdateItem", "GetItem", "BatchGetItem", "TransactWriteItems"]
 
 
 class Test402:

@@ -79,8 +79,7 @@ def admin_leg(user_id: str, organization_id: str) -> Check:
     return Check(keys.membership(user_id, organization_id), "#role IN (:admin, :owner)", roles)
 
 
-def _organization_with_keys(organization_id: str) -> dict[str, Any]:
-    organization = table.get(keys.organization(organization_id))
+def _with_api_access(organization: dict[str, Any] | None) -> dict[str, Any]:
     if organization is None:
         raise LookupError("the organization of a membership does not exist")
     if not PLANS[organization["plan"]].api_access:
@@ -98,7 +97,7 @@ def create_key(
     or rolled.
     """
     for _ in range(_TRIES):
-        organization = _organization_with_keys(organization_id)
+        organization = _with_api_access(table.get(keys.organization(organization_id)))
         minted, shown, authenticating = _mint(organization, name, created_by, created_from)
         count = Update(
             keys.organization(organization_id),
@@ -132,8 +131,8 @@ def roll_key(
         raise UnknownKey
     old_key = keys.api_key(*located)
     for _ in range(_TRIES):
-        organization = _organization_with_keys(organization_id)
-        old = table.get(old_key)
+        found, old = table.batch_get([keys.organization(organization_id), old_key])
+        organization = _with_api_access(found)
         if old is None:
             raise UnknownKey
         minted, shown, authenticating = _mint(organization, old["name"], rolled_by, created_from)
