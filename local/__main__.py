@@ -68,12 +68,14 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     memory.deployed = stack.digest
     environment.apply(environment.function_environment(memory, base_url, ministack.endpoint, deployment.resources))
 
-    from local import demo  # noqa: PLC0415 - the shared layer reads the environment when it is imported
-
     if deployment.is_new or memory.demo is None:
-        memory.demo = demo.seed()
+        from ops.seed import ensure_demo  # noqa: PLC0415 - the shared layer reads the environment when it is imported
+
+        memory.demo = ensure_demo()
     memory.save()
-    return demo.write_credentials(base_url, memory.demo)
+    credentials = {"baseUrl": base_url, **memory.demo}
+    checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")
+    return credentials
 
 
 def _serve(port: int) -> None:
