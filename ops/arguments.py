@@ -8,8 +8,6 @@ import typer
 _LIFE = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 MAX_LIFE_SECONDS = 3650 * 86_400
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
-_MAX_EMAIL_LENGTH = 255
 
 
 def parse_life(text: str) -> int:
@@ -33,14 +31,6 @@ def parse_name(text: str) -> str:
         return TypeAdapter(ServiceName).validate_python(text)
     except ValidationError as error:
         raise typer.BadParameter(error.errors()[0]["msg"]) from None
-
-
-def parse_email(text: str) -> str:
-    """Something that can be an address: the operator answers for its being the person's own."""
-    email = text.strip()
-    if len(email) > _MAX_EMAIL_LENGTH or not email.isprintable() or not _EMAIL.fullmatch(email):
-        raise typer.BadParameter(f"{text!r} is no email address.")
-    return email
 
 
 User = Annotated[str, typer.Argument(metavar="USER", help="Email address or user id.")]

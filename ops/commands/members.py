@@ -12,6 +12,7 @@ from ops.output import Shown, confirm
 
 app = typer.Typer(no_args_is_help=True, help="Who belongs to an organization, and in which role.")
 
+# As controlplane.store.organizations.Role, which cannot be imported before the table is known.
 Role = Literal["owner", "admin", "member"]
 
 

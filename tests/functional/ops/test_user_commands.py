@@ -4,6 +4,7 @@ import pytest
 
 from controlplane.store import users
 from tests.functional.ops.conftest import Ops
+from tests.support.api import Api
 from tests.support.world import World, table_dump
 
 
@@ -31,7 +32,19 @@ class TestCreate:
         assert table_dump() == before
 
     @pytest.mark.parametrize(
-        "email", ["", "ada", "ada@", "@example.com", "a da@example.com", "a\x1b@b.example", "a@b@c", "x" * 256]
+        "email",
+        [
+            "",
+            "ada",
+            "ada@",
+            "@example.com",
+            "a da@example.com",
+            "a\x1b@b.example",
+            "a@b@c",
+            "ada@localhost",
+            " ada@example.com",
+            "x" * 64 + "@" + "a.b" * 70 + ".example",
+        ],
     )
     def test_what_is_no_address_is_a_wrong_command_line(self, ops: Ops, email: str):
         outcome = ops("user", "create", email, "--name", "Ada")
@@ -66,3 +79,24 @@ class TestShow:
         shown = plain("user", "show", "ada@example.com")
         assert "[red]Ada[/red]\\u001b]0;owned\\u0007" in shown.stdout
         assert "\x1b" not in shown.stdout
+
+
+class TestSetOrganization:
+    def test_is_used_where_a_request_names_none(self, ops: Ops, api: Api, world: World):
+        first = world.company()
+        second = world.company(owner=first.owner)
+        assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] is None
+        shown = ops("user", "set-organization", first.owner.email, second.slug).document
+        assert shown["savedOrganizationId"] == second.organization_id
+        assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] == second.organization_id
+
+    def test_is_refused_outside_their_memberships(self, ops: Ops, world: World):
+        company, stranger = world.company(), world.person()
+        before = table_dump()
+        assert ops("user", "set-organization", stranger.email, company.slug).exit_code == 1
+        assert table_dump() == before
+
+    def test_exit_code_3_for_no_organization_and_for_nobody(self, ops: Ops, world: World):
+        company = world.company()
+        assert ops("user", "set-organization", company.owner.email, "nowhere").exit_code == 3
+        assert ops("user", "set-organization", "nobody@example.com", company.slug).exit_code == 3
