@@ -1,6 +1,6 @@
 """HTTP of `members`: the roster, roles, removal; invitations."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from controlplane import clock, ids
 from controlplane.access import Access, Requires, Resource
@@ -9,7 +9,6 @@ from controlplane.envelope import Answer, Page
 from controlplane.idempotency import IdempotencyKey, idempotent
 from controlplane.pagination import Cursor, Limit, Walk
 from controlplane.store import keys
-from controlplane.store.organizations import Membership
 from members import service
 from members.schemas import (
     DeletedInvitation,
@@ -47,10 +46,6 @@ CancelsInvitation = Annotated[
 ]
 
 
-def _caller(access: Access[Any]) -> Membership:
-    return cast("Membership", access.organization)
-
-
 def _member(organization_id: str, item: Item) -> Member:
     user = MemberUser(id=item["userId"], name=item["name"], email=item["email"], image=item["image"])
     member_id = ids.member_id(organization_id, item["userId"])
@@ -84,7 +79,7 @@ async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMemb
 
     403 `FORBIDDEN` with `details.reason` `last_owner` when the organization would be left without an owner.
     """
-    updated = service.update_member(access.user_id, _caller(access), access.resource, body.role)
+    updated = service.update_member(access.user_id, access.membership, access.resource, body.role)
     return UpdatedMember(updated=updated)
 
 
@@ -94,7 +89,7 @@ async def delete_member(access: WritesMember) -> DeletedMember:
 
     403 `FORBIDDEN` with `details.reason` `self` for the caller's own membership, `last_owner` for the last owner.
     """
-    service.delete_member(access.user_id, _caller(access), access.resource)
+    service.delete_member(access.user_id, access.membership, access.resource)
     return DeletedMember(deleted=True)
 
 
@@ -120,7 +115,7 @@ async def create_invitation(
         idempotency_key,
         body,
         lambda legs: _invitation(
-            service.create_invitation(access.user_id, _caller(access), body.email, body.role, legs)
+            service.create_invitation(access.user_id, access.membership, body.email, body.role, legs)
         ),
     )
 

@@ -1,6 +1,6 @@
 """HTTP of `organizations`."""
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
@@ -61,4 +61,4 @@ async def create_organization(
 @router.get("/v1/organizations/{organizationId}", operation_id="getOrganization")
 async def get_organization(access: ReadsOrganization) -> Organization:
     """One organization of the caller. 404 `NOT_FOUND` for any other, known or not."""
-    return _organization(cast("Membership", access.organization))
+    return _organization(access.membership)

@@ -1,6 +1,6 @@
 """HTTP of `projects`: projects, their consent, their websites, and decisions about vendors."""
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import Path
 
@@ -11,7 +11,6 @@ from controlplane.envelope import Answer, Page
 from controlplane.idempotency import IdempotencyKey, idempotent
 from controlplane.pagination import Cursor, Limit, Walk
 from controlplane.store import keys, projects, vendors
-from controlplane.store.organizations import Membership
 from controlplane.store.projects import ProjectItem
 from controlplane.store.vendors import VendorState
 from projects import service
@@ -55,16 +54,12 @@ VendorId = Annotated[
 _STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
 
 
-def _organization(access: Access[ProjectItem] | Access[None]) -> Membership:
-    return cast("Membership", access.organization)
-
-
 @router.get("/v1/projects", operation_id="listProjects")
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
     """The organization's projects, newest first."""
     walk = Walk(cursor, "listProjects", access.organization_id)
     page = projects.list_projects(access.organization_id, limit, walk.after)
-    organization = _organization(access)
+    organization = access.membership
     return Page([ListedProject.of(organization, project) for project in page.projects], walk.cursor(page.next_sk))
 
 
@@ -89,14 +84,14 @@ async def create_project(
         "createProject",
         idempotency_key,
         body,
-        lambda first: shape.of(_organization(access), service.create_project(access.organization_id, draft, first)),
+        lambda first: shape.of(access.membership, service.create_project(access.organization_id, draft, first)),
     )
 
 
 @router.get("/v1/projects/{projectId}", operation_id="getProject")
 async def get_project(access: ReadsProject) -> Project:
     """One project, under the field names of both generations of the API."""
-    return Project.of(_organization(access), access.resource)
+    return Project.of(access.membership, access.resource)
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject")
@@ -106,7 +101,7 @@ async def update_project(access: WritesProject, body: ProjectUpdate) -> ListedPr
     `websites` is the whole new list. A website left out of it is deleted with its audits, which takes the role admin or
     owner (403 `FORBIDDEN`). 402 `PLAN_REQUIRED` for the branding `none` on a plan without it.
     """
-    organization = _organization(access)
+    organization = access.membership
     return ListedProject.of(organization, service.update_project(access.resource, organization.role, body))
 
 
@@ -126,7 +121,7 @@ async def delete_project(access: DeletesOfProject) -> DeletedProject:
 async def get_project_consent(access: ReadsProject) -> ListedConsent:
     """The project's consent instance. 404 `NOT_FOUND` for a project without one."""
     project = access.resource
-    return ListedConsent.of(_organization(access), project, service.get_consent(project))
+    return ListedConsent.of(access.membership, project, service.get_consent(project))
 
 
 @router.delete("/v1/projects/{projectId}/websites/{websiteId}", operation_id="deleteWebsite")

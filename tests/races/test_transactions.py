@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.store.keys import Key
-from controlplane.store.table import LegFailed, Put, Throttled, table
+from controlplane.store.table import Put, Throttled, table
 from tests.races.stage import Stage
 from tests.support.faults import ONE_FAULT, Case, Crashed, Kind, Trial, explore_faults
 
@@ -20,15 +20,7 @@ def put_once() -> None:
     "kinds",
     [
         pytest.param(ONE_FAULT, id="one fault"),
-        pytest.param(
-            frozenset({Kind.NONE, Kind.LOST_THEN_CONFLICT}),
-            id="lost, then conflict",
-            marks=pytest.mark.xfail(
-                raises=LegFailed,
-                strict=True,
-                reason="a conflict is tried again under a new token, also where an earlier try may have been applied",
-            ),
-        ),
+        pytest.param(frozenset({Kind.NONE, Kind.LOST_THEN_CONFLICT}), id="lost, then conflict"),
     ],
 )
 def test_no_try_is_refused_by_an_earlier_one(kinds: frozenset[Kind], stage: Stage) -> None:

@@ -56,8 +56,8 @@ class Requires:
     role: the least membership role.
     organization: where the organization comes from. `query`: the parameter organizationId, else the credential's own
         default; `path`: the path parameter organizationId; None: the route stands above organizations.
-    late: with organization `query`, the body may name the organization too: the endpoint resolves it by
-        `Access.enter`, and until then has none.
+    late: the endpoint resolves organization and resource itself, by `Access.enter`, and has neither until then:
+        where the body may name the organization too, or has something in it that only the endpoint can check.
     resource: the item named in the path, which brings its own organization.
     user_token: only a person's credential; an API key lacks every scope that such routes ask for.
 
@@ -98,18 +98,23 @@ class Access[T]:
     pending: tuple[Requires, str | None] | None = None
 
     @property
-    def organization_id(self) -> str:
+    def membership(self) -> organizations.Membership:
+        """The organization acted in, as the caller sees it. Only routes that declare one may ask."""
         if self.organization is None:
-            raise LookupError("this route declares no organization")
-        return self.organization.organization_id
+            raise LookupError("this route declares no organization, or has not entered it")
+        return self.organization
 
-    def enter(self, named_in_body: str | None) -> None:
-        """Resolves the organization of a `late` route, which the query or the body may name.
+    @property
+    def organization_id(self) -> str:
+        return self.membership.organization_id
+
+    def enter(self, named_in_body: str | None = None) -> None:
+        """Resolves what a `late` route left open; the organization may be named by the query or by the body.
 
         Raises InvalidPayload where the two disagree, else what `resolve` raises.
         """
         if self.pending is None:
-            raise LookupError("this route's organization is not resolved late")
+            raise LookupError("this route is not resolved late")
         requires, named = self.pending
         if named is not None and named_in_body is not None and named != named_in_body:
             raise InvalidPayload.at(

@@ -43,13 +43,10 @@ def list_invitations(organization_id: str, limit: int, after: str | None) -> Que
     All live equally long, so those that are expired stand behind one point of the order, where the range ends.
     """
     oldest = ids.local_at(int(clock.now() - LIFE_SECONDS) + 1)
-    lowest = keys.invitation(organization_id, oldest).sk
-    if after is not None and after < lowest:
-        return QueryPage([], None)  # what the page before ended with is expired by now, and so is all behind it
     return table.query(
         keys.organization_pk(organization_id),
         prefix=keys.INVITATION_PREFIX,
-        lowest=lowest,
+        lowest=keys.invitation(organization_id, oldest).sk,
         newest_first=True,
         limit=limit,
         after=after,

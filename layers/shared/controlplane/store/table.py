@@ -181,6 +181,11 @@ def _contended(error: Exception, legs: Mapping[str, Leg]) -> bool:
     raise error
 
 
+def _sent_again(error: Exception) -> bool:
+    """Whether the SDK itself had sent the request before, with an outcome nobody saw."""
+    return isinstance(error, ClientError) and error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+
+
 def _pause(attempt: int) -> None:
     time.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311 (jitter, not a secret)
 
@@ -250,6 +255,8 @@ class Table:
             high = after
         elif after is not None:
             low = after
+        if low > high:
+            return QueryPage([], None)  # the position lies outside the range by now
         parameters: dict[str, Any] = {
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :low AND :high",
             "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
@@ -310,7 +317,8 @@ class Table:
         """All legs or none. Raises LegFailed with the first refused leg, whose name picks the answer.
 
         Contention (another transaction on the same items, throttling) applied nothing and is tried again with a new
-        token; an unknown outcome is tried again with the same token, which DynamoDB answers once.
+        token. From the first unknown outcome on the token stays, so that what may have been applied is not judged by
+        conditions it has changed itself: DynamoDB answers a repeated token as it did the first time.
         """
         items = [
             {
@@ -323,6 +331,7 @@ class Table:
             for leg in legs.values()
         ]
         token = secrets.token_hex(16)
+        certain = True
         for attempt in range(_TRIES):
             try:
                 self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
@@ -330,7 +339,8 @@ class Table:
                 contended = _contended(error, legs)
                 if attempt == _TRIES - 1:
                     raise (Throttled("contention") if contended else error) from error
-                if contended:
+                certain = certain and contended and not _sent_again(error)
+                if certain:
                     token = secrets.token_hex(16)
                 _pause(attempt)
             else:
