@@ -34,7 +34,7 @@ PROJECT = Resource("projectId", ids.PROJECT, keys.project, projects.read_project
 ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]
 ReadsProject = Annotated[Access[ProjectItem], Requires("projects.read", resource=PROJECT)]
-WritesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT)]
+ChangesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT, late=True)]
 DeletesOfProject = Annotated[Access[ProjectItem], Requires("projects.write", role="admin", resource=PROJECT)]
 DecidesVendor = Annotated[
     Access[ProjectItem], Requires("vendors.write", role="admin", resource=PROJECT, user_token=True)
@@ -95,14 +95,16 @@ async def get_project(access: ReadsProject) -> Project:
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject")
-async def update_project(access: WritesProject, body: ProjectUpdate) -> ListedProject:
+async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
     """Changes what the body names: name, description, websites, consent.
 
     `websites` is the whole new list. A website left out of it is deleted with its audits, which takes the role admin or
     owner (403 `FORBIDDEN`). 402 `PLAN_REQUIRED` for the branding `none` on a plan without it.
     """
+    change = service.read_change(body)
+    access.enter()
     organization = access.membership
-    return ListedProject.of(organization, service.update_project(access.resource, organization.role, body))
+    return ListedProject.of(organization, service.update_project(access.resource, organization.role, change))
 
 
 @router.delete("/v1/projects/{projectId}", operation_id="deleteProject")

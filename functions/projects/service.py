@@ -124,26 +124,15 @@ def get_consent(project: ProjectItem) -> ConsentItem:
     return project.consent
 
 
-def update_project(project: ProjectItem, role: Role, body: ProjectUpdate) -> ProjectItem:
-    """The project after the change.
+class Change(NamedTuple):
+    """What to change, checked as far as the request alone allows, and whether it speaks of consent."""
 
-    Raises InvalidPayload, UnusableOrigin, NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and NotFound where
-    it is gone by then.
-    """
-    change = _read_change(body)
-    if "consent" in body.model_fields_set:
-        get_consent(project)
-    try:
-        return projects.update_project(project, change, may_remove_websites=role != "member")
-    except projects.UnknownProject:
-        raise NotFound from None
-    except projects.WebsitesWouldGo:
-        raise WebsiteRemovalNeedsAdmin from None
-    except projects.BrandingNotIncluded:
-        raise BrandingNotIncluded from None
+    fields: ProjectChange
+    of_consent: bool
 
 
-def _read_change(body: ProjectUpdate) -> ProjectChange:
+def read_change(body: ProjectUpdate) -> Change:
+    """What the body asks for. Raises InvalidPayload, UnusableOrigin."""
     given, consent = body.model_fields_set, body.consent
     change = ProjectChange()
     if "project_name" in given:
@@ -160,7 +149,24 @@ def _read_change(body: ProjectUpdate) -> ProjectChange:
         change["websites"] = _parse(["consent", "trustedOrigins"], consent.trusted_origins)
     if not change:
         raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
-    return change
+    return Change(change, "consent" in given)
+
+
+def update_project(project: ProjectItem, role: Role, change: Change) -> ProjectItem:
+    """The project after the change.
+
+    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and NotFound where it is gone by then.
+    """
+    if change.of_consent:
+        get_consent(project)
+    try:
+        return projects.update_project(project, change.fields, may_remove_websites=role != "member")
+    except projects.UnknownProject:
+        raise NotFound from None
+    except projects.WebsitesWouldGo:
+        raise WebsiteRemovalNeedsAdmin from None
+    except projects.BrandingNotIncluded:
+        raise BrandingNotIncluded from None
 
 
 def _contradiction(path: list[str], message: str) -> InvalidPayload:

@@ -457,6 +457,12 @@ class Test402:
 
 
 class Test403:
+    def test_what_is_wrong_with_the_body_comes_first(self, api: Api, world: World):
+        theirs = world.company().organization_id
+        token = world.company().owner.token
+        assert create(api, token, organizationId=theirs, region="mars").code == "INVALID_REGION"
+        assert create(api, token, f"?organizationId={theirs}", websites=["com"]).code == "INVALID_ORIGIN"
+
     @pytest.mark.parametrize("named", ["theirs", "unknown", "nonsense"])
     def test_an_organization_in_the_body_that_the_caller_cannot_use_is_forbidden(
         self, named: str, api: Api, world: World

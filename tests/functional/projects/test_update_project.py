@@ -288,6 +288,13 @@ class Test403:
 
 
 class Test404:
+    def test_what_is_wrong_with_the_body_comes_first(self, api: Api, world: World):
+        project = make_project(world.company())
+        stranger = world.company().owner.token
+        assert update(api, stranger, project).code == "INVALID_PAYLOAD"
+        assert update(api, stranger, project, websites=["com"]).code == "INVALID_ORIGIN"
+        assert update(api, stranger, project, websites=["example.com"]).code == "NOT_FOUND"
+
     @pytest.mark.parametrize("consent", [{"branding": "assent"}, {"trustedOrigins": ["example.com"]}])
     def test_a_project_without_consent_has_none_to_change(self, consent: dict[str, Any], api: Api, world: World):
         company = world.company()

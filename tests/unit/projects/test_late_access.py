@@ -1,0 +1,49 @@
+"""An endpoint that resolves its organization late has none until it does."""
+
+import pytest
+
+from controlplane.access import Access, Principal, Requires, resolve
+from controlplane.errors import Forbidden, InvalidPayload
+from controlplane.store.credentials import Counted
+
+OWN = "org_0123456789abcdef"
+
+
+def admitted(named: str | None, *, late: bool = True) -> Access[None]:
+    """A key's access, as it reaches an endpoint whose query names that organization."""
+    token = {"organizationId": OWN, "slug": "acme", "name": "Acme"}
+    principal = Principal("api_key", (), key_id="key_x", organization_id=OWN, token=token)
+    access: Access[None] = Access(principal, Counted(600, 1, 0))
+    resolve(access, Requires(organization="query", late=late), named)
+    return access
+
+
+def test_until_it_enters_it_has_no_organization():
+    access = admitted(None)
+    with pytest.raises(LookupError):
+        _ = access.organization_id
+    access.enter()
+    assert access.organization_id == OWN
+
+
+@pytest.mark.parametrize(("query", "body"), [(None, OWN), (OWN, None), (OWN, OWN)])
+def test_query_or_body_may_name_it(query: str | None, body: str | None):
+    access = admitted(query)
+    access.enter(body)
+    assert access.organization_id == OWN
+
+
+@pytest.mark.parametrize(("query", "body"), [(None, "org_other"), ("org_other", None), ("org_other", "org_other")])
+def test_another_one_is_forbidden_wherever_it_is_named(query: str | None, body: str | None):
+    with pytest.raises(Forbidden):
+        admitted(query).enter(body)
+
+
+def test_two_different_ones_are_refused_before_either_is_looked_at():
+    with pytest.raises(InvalidPayload):
+        admitted(OWN).enter("org_other")
+
+
+def test_an_endpoint_that_is_not_late_cannot_enter():
+    with pytest.raises(LookupError):
+        admitted(None, late=False).enter()

@@ -1,0 +1,26 @@
+"""Slugs of projects, from their names."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.store.projects import slug_of
+
+
+@given(st.text(max_size=200))
+def test_any_name_gives_a_slug_that_fits_an_address(name: str):
+    slug = slug_of(name)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug)
+    assert len(slug) <= 48
+    assert slug_of(slug) == slug
+
+
+@pytest.mark.parametrize("name", ["", "   ", "日本語", "🛒🛒", "---", "\u0301"])
+def test_a_name_without_latin_letters_or_digits_gives_a_neutral_one(name: str):
+    assert slug_of(name) == "project"
+
+
+def test_a_cut_leaves_no_hyphen_at_the_end():
+    assert slug_of("x" * 47 + " y") == "x" * 47
