@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
 
 import pytest
 
@@ -17,6 +16,7 @@ from controlplane.store.credentials import Counted
 from controlplane.store.table import Put, Update, table
 from tests.support.api import Api, operations
 from tests.support.calls import intercepted
+from tests.support.dying import dead_from
 from tests.support.logs import captured_logs
 from tests.support.world import Company, World, table_dump
 
@@ -43,30 +43,6 @@ def refusal(call, code: str) -> Exception:
     """What botocore raises for that answer of DynamoDB."""
     answer = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": 400}}
     return table.client.exceptions.from_code(code)(answer, call.operation)
-
-
-class Died(Exception):
-    """The function ended here, as at a timeout: nothing it still does reaches the table."""
-
-
-@contextmanager
-def dead_from(operation: str, *, applied: bool):
-    """The function dies at the first call of that kind to a record or a transaction, before or after it is applied."""
-    struck: list = []
-
-    def around(call, proceed):
-        if struck:
-            raise Died
-        counting = call.operation == "UpdateItem" and not call.parameters["Key"]["pk"]["S"].startswith("IDEMPOTENCY#")
-        if call.operation != operation or counting:
-            return proceed()
-        struck.append(call)
-        if applied:
-            proceed()
-        raise Died
-
-    with intercepted(table.client, around):
-        yield struck
 
 
 def die_during(operation: str, api: Api, company: Company, *, applied: bool) -> None:

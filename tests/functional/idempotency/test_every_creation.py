@@ -1,0 +1,108 @@
+"""Every POST that creates takes Idempotency-Key and keeps its promise."""
+
+import pytest
+
+from controlplane.store.idempotency import LEASE_SECONDS
+from tests.support.api import Api, operations
+from tests.support.dying import dead_from
+from tests.support.world import World, table_dump
+
+KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
+BODIES = {
+    "/v1/organizations": ({"name": "New Company"}, {"name": "Another Company"}),
+    "/v1/invitations": (
+        {"email": "grace@example.com", "role": "member"},
+        {"email": "grace@example.com", "role": "admin"},
+    ),
+    "/v1/projects": (
+        {"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]},
+        {"name": "Shop", "region": "eu-central", "websites": ["other.example.com"]},
+    ),
+    "/v1/api-keys": ({"name": "deploy"}, {"name": "other"}),
+}
+creations = pytest.mark.parametrize("path", BODIES)
+
+
+def stored() -> set[tuple[str, str]]:
+    """Which items there are, the kept answer aside."""
+    keys = {(item["pk"]["S"], item["sk"]["S"]) for item in table_dump()}
+    return {key for key in keys if not key[0].startswith("IDEMPOTENCY#")}
+
+
+def test_all_of_them_are_known_here_and_describe_the_header():
+    posts = [o for o in operations() if o.method == "POST" and o.route.status_code == 201]
+    assert {o.path for o in posts} == set(BODIES)
+    for operation in posts:
+        assert "Idempotency-Key" in [field.alias for field in operation.route.dependant.header_params]
+
+
+@creations
+class TestEach:
+    def test_a_repetition_answers_the_same_and_writes_nothing(self, path, api: Api, world: World):
+        token = world.company().owner.token
+        first = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        before = stored()
+        second = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        assert first.status == second.status == 201
+        assert first.text == second.text
+        assert "idempotency-replayed" not in first.headers
+        assert second.headers["idempotency-replayed"] == "true"
+        assert stored() == before
+
+    def test_another_body_is_400_and_writes_nothing(self, path, api: Api, world: World):
+        token = world.company().owner.token
+        api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        before = stored()
+        reply = api.post(path, token, json_body=BODIES[path][1], headers=KEY)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert stored() == before
+
+    def test_a_key_no_header_can_hold_is_400_and_writes_nothing(self, path, api: Api, world: World):
+        token = world.company().owner.token
+        before = stored()
+        reply = api.post(path, token, json_body=BODIES[path][0], headers={"Idempotency-Key": "k" * 256})
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert stored() == before
+
+    def test_another_person_is_another_caller(self, path, api: Api, world: World):
+        company = world.company()
+        admin = world.member(company, "admin")
+        api.post(path, company.owner.token, json_body=BODIES[path][0], headers=KEY)
+        assert "idempotency-replayed" not in api.post(path, admin.token, json_body=BODIES[path][1], headers=KEY).headers
+
+    @pytest.mark.parametrize("death", [("TransactWriteItems", True), ("UpdateItem", False)])
+    def test_after_a_death_behind_its_effect_no_repetition_creates(self, path, death, api: Api, world: World, now):
+        operation, applied = death
+        token = world.company().owner.token
+        with dead_from(operation, applied=applied) as struck:
+            assert api.post(path, token, json_body=BODIES[path][0], headers=KEY).status == 500
+        assert struck
+        before = stored()
+        now.advance(LEASE_SECONDS + 1)
+        reply = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        assert (reply.status, reply.error["details"]) == (409, {"reason": "answer_lost"})
+        assert stored() == before
+
+    def test_after_a_death_before_its_effect_a_repetition_creates(self, path, api: Api, world: World, now):
+        token = world.company().owner.token
+        with dead_from("TransactWriteItems", applied=False):
+            assert api.post(path, token, json_body=BODIES[path][0], headers=KEY).status == 500
+        now.advance(LEASE_SECONDS + 1)
+        assert api.post(path, token, json_body=BODIES[path][1], headers=KEY).status == 201
+
+
+def test_a_taken_slug_leaves_the_key_usable(api: Api, world: World):
+    person = world.person()
+    taken = world.company().slug
+    refused = api.post("/v1/organizations", person.token, json_body={"name": "N", "slug": taken}, headers=KEY)
+    assert refused.code == "CONFLICT"
+    made = api.post("/v1/organizations", person.token, json_body={"name": "N", "slug": "another-slug"}, headers=KEY)
+    assert made.status == 201
+
+
+def test_an_organizations_keys_share_one_caller(api: Api, world: World):
+    company = world.company()
+    body = BODIES["/v1/projects"][0]
+    first, second = (api.post("/v1/projects", world.key(company), json_body=body, headers=KEY) for _ in range(2))
+    assert (first.status, first.text) == (201, second.text)
+    assert second.headers["idempotency-replayed"] == "true"
