@@ -119,7 +119,7 @@ class Stack:
         return Reply(response.status, answered, json.loads(text) if is_json else None, text)
 
     def errors(self) -> str:
-        """What the functions logged as errors so far: the reason behind a 500."""
+        """What the functions logged as warnings and errors so far: the reason behind a 500."""
         client = self.client("logs")
         groups = client.describe_log_groups(logGroupNamePrefix=f"/aws/lambda/{STACK}-")["logGroups"]
         messages = [
@@ -127,7 +127,8 @@ class Stack:
             for group in groups
             for event in client.filter_log_events(logGroupName=group["logGroupName"])["events"]
         ]
-        return "\n".join(message for message in messages if "ERROR" in message or "Traceback" in message)
+        signs = ('"level":"ERROR"', '"level":"WARNING"', "[ERROR]", "Traceback")
+        return "\n".join(message for message in messages if any(sign in message for sign in signs))
 
 
 def import_gateway_responses(stack: Stack) -> None:

@@ -57,6 +57,7 @@ class TestErrands:
         call = Caller(stack, world.key(company))
         body = {"name": "Web shop", "region": "eu-central", "websites": ["shop.example.com"]}
         created = call(201, "POST", "/v1/projects", body)
+        assert created["dashboardUrl"].startswith(f"{stack.outputs['BaseUrl']}/")
         assert created["id"] in [project["projectId"] for project in call(200, "GET", "/v1/projects?limit=10")]
         assert call(200, "GET", "/v1/me")["principal"]["type"] == "api_key"
         assert call(200, "GET", "/v1/billing")["organizationId"] == company.organization_id
@@ -75,6 +76,8 @@ class TestErrands:
         assert call(200, "DELETE", f"{project}/websites/{website}")["websiteId"] == website
         assert call(200, "DELETE", project)["deleted"] is True
         assert stack.call("GET", project, company.owner.token).status == 404
+        # What clears away after a deletion answers nobody: it can only be heard in the log.
+        assert stack.errors() == ""
 
     def test_a_key_is_minted_rolled_and_revoked(self, stack: Stack, company: Company):
         call = Caller(stack, company.owner.token)
