@@ -23,7 +23,7 @@ from types import ModuleType  # noqa: E402
 from typing import Any  # noqa: E402
 
 # Given to FastAPI: it asks for a telemetry provider at every request otherwise, which loads OpenTelemetry.
-TELEMETRY_OFF: dict[str, Any] = {"tracing": False, "metrics": False, "logs": False}
+TELEMETRY_OFF: Any = {"tracing": False, "metrics": False, "logs": False}
 
 _OPENAPI_MODELS = "fastapi.openapi.models"
 # pydantic and urllib3 would ask it for plugins and versions; it brings zipfile and csv.
