@@ -1,20 +1,28 @@
 """Race tests: the real apps over an engine with real atomicity, a clock that stands still, and a fresh table a run."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from controlplane import clock
 from controlplane.store.table import table
-from tests.races.stage import Stage
+from tests.races.stage import STILL_AT, Stage
 from tests.support.engines import Engine, engine
 
 __all__ = ["engine"]
 
 
 @pytest.fixture(autouse=True)
-def _still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "source", lambda: 1_772_600_767.0)
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the clock of the calling thread alone, as each instance has its own; the others stand still."""
+    own = threading.local()
+    monkeypatch.setattr(clock, "source", lambda: getattr(own, "seconds", STILL_AT))
+
+    def set_seconds(seconds: float) -> None:
+        own.seconds = seconds
+
+    return set_seconds
 
 
 @pytest.fixture

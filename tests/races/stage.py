@@ -10,6 +10,9 @@ from tests.support.invariants import Items
 from tests.support.table import create_table
 from tests.support.world import World
 
+# 2026-03-04T05:06:07Z: the time at which every race begins, and stands still unless an act has a clock of its own.
+STILL_AT = 1_772_600_767.0
+
 
 class Stage:
     """`client` is the product's own botocore client, `api` calls the product's apps."""

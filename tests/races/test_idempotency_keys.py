@@ -1,11 +1,12 @@
 """Under one Idempotency-Key a creation takes effect at most once, whatever is lost, late or repeated on the way."""
 
+from collections.abc import Callable
+
 import pytest
 
-from controlplane import clock
-from tests.races.stage import Stage
+from tests.races.stage import STILL_AT, Stage
 from tests.races.verdicts import check_first
-from tests.races.yields import beyond_the_token
+from tests.races.yields import only_writes
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Kind, Trial, explore_faults
@@ -59,7 +60,26 @@ def test_two_at_the_same_time_create_one(stage: Stage) -> None:
 
         return Race([client.create] * 2, check)
 
-    assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+    assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+
+
+def test_a_slow_one_and_its_repetition_after_the_lease_create_one(
+    stage: Stage, own_clock: Callable[[float], None]
+) -> None:
+    def scenario() -> Race:
+        client = Client(stage.fresh(), stage.api)
+
+        def repeat_later() -> Reply:
+            own_clock(STILL_AT + LATER_SECONDS)
+            return client.create()
+
+        def check(outcomes: list[Outcome]) -> None:
+            check_replies(client, [outcome.get() for outcome in outcomes])
+            stage.hold()
+
+        return Race([client.create, repeat_later], check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
 
 def test_sixteen_threads_create_one(stage: Stage) -> None:
@@ -74,16 +94,14 @@ def test_sixteen_threads_create_one(stage: Stage) -> None:
 class TestEveryFault:
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
     def test_a_retry_never_creates_a_second_one(
-        self, wait_seconds: int, stage: Stage, monkeypatch: pytest.MonkeyPatch
+        self, wait_seconds: int, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
-        start = clock.now()
-
         def scenario() -> Trial:
             client = Client(stage.fresh(), stage.api)
-            monkeypatch.setattr(clock, "source", lambda: start)
+            own_clock(STILL_AT)
 
             def again() -> Reply:
-                monkeypatch.setattr(clock, "source", lambda: start + wait_seconds)
+                own_clock(STILL_AT + wait_seconds)
                 return client.create()
 
             def check(case: Case) -> None:
@@ -98,3 +116,24 @@ class TestEveryFault:
             return Trial(client.create, check, again)
 
         assert explore_faults(stage.client, scenario) > 20
+
+    @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
+    def test_nor_where_no_answer_of_the_table_comes_through(
+        self, wait_seconds: int, stage: Stage, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Trial:
+            client = Client(stage.fresh(), stage.api)
+            own_clock(STILL_AT)
+
+            def again() -> Reply:
+                own_clock(STILL_AT + wait_seconds)
+                return client.create()
+
+            def check(case: Case) -> None:
+                stage.hold()
+                check_replies(client, [case.first.get(), case.second.get()])
+
+            return Trial(client.create, check, again)
+
+        kinds = frozenset({Kind.LOST, Kind.SERVER_ERROR})
+        assert explore_faults(stage.client, scenario, kinds=kinds, every_time=True) > 10

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane import clock
-from tests.races.stage import Stage
+from tests.races.stage import STILL_AT, Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_token
 from tests.support.api import Reply
@@ -45,14 +44,13 @@ class Inviter:
 
 
 @pytest.mark.parametrize("expired", [False, True], ids=["first", "after an expired one"])
-def test_two_letter_cases_make_one_invitation(expired: bool, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_letter_cases_make_one_invitation(expired: bool, stage: Stage, own_clock: Callable[[float], None]) -> None:
     def scenario() -> Race:
         inviter = Inviter(stage.fresh().company(), stage.api)
         if expired:
-            with monkeypatch.context() as past:
-                earlier = clock.now() - EIGHT_DAYS
-                past.setattr(clock, "source", lambda: earlier)
-                assert inviter.invite("Grace@example.com")().status == 201
+            own_clock(STILL_AT - EIGHT_DAYS)
+            assert inviter.invite("Grace@example.com")().status == 201
+            own_clock(STILL_AT)
         assert not inviter.pending()
 
         def check(outcomes: list[Outcome]) -> None:

@@ -138,6 +138,8 @@ class TestEveryOrder:
             reply = replies[1]
             assert reply is not None
             assert reply.status == (402 if came_first(ran, 0) else 201)
+            if reply.status == 402:
+                assert reply.code == "PLAN_REQUIRED"
 
         race([Customer.downgrade, Customer.create_unbranded], check)
 

@@ -1,16 +1,14 @@
 """At most the limit is admitted per key and minute, and exactly the limit where as many arrive."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
-from controlplane import clock
 from controlplane.store import keys
 from controlplane.store.table import Update, table
 from controlplane.tokens import digest
-from tests.races.stage import Stage
+from tests.races.stage import STILL_AT, Stage
 from tests.support.api import Reply
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
@@ -20,7 +18,7 @@ from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
-MINUTE = 29_543_346
+MINUTE = int(STILL_AT) // 60
 
 
 def key_with_limit(world: World, limit: int) -> str:
@@ -43,17 +41,6 @@ def test_sixteen_threads_get_exactly_the_limit(stage: Stage) -> None:
 
 class TestTurnOfTheMinute:
     """Requests on either side of it, by the clocks of the instances that serve them."""
-
-    @pytest.fixture
-    def own_clock(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-        """Sets the clock of the calling thread alone."""
-        local = threading.local()
-        monkeypatch.setattr(clock, "source", lambda: getattr(local, "seconds", MINUTE * 60.0))
-
-        def set_seconds(seconds: float) -> None:
-            local.seconds = seconds
-
-        return set_seconds
 
     @pytest.mark.parametrize("opened", [False, True], ids=["first use", "window open"])
     def test_no_window_admits_more_than_the_limit_nor_less(

@@ -66,8 +66,7 @@ class Fault:
 NO_FAULT = Fault.of(Kind.NONE, "no fault")
 
 
-# Where one thing breaks at a time.
-ONE_FAULT = frozenset(Kind) - {Kind.LOST_THEN_CONFLICT}
+ALL_KINDS = frozenset(Kind)
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class Trial:
 
 
 def explore_faults(
-    client: Any, scenario: Callable[[], Trial], *, kinds: frozenset[Kind] = ONE_FAULT, every_time: bool = False
+    client: Any, scenario: Callable[[], Trial], *, kinds: frozenset[Kind] = ALL_KINDS, every_time: bool = False
 ) -> int:
     """Runs the scenario without a fault, then once for each fault at each of its calls. Returns the number of runs.
 

@@ -37,7 +37,7 @@ class TestFaults:
         def check(cap: Cap, case: Case) -> None:
             met[case.calls[case.position].operation, case.fault.kind] += 1
 
-        runs = explore_faults(client, scenario_of(client, engine_table, act, check), kinds=frozenset(Kind))
+        runs = explore_faults(client, scenario_of(client, engine_table, act, check))
         assert runs == met.total()
         assert {kind for operation, kind in met if operation == "GetItem"} == {
             Kind.NONE, Kind.CRASH, Kind.LOST, Kind.THROTTLED, Kind.SERVER_ERROR,
@@ -58,7 +58,7 @@ class TestFaults:
             cap.fill(0)
             return Trial(cap.create, lambda case: check(cap, case), again=lambda: None)
 
-        explore_faults(client, scenario, kinds=frozenset(Kind))
+        explore_faults(client, scenario)
         applied = {
             "no fault",
             "crash after",
