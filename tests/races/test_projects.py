@@ -259,3 +259,11 @@ class TestEveryFault:
             assert shop.read().status == 404
 
         assert break_calls(lambda shop: shop.deletes, check) > 10
+
+    def test_a_vendor_decision_stands_after_the_retry(self, break_calls: Callable[..., int]) -> None:
+        def check(shop: Shop, case: Case, items: Items) -> None:
+            check_first(case, 200)
+            assert case.second.get().data["state"] == "approved"
+            assert len(shop.children()) == 1
+
+        assert break_calls(lambda shop: shop.decides, check) > 10
