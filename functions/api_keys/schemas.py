@@ -1,16 +1,13 @@
 """What `api_keys` takes and answers."""
 
-from typing import Annotated
-
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from controlplane.envelope import Wire
-
-KeyName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+from controlplane.naming import Name
 
 
 class KeyCreate(Wire):
-    name: KeyName = Field(
+    name: Name = Field(
         description="What people call the key. Space around it is removed.", examples=["Production deploys"]
     )
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from controlplane.errors import ApiError, Forbidden, NotFound, PlanRequired
 from controlplane.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.store import api_keys
+from controlplane.store import api_keys, organizations
 from controlplane.store.api_keys import MintedKey
 from controlplane.store.table import Leg, LegFailed, QueryPage
 
@@ -53,14 +53,14 @@ def list_keys(organization_id: str, limit: int, after: str | None) -> QueryPage:
 
 def create_key(organization_id: str, name: str, user_id: str, beside: Mapping[str, Leg]) -> MintedKey:
     """Raises PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
-    caller = api_keys.admin_leg(user_id, organization_id)
+    caller = organizations.role_check(user_id, organization_id, "admin")
     with _refusals():
         return api_keys.create_key(organization_id, name, user_id, CREATED_FROM, {**beside, _CALLER: caller})
 
 
 def roll_key(organization_id: str, key_id: str, user_id: str, beside: Mapping[str, Leg]) -> MintedKey:
     """Raises UnknownKey, PlanHasNoApiAccess, Forbidden."""
-    caller = api_keys.admin_leg(user_id, organization_id)
+    caller = organizations.role_check(user_id, organization_id, "admin")
     with _refusals():
         return api_keys.roll_key(organization_id, key_id, user_id, CREATED_FROM, {**beside, _CALLER: caller})
 
@@ -68,4 +68,6 @@ def roll_key(organization_id: str, key_id: str, user_id: str, beside: Mapping[st
 def delete_key(organization_id: str, key_id: str, user_id: str) -> None:
     """Raises UnknownKey, Forbidden."""
     with _refusals():
-        api_keys.delete_key(organization_id, key_id, {_CALLER: api_keys.admin_leg(user_id, organization_id)})
+        api_keys.delete_key(
+            organization_id, key_id, {_CALLER: organizations.role_check(user_id, organization_id, "admin")}
+        )

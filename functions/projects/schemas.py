@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from controlplane.addresses import dashboard_base_url
 from controlplane.envelope import Wire
 from controlplane.naming import Name
 from controlplane.settings import settings
@@ -256,7 +257,7 @@ class VendorDecision(Wire):
 
 
 def _dashboard_url(organization: Membership, project: ProjectItem) -> str:
-    return f"{settings.dashboard_base_url}/organizations/{organization.slug}/projects/{project.slug}"
+    return f"{dashboard_base_url()}/organizations/{organization.slug}/projects/{project.slug}"
 
 
 def _backend_url(consent: ConsentItem) -> str | None:

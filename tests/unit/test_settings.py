@@ -20,7 +20,7 @@ def test_what_is_right_is_read_and_base_urls_lose_their_slash():
     assert settings.service_brand == "assent"
 
 
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", ["TABLE_NAME", "SIGNING_SECRET"])
 def test_a_missing_variable_is_named(name: str):
     with pytest.raises(ValidationError, match=name.lower()):
         load({key: value for key, value in GOOD.items() if key != name})
@@ -43,3 +43,9 @@ def test_a_wrong_value_is_refused(name: str, value: str):
 
 def test_the_secret_is_not_in_its_representation():
     assert "s" * 32 not in repr(load(GOOD))
+
+
+@pytest.mark.parametrize("name", ["PUBLIC_BASE_URL", "DASHBOARD_BASE_URL"])
+def test_an_address_may_be_left_out_or_empty(name: str):
+    for environment in ({**GOOD, name: ""}, {key: value for key, value in GOOD.items() if key != name}):
+        assert getattr(load(environment), name.lower()) is None

@@ -25,7 +25,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane import access as gate
-from controlplane import envelope, strict_json
+from controlplane import addresses, envelope, strict_json
 from controlplane.access import Access, Requires
 from controlplane.errors import (
     ApiError,
@@ -247,6 +247,7 @@ class Edge:
             return
         started = time.perf_counter()
         state = scope[_STATE] = _State(_request_id(scope))
+        addresses.read_stage(scope.get("aws.event"))
         status = 500
         begun = False
 

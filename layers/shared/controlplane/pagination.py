@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from controlplane import cursors
 
@@ -18,7 +18,10 @@ def _plain_number(value: Any) -> Any:
     return value
 
 
-Limit = Annotated[int, BeforeValidator(_plain_number), Query(ge=1, le=100, description="Page size.", examples=[50])]
+# The bounds stand before the validator, where they become minimum and maximum of the described parameter.
+Limit = Annotated[
+    int, Field(ge=1, le=100), BeforeValidator(_plain_number), Query(description="Page size.", examples=[50])
+]
 Cursor = Annotated[
     str | None,
     Query(min_length=1, max_length=1_024, description="The nextCursor of the page before.", examples=["Yk1xZ2p0"]),

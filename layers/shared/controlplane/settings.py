@@ -22,8 +22,9 @@ class Settings(BaseModel):
 
     table_name: str = Field(min_length=3)
     signing_secret: str = Field(min_length=32, repr=False)
-    public_base_url: Url
-    dashboard_base_url: Url
+    # None: see controlplane.addresses.
+    public_base_url: OptionalUrl = None
+    dashboard_base_url: OptionalUrl = None
     service_brand: str = Field("assent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     consent_runtime_version: str = "2.0.0"

@@ -13,7 +13,7 @@ from controlplane import clock, ids, tokens
 from controlplane.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.settings import settings
 from controlplane.store import keys
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
+from controlplane.store.table import Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
 
 _TRIES = 8
 _NO_LEGS: Mapping[str, Leg] = {}
@@ -71,12 +71,6 @@ def _mint(organization: dict[str, Any], name: str, created_by: str, created_from
     }
     absent = "attribute_not_exists(pk)"
     return MintedKey(shown, secret), Put(shown, absent), Put(authenticating, absent)
-
-
-def admin_leg(user_id: str, organization_id: str) -> Check:
-    """Holds while the person is an admin or owner: what keeps a role lost a moment ago from changing keys."""
-    roles = {"admin": "admin", "owner": "owner"}
-    return Check(keys.membership(user_id, organization_id), "#role IN (:admin, :owner)", roles)
 
 
 def _with_api_access(organization: dict[str, Any] | None) -> dict[str, Any]:

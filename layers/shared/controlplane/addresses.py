@@ -1,0 +1,30 @@
+"""Where this API and its pages are reached: the addresses that answers and pages hold.
+
+Behind a custom domain they are settings. Without one the functions cannot be told, since the gateway's address is made
+after them: the stage carries it in a variable, which comes with every request.
+"""
+
+from contextvars import ContextVar
+from typing import Any
+
+from controlplane.settings import settings
+
+_of_stage: ContextVar[str | None] = ContextVar("address_of_stage", default=None)
+
+
+def read_stage(event: dict[str, Any] | None) -> None:
+    """Takes note of the stage variable `publicBaseUrl` of a gateway's event, for the request it carries."""
+    _of_stage.set(((event or {}).get("stageVariables") or {}).get("publicBaseUrl"))
+
+
+def public_base_url() -> str:
+    """The address that the paths of the API are relative to, without a slash at the end."""
+    address = settings.public_base_url or _of_stage.get()
+    if address is None:
+        raise LookupError("neither PUBLIC_BASE_URL nor the stage variable publicBaseUrl says where this API is")
+    return address
+
+
+def dashboard_base_url() -> str:
+    """The address of the pages for people: the API's own where no other is set."""
+    return settings.dashboard_base_url or public_base_url()

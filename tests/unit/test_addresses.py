@@ -1,0 +1,32 @@
+"""Where the API says it is."""
+
+import pytest
+
+from controlplane import addresses
+from controlplane.settings import load, settings
+
+
+@pytest.fixture
+def unset(monkeypatch: pytest.MonkeyPatch):
+    bare = load({"TABLE_NAME": settings.table_name, "SIGNING_SECRET": settings.signing_secret})
+    monkeypatch.setattr(addresses, "settings", bare)
+
+
+def test_a_setting_wins_over_the_stage():
+    addresses.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
+    assert addresses.public_base_url() == settings.public_base_url
+    assert addresses.dashboard_base_url() == settings.dashboard_base_url
+
+
+@pytest.mark.usefixtures("unset")
+def test_without_settings_the_stage_says_it_for_the_pages_too():
+    addresses.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
+    assert addresses.public_base_url() == addresses.dashboard_base_url() == "https://stage.example.com/live"
+
+
+@pytest.mark.usefixtures("unset")
+@pytest.mark.parametrize("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}])
+def test_a_client_cannot_say_it(event: dict[str, object] | None):
+    addresses.read_stage(event)
+    with pytest.raises(LookupError):
+        addresses.public_base_url()
