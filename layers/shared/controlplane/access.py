@@ -33,7 +33,7 @@ RANK: dict[str, int] = {"member": 0, "admin": 1, "owner": 2}
 # A key is the organization's own credential and no person: it does what an admin does within its scopes.
 API_KEY_ROLE: Role = "admin"
 
-USER_TOKEN_SUFFIX = "_at"  # noqa: S105 (a part of the form, no secret)
+_PERSONAL = {settings.service_brand + tokens.ACCESS, settings.service_brand + tokens.SESSION}
 
 
 class Resource(NamedTuple):
@@ -176,7 +176,7 @@ def _count(prefix: str | None, digest: str) -> Access[Any]:
             created_by=item["createdBy"],
             token=item,
         )
-    elif prefix == settings.service_brand + USER_TOKEN_SUFFIX:
+    elif prefix in _PERSONAL:
         item, counted = credentials.count_user_token(digest)
         if item["expiresAt"] <= clock.now():
             raise Unauthorized

@@ -52,9 +52,14 @@ def _time_part(seconds: float) -> str:
     return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(5 * (_TIME_LENGTH - 1), -1, -5))
 
 
+def new_part() -> str:
+    """80 random bits in 16 characters: enough to stand alone."""
+    return _random(16)
+
+
 def new_root(prefix: str) -> str:
     """An id that stands alone (organization, user): 80 random bits."""
-    return f"{prefix}_{_random(16)}"
+    return f"{prefix}_{new_part()}"
 
 
 def new_local() -> str:

@@ -15,7 +15,7 @@ from aws_lambda_powertools.metrics import Metrics
 from controlplane.settings import settings
 
 _SECRET = re.compile(
-    r"(?i:bearer\s+)[^\s\"',;]+|\b[a-z][a-z0-9-]*(?:_[a-z]{2})?_[0-9A-Za-z]{36}\b|[^\s\"'<>@:=,]+@[^\s\"'<>@,]+\.[A-Za-z]{2,}"
+    r"(?i:bearer\s+)[^\s\"',;]+|\b[a-z][a-z0-9-]*(?:_[a-z]{2})?_[0-9A-Za-z]{36,}\b|[^\s\"'<>@:=,]+@[^\s\"'<>@,]+\.[A-Za-z]{2,}"
 )
 
 

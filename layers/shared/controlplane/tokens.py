@@ -2,33 +2,104 @@
 
 Only the SHA-256 of a secret is stored, which is enough for a secret of that entropy. The checksum refuses a truncated
 or mistyped one without a look at the table.
+
+A refresh token also names its family, and ends in a MAC instead: what its reuse sets off, no guess may set off.
 """
 
 import hashlib
+import hmac
 import re
 import secrets
 import string
 import zlib
 
+from controlplane.settings import settings
+
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_LENGTH, _CHECK_LENGTH = 30, 6
 SHOWN_LENGTH = 4
 
-_FORM = re.compile(r"([a-z][a-z0-9-]*(?:_at)?)_([0-9A-Za-z]{30})([0-9A-Za-z]{6})")
+# What stands behind the brand in the prefix of a secret that is no API key.
+ACCESS = "_at"
+REFRESH = "_rt"
+SESSION = "_st"
+DEVICE_CODE = "_dc"
+
+_FORM = re.compile(r"([a-z][a-z0-9-]*(?:_(?:at|st|dc))?)_([0-9A-Za-z]{30})([0-9A-Za-z]{6})")
+_MAC_LENGTH = 22
+_REFRESH_FORM = re.compile(r"[a-z][a-z0-9-]*_rt_([0-9a-z]{16})[0-9A-Za-z]{30}[0-9A-Za-z]{22}")
 
 
-def _checksum(text: str) -> str:
-    value, out = zlib.crc32(text.encode()), ""
-    for _ in range(_CHECK_LENGTH):
+def _base62(value: int, length: int) -> str:
+    """The lowest `length` digits of the number."""
+    out = ""
+    for _ in range(length):
         value, digit = divmod(value, 62)
         out = _ALPHABET[digit] + out
     return out
 
 
+def _checksum(text: str) -> str:
+    return _base62(zlib.crc32(text.encode()), _CHECK_LENGTH)
+
+
+def _random() -> str:
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_LENGTH))
+
+
+def _keyed(purpose: str, text: str) -> int:
+    """A number that only who knows the signing secret can compute; another one for each purpose."""
+    return int.from_bytes(hmac.digest(settings.signing_secret.encode(), f"{purpose}\0{text}".encode(), "sha512"))
+
+
+def _derived(purpose: str, secret: str) -> str:
+    return _base62(_keyed(purpose, secret), _RANDOM_LENGTH)
+
+
+def _checked(prefix: str, body: str) -> str:
+    return f"{prefix}_{body}{_checksum(prefix + body)}"
+
+
 def mint(prefix: str) -> str:
     """A new secret that starts with `prefix` and an underscore."""
-    body = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_LENGTH))
-    return f"{prefix}_{body}{_checksum(prefix + body)}"
+    return _checked(prefix, _random())
+
+
+def _sealed(family: str, body: str) -> str:
+    text = f"{settings.service_brand}{REFRESH}_{family}{body}"
+    return text + _base62(_keyed("refresh token", text), _MAC_LENGTH)
+
+
+def mint_refresh(family: str) -> str:
+    """The first refresh token of a family, whose id is 16 characters of digits and lower-case letters."""
+    return _sealed(family, _random())
+
+
+def family_of(refresh_token: str) -> str | None:
+    """The family of a refresh token that was once issued, or None for anything else. Nothing is looked up."""
+    match = _REFRESH_FORM.fullmatch(refresh_token)
+    if match is None:
+        return None
+    body = refresh_token[-_MAC_LENGTH - _RANDOM_LENGTH : -_MAC_LENGTH]
+    return match[1] if hmac.compare_digest(_sealed(match[1], body), refresh_token) else None
+
+
+def successors_of(refresh_token: str) -> tuple[str, str]:
+    """The access token and the refresh token that follow it: always the same ones.
+
+    They come from the token and the signing secret, so that they can be answered again without being stored. Raises
+    LookupError where the token was never issued.
+    """
+    family = family_of(refresh_token)
+    if family is None:
+        raise LookupError("only a refresh token has successors")
+    access_token = _checked(f"{settings.service_brand}{ACCESS}", _derived("access token after", refresh_token))
+    return access_token, _sealed(family, _derived("refresh token after", refresh_token))
+
+
+def keyed_digest(purpose: str, text: str) -> str:
+    """What is stored in place of a text too short for a plain hash: only the signing secret can search it."""
+    return f"{_keyed(purpose, text):0128x}"[:64]
 
 
 def prefix_of(secret: str) -> str | None:

@@ -86,6 +86,40 @@ def user_token(digest: str) -> Key:
     return Key(f"TH#{digest}", "TOKEN")
 
 
+# A request of a device to be let in, by the device's own code.
+# {pk: DC#2c26b4…, sk: DEVICE, clientId: assent-cli, challenge: E9Me…, scopes: [...], deviceName: laptop,
+#  address: 198.51.100.7, status: approved, decision: 9b1c…, userId: usr_8k…, granted: [...], familyId: 4t…,
+#  interval: 5, polledAt: 1772600770123, createdAt: 1772600767, validUntil: 1772601667, expiresAt: 1772688067}
+def device_request(digest: str) -> Key:
+    return Key(f"DC#{digest}", "DEVICE")
+
+
+# The same request by the code that a person types, of which only a keyed digest is stored.
+# {pk: UC#77ab0c…, sk: DEVICE, digest: 2c26b4…, attempts: 1, validUntil: 1772601667, expiresAt: 1772688067}
+def user_code(keyed_digest: str) -> Key:
+    return Key(f"UC#{keyed_digest}", "DEVICE")
+
+
+# What one approval of a device came to: a chain of refresh tokens, and the access tokens that may still live.
+# {pk: FAMILY#4t…, sk: FAMILY, userId: usr_8k…, clientId: assent-cli, scopes: [...], state: live, current: 60303a…,
+#  previous: 9f86d0…, rotatedAt: 1772604367, access: [{digest: 5e88…, expiresAt: 1772607967}], accessScopes: [...],
+#  endsAt: 1780376767, expiresAt: 1775196367}
+def token_family(family_id: str) -> Key:
+    return Key(f"FAMILY#{family_id}", "FAMILY")
+
+
+# How often an address that shows no credential called an operation, in one minute.
+# {pk: IP#device.token#198.51.100.7, sk: 29543346, hits: 3, expiresAt: 1772600940}
+def address_count(operation: str, address: str, window: int) -> Key:
+    return Key(f"IP#{operation}#{address}", str(window))
+
+
+# How many user codes a person tried that were none.
+# {pk: TRIES#usr_8k…, sk: 1969556, hits: 2, expiresAt: 1772601300}
+def code_tries(user_id: str, window: int) -> Key:
+    return Key(f"TRIES#{user_id}", str(window))
+
+
 # {pk: ORG#org_2f…, sk: PROJECT#01j…, projectId: prj_2f…, name, slug, description, region, createdAt, version,
 #  websites: [{id, origin, kind, audits: [aud…]}], consent: {instanceId, slug, name, branding}}
 def project(organization_id: str, local: str) -> Key:

@@ -55,10 +55,11 @@ def find_user_by_email(email: str) -> dict[str, Any] | None:
     return find_user(pointer["userId"]) if pointer else None
 
 
-def create_token(user_id: str, scopes: list[str], lifetime_seconds: int, kind: str = "oauth") -> str:
-    """A bearer secret that acts for the person within the scopes; only its hash is stored."""
-    secret = tokens.mint(f"{settings.service_brand}_at")
-    item = {
+def token_item(
+    secret: str, user_id: str, kind: str, scopes: list[str], lifetime_seconds: int, **more: Any
+) -> dict[str, Any]:
+    """The item by which the secret authenticates a person: without the secret, and with what a kind adds to it."""
+    return {
         **keys.user_token(tokens.digest(secret))._asdict(),
         "userId": user_id,
         "kind": kind,
@@ -68,6 +69,12 @@ def create_token(user_id: str, scopes: list[str], lifetime_seconds: int, kind: s
         "win": 0,
         "hits": 0,
         "usedHour": 0,
+        **more,
     }
-    table.put(Put(item))
+
+
+def create_token(user_id: str, scopes: list[str], lifetime_seconds: int, kind: str = "oauth") -> str:
+    """A bearer secret that acts for the person within the scopes; only its hash is stored."""
+    secret = tokens.mint(settings.service_brand + tokens.ACCESS)
+    table.put(Put(token_item(secret, user_id, kind, scopes, lifetime_seconds)))
     return secret

@@ -1,0 +1,291 @@
+"""Device requests: a device asks to be let in, a person decides by the user code, the device redeems its own code.
+
+pending → approved → redeemed, or pending → denied; whoever approved may still deny until the device redeems. Each step
+is one conditional write, so that of two at the same time one happens, and none happens after the request's 15 minutes.
+A request stays readable a day longer: a code that is presented again is recognised.
+
+For the pages: `find_by_user_code`, `approve`, `deny`. They take the code as a person types it.
+"""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from controlplane import clock, tokens
+from controlplane.settings import settings
+from controlplane.store import keys, rate, token_families
+from controlplane.store.table import ConditionFailed, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store.token_families import Pair
+
+LIFE_SECONDS = 900
+FIRST_INTERVAL_SECONDS = 5
+SLOWER_BY_SECONDS = 5
+# No vowels: no words. RFC 8628 section 6.1.
+USER_CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
+# 8 letters of 20 resist guessing to 2^-32 with 5 attempts. RFC 8628 section 5.1.
+ATTEMPTS_PER_CODE = 5
+TRIES_PER_PERSON = 5
+_KEPT_SECONDS = 24 * 3600
+_TRIES = 8
+# A poll this much early is on time: the network is not that punctual.
+_TOLERANCE_MILLISECONDS = 500
+
+type Status = Literal["pending", "approved", "denied", "redeemed", "expired"]
+
+
+class UnknownUserCode(StoreError):
+    """No request has that code, or it was looked up as often as it may be."""
+
+
+class TooManyTries(StoreError):
+    """The person tried too many codes that were none. `retry_after_seconds` says when to try again."""
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__("too many tries")
+        self.retry_after_seconds = retry_after_seconds
+
+
+class RequestExpired(StoreError):
+    """The request's 15 minutes are over."""
+
+
+class AlreadyDecided(StoreError):
+    """Somebody decided before: `status` is what came of it (`approved`, `denied` or `redeemed`)."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"already {status}")
+        self.status = status
+
+
+class ScopeNotRequested(StoreError):
+    """More would be approved than the device asked for."""
+
+
+class NotRedeemable(StoreError):
+    """The request is not approved, or no longer: look at it again."""
+
+
+class DeviceRequest(NamedTuple):
+    """A request as the person who decides sees it. Times are Unix times; `address` is where it came from."""
+
+    user_code: str
+    client_id: str
+    device_name: str | None
+    scopes: list[str]
+    address: str
+    created_at: int
+    expires_at: int
+    status: Status
+
+
+class Issued(NamedTuple):
+    """The two codes of a new request, of which only digests are stored."""
+
+    device_code: str
+    user_code: str
+
+
+def normalize_user_code(text: str) -> str | None:
+    """The code as it was issued, `ABCD-EFGH`, from whatever case and separators it was typed in; None if it is none."""
+    letters = [letter for letter in text.upper() if not letter.isspace() and letter not in "-_.\u2010\u2011\u2013"]
+    if len(letters) != 8 or not set(letters) <= set(USER_CODE_LETTERS):
+        return None
+    return "".join(letters[:4]) + "-" + "".join(letters[4:])
+
+
+def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
+    """The request that the person means. It may be expired or decided: `status` says so.
+
+    Each look-up counts: five of one code, then it is dead; five of codes that are none within a quarter of an hour,
+    then the person has to wait. Raises UnknownUserCode, TooManyTries.
+    """
+    tries = rate.count_try(user_id, TRIES_PER_PERSON)
+    if tries.hits > tries.limit:
+        raise TooManyTries(tries.resets_at - int(clock.now()))
+    user_code = normalize_user_code(code)
+    if user_code is None:
+        raise UnknownUserCode
+    known = "attribute_exists(pk) AND #attempts < :cap"
+    attempt = Update(_code_key(user_code), "ADD #attempts :one", known, {"one": 1, "cap": ATTEMPTS_PER_CODE})
+    try:
+        pointer = table.update(attempt)
+    except ConditionFailed:
+        raise UnknownUserCode from None
+    item = table.get(keys.device_request(pointer["digest"]))
+    if item is None:
+        raise UnknownUserCode
+    rate.return_try(user_id)
+    return _request(user_code, item)
+
+
+def approve(code: str, user_id: str, scopes: list[str]) -> None:
+    """Lets the device in as this person, within `scopes`, some or all of those asked for.
+
+    Raises UnknownUserCode, ScopeNotRequested, RequestExpired, AlreadyDecided.
+    """
+    item = _find(code)
+    if not set(scopes) <= set(item["scopes"]):
+        raise ScopeNotRequested
+    change = "SET #status = :status, #decision = :decision, #userId = :user, #granted = :granted"
+    values = {"status": "approved", "user": user_id, "granted": sorted(scopes), "pending": "pending"}
+    _decide(item, change, "#status = :pending", values)
+
+
+def deny(code: str, user_id: str) -> None:
+    """Refuses the device. Who approved it may still deny it, until it has redeemed its code.
+
+    Raises UnknownUserCode, RequestExpired, AlreadyDecided.
+    """
+    change = "SET #status = :status, #decision = :decision, #userId = :user"
+    when = "(#status = :pending OR (#status = :approved AND #userId = :user))"
+    values = {"status": "denied", "user": user_id, "pending": "pending", "approved": "approved"}
+    _decide(_find(code), change, when, values)
+
+
+def create(client_id: str, challenge: str, scopes: list[str], device_name: str | None, address: str) -> Issued:
+    """A new request, pending for 15 minutes. `challenge` is PKCE's, by S256; `address` is the device's."""
+    for _ in range(_TRIES):
+        issued = Issued(tokens.mint(settings.service_brand + tokens.DEVICE_CODE), _new_user_code())
+        now = int(clock.now())
+        digest = tokens.digest(issued.device_code)
+        times = {"validUntil": now + LIFE_SECONDS, "expiresAt": now + LIFE_SECONDS + _KEPT_SECONDS}
+        request = {
+            **keys.device_request(digest)._asdict(),
+            "clientId": client_id,
+            "challenge": challenge,
+            "scopes": sorted(scopes),
+            "deviceName": device_name,
+            "address": address,
+            "status": "pending",
+            "interval": FIRST_INTERVAL_SECONDS,
+            "polledAt": 0,
+            "createdAt": now,
+            **times,
+        }
+        pointer = {**_code_key(issued.user_code)._asdict(), "digest": digest, "attempts": 0, **times}
+        free = "attribute_not_exists(pk) OR #validUntil <= :now"
+        try:
+            table.transact(
+                {"code": Put(pointer, free, {"now": now}), "request": Put(request, "attribute_not_exists(pk)")}
+            )
+        except LegFailed as refusal:
+            held = refusal.items.get("code")
+            if held is not None and held["digest"] == digest:
+                return issued  # our own write, whose answer was lost before it was sent again
+            continue  # another live request has that user code
+        return issued
+    raise Throttled("no user code is free")
+
+
+def find(device_code: str) -> dict[str, Any] | None:
+    """The request's item by the device's own code, or None. Consistent: the answer to a poll decides by it."""
+    if tokens.prefix_of(device_code) != settings.service_brand + tokens.DEVICE_CODE:
+        return None
+    return table.get(keys.device_request(tokens.digest(device_code)))
+
+
+def is_expired(item: Mapping[str, Any]) -> bool:
+    return bool(item["validUntil"] <= clock.now())
+
+
+def note_poll(item: Mapping[str, Any]) -> bool:
+    """Whether this poll of a pending request came too early; the interval then grows by 5 seconds.
+
+    Raises NotRedeemable where the request is not pending any more. One write.
+    """
+    now = int(clock.now() * 1000)
+    early = bool(now < item["polledAt"] + item["interval"] * 1000 - _TOLERANCE_MILLISECONDS)
+    poll = Update(
+        keys.Key(item["pk"], item["sk"]),
+        "SET #polledAt = :now, #interval = #interval + :slower",
+        # Of two polls at once, the second one comes too early.
+        "#status = :pending AND #polledAt = :seen",
+        {"now": now, "slower": SLOWER_BY_SECONDS if early else 0, "pending": "pending", "seen": item["polledAt"]},
+    )
+    try:
+        table.update(poll)
+    except ConditionFailed as failure:
+        if failure.item is None or failure.item["status"] != "pending":
+            raise NotRedeemable from None
+        return early or bool(failure.item["polledAt"] != now)
+    return early
+
+
+def redeem(item: Mapping[str, Any]) -> Pair:
+    """The tokens of an approved request, once. Raises NotRedeemable where it is not, not any more, or expired."""
+    family_id, pair, legs = token_families.begin(item["userId"], item["clientId"], item["granted"])
+    values = {
+        "redeemed": "redeemed",
+        "family": family_id,
+        "approved": "approved",
+        "decision": item["decision"],
+        "now": int(clock.now()),
+    }
+    redemption = Update(
+        keys.Key(item["pk"], item["sk"]),
+        "SET #status = :redeemed, #familyId = :family",
+        # The decision that was read: its person and its scopes are those of the tokens.
+        "#status = :approved AND #decision = :decision AND #validUntil > :now",
+        values,
+    )
+    try:
+        table.transact({"request": redemption, **legs})
+    except LegFailed as refusal:
+        if refusal.leg != "request":
+            raise
+        met = refusal.item
+        if met is not None and met.get("familyId") == family_id:
+            return pair  # our own write, whose answer was lost before it was sent again
+        raise NotRedeemable from None
+    return pair
+
+
+def _find(code: str) -> dict[str, Any]:
+    """The request's item by a user code that was looked up before."""
+    user_code = normalize_user_code(code)
+    pointer = table.get(_code_key(user_code)) if user_code else None
+    item = table.get(keys.device_request(pointer["digest"])) if pointer else None
+    if item is None:
+        raise UnknownUserCode
+    return item
+
+
+def _decide(item: Mapping[str, Any], change: str, when: str, values: dict[str, Any]) -> None:
+    decision = secrets.token_hex(16)
+    more = {"decision": decision, "now": int(clock.now())}
+    try:
+        table.update(
+            Update(keys.Key(item["pk"], item["sk"]), change, f"{when} AND #validUntil > :now", {**values, **more})
+        )
+    except ConditionFailed as failure:
+        met = failure.item
+        if met is None:
+            raise UnknownUserCode from None
+        if met.get("decision") == decision:
+            return  # our own write, whose answer was lost before it was sent again
+        if met["status"] == "pending":
+            raise RequestExpired from None
+        raise AlreadyDecided(met["status"]) from None
+
+
+def _request(user_code: str, item: Mapping[str, Any]) -> DeviceRequest:
+    over = is_expired(item) and item["status"] in {"pending", "approved"}
+    return DeviceRequest(
+        user_code=user_code,
+        client_id=item["clientId"],
+        device_name=item["deviceName"],
+        scopes=item["scopes"],
+        address=item["address"],
+        created_at=item["createdAt"],
+        expires_at=item["validUntil"],
+        status="expired" if over else item["status"],
+    )
+
+
+def _new_user_code() -> str:
+    letters = "".join(secrets.choice(USER_CODE_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def _code_key(user_code: str) -> keys.Key:
+    return keys.user_code(tokens.keyed_digest("user code", user_code))

@@ -1,0 +1,38 @@
+"""Counters for what no credential counts: calls by an address, and user codes that a person tried in vain."""
+
+from controlplane import clock
+from controlplane.store import keys
+from controlplane.store.credentials import Counted
+from controlplane.store.keys import Key
+from controlplane.store.table import Update, table
+
+ADDRESS_WINDOW_SECONDS = 60
+TRIES_WINDOW_SECONDS = 900
+
+
+def count_address(operation: str, address: str, limit: int) -> Counted:
+    """Counts a call of the operation by the address in this minute, refused ones too. One write, never conditional.
+
+    Raises Throttled: a call that cannot be counted is not admitted.
+    """
+    window = int(clock.now()) // ADDRESS_WINDOW_SECONDS
+    return _count(keys.address_count(operation, address, window), limit, (window + 1) * ADDRESS_WINDOW_SECONDS)
+
+
+def count_try(user_id: str, limit: int) -> Counted:
+    """Counts a person's try of a user code in this quarter of an hour. Raises Throttled."""
+    window = int(clock.now()) // TRIES_WINDOW_SECONDS
+    return _count(keys.code_tries(user_id, window), limit, (window + 1) * TRIES_WINDOW_SECONDS)
+
+
+def return_try(user_id: str) -> None:
+    """Takes a try back that was none: the code was right."""
+    window = int(clock.now()) // TRIES_WINDOW_SECONDS
+    table.update(Update(keys.code_tries(user_id, window), "ADD #hits :less", values={"less": -1}))
+
+
+def _count(key: Key, limit: int, ends_at: int) -> Counted:
+    # Kept a window longer than it counts: instances whose clocks differ still count into one.
+    kept = {"one": 1, "until": ends_at + TRIES_WINDOW_SECONDS}
+    item = table.update(Update(key, "ADD #hits :one SET #expiresAt = :until", values=kept))
+    return Counted(limit, item["hits"], ends_at)
