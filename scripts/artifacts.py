@@ -7,8 +7,10 @@ Nothing here decides what the code does: an artifact that skipped this step beha
 
 import argparse
 import gzip
+import hashlib
 import importlib.util
 import json
+import os
 import py_compile
 import re
 import shutil
@@ -20,6 +22,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# The processors of Lambda. The first is the template's default.
+ARCHITECTURES = ("arm64", "x86_64")
 
 # The AWS services whose API descriptions the functions need. botocore carries those of more than 400.
 SERVICES = ("dynamodb",)
@@ -265,21 +270,52 @@ def report(build_dir: Path) -> None:
         raise BuildFailed("The artifacts together are over the 250 MB that Lambda unpacks.")
 
 
-def run_sam(architecture: str | None, build_dir: Path) -> None:
-    sam = Path(sys.executable).with_name("sam")
+def verified_wheels(architecture: str) -> Path:
+    """A folder with the wheels of every pin, for this machine and for the processor, each checked against its hash.
+
+    SAM fetches wheels for another processor by name and version alone. So it is given these and no index.
+    """
+    locks = sorted([ROOT / "layers" / "shared" / "requirements.txt", *ROOT.glob("functions/*/requirements.txt")])
+    digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()[:16]
+    folder = ROOT / ".aws-sam" / "wheels" / f"{architecture}-{digest}"
+    complete = folder / "complete"
+    if complete.exists():
+        return folder
+    machine = {"arm64": "aarch64"}.get(architecture, architecture)
+    target = ["--python-version", "3.13", "--implementation", "cp"]
+    for version in ("2_17", "2_28", "2_34"):  # 2.34 is the glibc of Lambda's Python 3.13
+        target += ["--platform", f"manylinux_{version}_{machine}"]
+    target += ["--platform", f"manylinux2014_{machine}"]
+    for lock in locks:
+        for platform in ([], target):
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+            checked = ["--require-hashes", "--no-deps", "--only-binary=:all:", "--requirement", str(lock)]
+            run([*pip, *checked, "--dest", str(folder), *platform])
+    complete.touch()
+    return folder
+
+
+def run_sam(architecture: str, build_dir: Path) -> None:
+    command = [str(Path(sys.executable).with_name("sam")), "build", "--build-dir", str(build_dir)]
     # The cache and its index stand beside the folder they belong to, so that builds for two architectures do not
     # throw away each other's.
-    command = [str(sam), "build", "--build-dir", str(build_dir), "--cache-dir", str(build_dir.parent / "cache")]
-    if architecture:
-        command += ["--parameter-overrides", f"Architecture={architecture}"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    command += ["--cache-dir", str(build_dir.parent / "cache")]
+    command += ["--parameter-overrides", f"Architecture={architecture}"]
+    run(command, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(verified_wheels(architecture)))
+
+
+def run(command: list[str], **environment: str) -> None:
+    """Raises BuildFailed with what the command printed."""
+    result = subprocess.run(  # noqa: S603
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
     if result.returncode:
-        raise BuildFailed(f"sam build failed:\n{result.stdout}{result.stderr}")
+        raise BuildFailed(f"{' '.join(command)} failed:\n{result.stdout}{result.stderr}")
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/build", description="Build the layer and the functions.")
-    parser.add_argument("--architecture", choices=["arm64", "x86_64"], help="the processor (default: the template's)")
+    parser.add_argument("--architecture", choices=ARCHITECTURES, default=ARCHITECTURES[0], help="processor")
     parser.add_argument("--build-dir", type=Path, default=ROOT / ".aws-sam" / "build")
     options = parser.parse_args(arguments)
     build_dir: Path = options.build_dir.resolve()

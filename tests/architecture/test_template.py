@@ -10,6 +10,7 @@ import pytest
 
 from controlplane.errors import CATALOGUE
 from local.template import TEMPLATE, load_template
+from scripts.artifacts import ARCHITECTURES
 from tests.support.api import operations
 from tests.support.template import Route, gateway_responses, resources, routes_by_group
 
@@ -159,6 +160,11 @@ class TestTable:
 class TestParameters:
     def test_all_have_a_default_so_that_a_deployment_needs_none(self):
         assert [name for name, entry in load_template()["Parameters"].items() if "Default" not in entry] == []
+
+    def test_the_processor_is_the_one_that_is_built_for(self):
+        declared = load_template()["Parameters"]["Architecture"]
+        assert declared["Default"] == ARCHITECTURES[0]
+        assert declared["AllowedValues"] == [*ARCHITECTURES]
 
     def test_all_say_what_they_are(self):
         assert [name for name, entry in load_template()["Parameters"].items() if "Description" not in entry] == []
