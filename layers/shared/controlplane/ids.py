@@ -4,6 +4,7 @@ An id locates its item: `prj_` + 16 characters of the organization + 18 of the i
 key, so a resource is read by id with one consistent GetItem. Characters are Crockford's base 32 in lower case.
 """
 
+import hashlib
 import re
 import secrets
 from typing import NamedTuple
@@ -24,6 +25,9 @@ MEMBER = "mem"
 INVITATION = "inv"
 AUDIT = "aud"
 INBOX_ITEM = "inb"
+REPOSITORY = "rep"
+SCAN = "scn"
+SCAN_REQUEST = "spr"
 
 _ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
 _OWNED = {
@@ -32,6 +36,9 @@ _OWNED = {
     KEY: re.compile(f"key_({_PART}{{16}})({_PART}{{18}})"),
     INVITATION: re.compile(f"inv_({_PART}{{16}})({_PART}{{18}})"),
     INBOX_ITEM: re.compile(f"inb_({_PART}{{16}})({_PART}{{18}})"),
+    REPOSITORY: re.compile(f"rep_({_PART}{{16}})({_PART}{{18}})"),
+    SCAN: re.compile(f"scn_({_PART}{{16}})({_PART}{{18}})"),
+    SCAN_REQUEST: re.compile(f"spr_({_PART}{{16}})({_PART}{{18}})"),
     MEMBER: re.compile(f"mem_({_PART}{{16}})({_PART}{{16}})"),
 }
 
@@ -65,6 +72,12 @@ def new_root(prefix: str) -> str:
 def new_local() -> str:
     """The item's own part: 10 characters of milliseconds, then 40 random bits. Sorts by time of creation."""
     return _time_part(clock.now()) + _random(_RANDOM_LENGTH)
+
+
+def derived_local(*parts: str) -> str:
+    """The own part of an item that exists once for these parts: whoever makes it, and however often, makes the same."""
+    digest = hashlib.sha256("\0".join(parts).encode()).digest()
+    return "".join(_ALPHABET[byte & 31] for byte in digest[: _TIME_LENGTH + _RANDOM_LENGTH])
 
 
 def local_at(seconds: float) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 API_KEYS_PER_ORGANIZATION = 50
+# What opening the rest of a scan's findings costs.
+SCAN_UNLOCK_CREDITS = 50
 
 
 @dataclass(frozen=True, slots=True)

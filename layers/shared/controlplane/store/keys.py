@@ -11,6 +11,20 @@ class Key(NamedTuple):
     sk: str
 
 
+class Index(NamedTuple):
+    """A secondary index of the template, by its name and the attributes of its key."""
+
+    name: str
+    pk: str
+    sk: str
+
+
+# Lists of scans by what they are filtered by. Items without the attribute are not in the index.
+SCANS_BY_STATUS = Index("scansByStatus", "scansByStatus", "sk")
+SCANS_BY_REPOSITORY = Index("scansByRepository", "scansByRepository", "sk")
+SCANS_BY_REPOSITORY_AND_STATUS = Index("scansByRepositoryAndStatus", "scansByRepositoryAndStatus", "sk")
+
+
 MEMBER_PREFIX = "MEMBER#"
 MEMBERSHIP_PREFIX = "ORG#"
 PROFILE_SK = "PROFILE"
@@ -18,6 +32,9 @@ KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
 INVITATION_PREFIX = "INVITATION#"
 INBOX_PREFIX = "INBOX#"
+REPOSITORY_PREFIX = "REPO#"
+SCAN_PREFIX = "SCAN#"
+LEDGER_PREFIX = "LEDGER#"
 
 
 def organization_pk(organization_id: str) -> str:
@@ -47,6 +64,17 @@ def billing(organization_id: str) -> Key:
 # {pk: USER#usr_8k…, sk: PROFILE, userId: usr_8k…, email: ada@…, name: Ada, image: null, savedOrganizationId: org_2f…}
 def user(user_id: str) -> Key:
     return Key(user_pk(user_id), PROFILE_SK)
+
+
+# One movement of the credits; the balance is the sum of all. A scan has one at most.
+# {pk: ORG#org_2f…, sk: LEDGER#SCAN#01j…, credits: -50, scanId: scn_2f…, by: usr_8k…, at: 2026-…}
+def ledger_of_scan(organization_id: str, scan_local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{LEDGER_PREFIX}SCAN#{scan_local}")
+
+
+# {pk: ORG#org_2f…, sk: LEDGER#01j…, credits: 500, at: 2026-…}
+def ledger_entry(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{LEDGER_PREFIX}{local}")
 
 
 # {pk: EMAIL#ada@example.com, sk: USER, userId: usr_8k…}
@@ -180,3 +208,64 @@ def invitee(email: str, organization_id: str) -> Key:
 #  payload: 77ab…, data: "{…}", expiresAt: 1790086400}
 def idempotent_answer(digest: str) -> Key:
     return Key(f"IDEMPOTENCY#{digest}", "IDEMPOTENCY")
+
+
+# A repository at the code host. While a scan of it is wanted or runs, the three `active…` attributes say which.
+# {pk: ORG#org_2f…, sk: REPO#01j…, repositoryId: rep_2f…, installationId: 4711, owner: acme, name: shop, htmlUrl: https://…,
+#  defaultBranch: main, visibility: private, connectedAt: 2026-…, links: [{projectId: prj_2f…, productionBranch: null,
+#  rootDirectory: apps/web, pullRequestScansEnabled: false}], previewUsed: true, activeRequestId: spr_2f…,
+#  activeScanId: scn_2f…, activeUntil: 1790014400}
+def repository(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{REPOSITORY_PREFIX}{local}")
+
+
+# A repository of the code host is connected to an organization once.
+# {pk: ORG#org_2f…, sk: REPONAME#acme/shop, repositoryId: rep_2f…}
+def repository_name(organization_id: str, owner: str, name: str) -> Key:
+    return Key(organization_pk(organization_id), f"REPONAME#{owner}/{name}".lower())
+
+
+# A scan that somebody asked for, until it exists as a scan or cannot.
+# {pk: ORG#org_2f…, sk: SCANREQ#01j…, requestId: spr_2f…, repositoryId: rep_2f…, projectId: prj_2f…, status: starting,
+#  requestedBy: usr_8k…, createdAt: 2026-…, attempts: 1, claim: 9b1c…, leaseUntil: 1790000030, scanId: null}
+def scan_request(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"SCANREQ#{local}")
+
+
+# {pk: ORG#org_2f…, sk: SCAN#01j…, scanId: scn_2f…, repositoryId: rep_2f…, requestId: spr_2f…, repositoryName: shop,
+#  branch: main, headCommitSha: 1f0c…, scope: repository, trigger: manual, status: running, access: free-preview,
+#  unlockCredits: 50, progress: {…}, createdAt: 2026-…, attempts: 1, claim: 9b1c…, leaseUntil: 1790000300,
+#  scansByStatus: org_2f…#running, scansByRepository: rep_2f…, scansByRepositoryAndStatus: rep_2f…#running}
+def scan(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{SCAN_PREFIX}{local}")
+
+
+def scan_pk(scan_id: str) -> str:
+    return f"SCAN#{scan_id}"
+
+
+# One finding of a scan, in the order of urgency. Each attempt at the scan writes under a number of its own, and the
+# scan names the attempt that counts.
+# {pk: SCAN#scn_2f…, sk: FINDING#002#00001, fingerprint: 77ab…, ruleId: tracker-before-consent, priority: P1, path: …}
+def finding(scan_id: str, attempt: int, rank: int) -> Key:
+    return Key(scan_pk(scan_id), f"{finding_prefix(attempt)}{rank:05d}")
+
+
+def finding_prefix(attempt: int) -> str:
+    return f"FINDING#{attempt:03d}#"
+
+
+# When a finding was first seen in a repository, whichever scan it was.
+# {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…}
+def finding_history(repository_id: str, fingerprint: str) -> Key:
+    return Key(f"REPO#{repository_id}", f"FP#{fingerprint}")
+
+
+def outbox_pk(shard: int) -> str:
+    return f"OUTBOX#{shard}"
+
+
+# A message that is to be sent: written with what it speaks of, and removed once it is sent.
+# {pk: OUTBOX#3, sk: 2026-03-04T05:06:07.000Z#01j…, queue: scan-preparation, message: {kind: …, version: 1, …}}
+def outbox_message(shard: int, at: str, local: str) -> Key:
+    return Key(outbox_pk(shard), f"{at}#{local}")

@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 from controlplane.settings import settings
 from controlplane.store import codec
 from controlplane.store.client import create_client
-from controlplane.store.keys import Key
+from controlplane.store.keys import Index, Key
 
 _THROTTLING = {
     "ProvisionedThroughputExceededException",
@@ -33,7 +33,10 @@ _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailur
 _TRIES = 5
 _FIRST_PAUSE_SECONDS = 0.025
 _BATCH_GET_LIMIT = 100
+_BATCH_WRITE_LIMIT = 25
 _NAME = re.compile(r"#(\w+)")
+# The table itself, where a query may also name a secondary index.
+PRIMARY = Index("", "pk", "sk")
 
 
 class StoreError(Exception):
@@ -243,11 +246,13 @@ class Table:
         lowest: str | None = None,
         limit: int | None = None,
         consistent: bool = False,
+        index: Index = PRIMARY,
     ) -> QueryPage:
         """One page of a partition: sort keys that start with `prefix` (or lie from `lowest` on), after a position.
 
         With `limit` it reads one item more than it returns, to know whether there is a next page. What only fills a
-        list is read eventually consistent, at half the price; who decides by the answer asks for `consistent`.
+        list is read eventually consistent, at half the price; who decides by the answer asks for `consistent`. A
+        secondary index is never consistent.
         """
         # The position is a bound of the range and not an ExclusiveStartKey: it need not exist any more.
         low, high = lowest or prefix, prefix + "\U0010ffff"
@@ -259,24 +264,26 @@ class Table:
             return QueryPage([], None)  # the position lies outside the range by now
         parameters: dict[str, Any] = {
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :low AND :high",
-            "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
+            "ExpressionAttributeNames": {"#pk": index.pk, "#sk": index.sk},
             "ExpressionAttributeValues": {":pk": {"S": pk}, ":low": {"S": low or "\0"}, ":high": {"S": high}},
             "ConsistentRead": consistent,
             "ScanIndexForward": not newest_first,
         }
+        if index is not PRIMARY:
+            parameters["IndexName"] = index.name
         if limit is not None:
             parameters["Limit"] = limit + 1 + (after is not None)  # BETWEEN includes the position itself
         items: list[dict[str, Any]] = []
         while True:
             answer = self._call("query", **parameters)
-            items += [codec.decode_item(item) for item in answer["Items"] if item["sk"]["S"] != after]
+            items += [codec.decode_item(item) for item in answer["Items"] if item[index.sk]["S"] != after]
             start = answer.get("LastEvaluatedKey")
             if start is None or (limit is not None and len(items) > limit):
                 break
             parameters["ExclusiveStartKey"] = start
         if limit is None or len(items) <= limit:
             return QueryPage(items, None)
-        return QueryPage(items[:limit], items[limit - 1]["sk"])
+        return QueryPage(items[:limit], items[limit - 1][index.sk])
 
     def update(self, leg: Update) -> dict[str, Any]:
         """The item after the change. Raises ConditionFailed with the item as it stood."""
@@ -297,21 +304,24 @@ class Table:
         gone = answer.get("Attributes")
         return codec.decode_item(gone) if gone else None
 
+    def put_all(self, items: Iterable[Mapping[str, Any]]) -> None:
+        """Writes items that nobody decides by, whatever stood in their places, in batches of 25."""
+        self._write_batches([{"PutRequest": {"Item": codec.encode_item(dict(item))}} for item in items])
+
     def delete_all(self, keys: Iterable[Key]) -> None:
         """Removes items whose absence nobody decides by, in batches of 25."""
-        rest = list(keys)
-        for start in range(0, len(rest), 25):
-            requests = [
-                {"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in rest[start : start + 25]
-            ]
-            batch: dict[str, Any] = {self.name: requests}
+        self._write_batches([{"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in keys])
+
+    def _write_batches(self, requests: list[dict[str, Any]]) -> None:
+        for start in range(0, len(requests), _BATCH_WRITE_LIMIT):
+            batch: dict[str, Any] = {self.name: requests[start : start + _BATCH_WRITE_LIMIT]}
             for attempt in range(_TRIES):
                 batch = self._invoke("batch_write_item", RequestItems=batch).get("UnprocessedItems") or {}
                 if not batch:
                     break
                 _pause(attempt)
             else:
-                raise Throttled("unprocessed deletes remain")
+                raise Throttled("unprocessed writes remain")
 
     def transact(self, legs: Mapping[str, Leg]) -> None:
         """All legs or none. Raises LegFailed with the first refused leg, whose name picks the answer.
