@@ -34,7 +34,8 @@ class TestRoutes:
     def test_reach_their_function(self, stack: Stack, route: Route):
         path = route.path.replace("{", "").replace("}", "")
         reply = check(path, stack.call(route.method, path))
-        assert reply.status in {200, 401}, f"{reply.text}\n{stack.errors()}"
+        # 400: a public operation that was sent no body.
+        assert reply.status in {200, 400, 401}, f"{reply.text}\n{stack.errors()}"
 
 
 @dataclass
