@@ -52,10 +52,16 @@ openapi: .venv/.ready ## Write docs/openapi.json anew from the apps
 LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
+# Functions that need more than the layer: requirements/<function>.in says what.
+LOCKED_FUNCTIONS = $(filter $(notdir $(wildcard functions/*)),$(basename $(notdir $(wildcard requirements/*.in))))
+
 lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE=1: newest versions)
 	@$(LOCK) requirements/uv.in -o requirements/uv.txt
 	@$(LOCK) requirements/runtime.in -o layers/shared/requirements.txt
-	@$(LOCK) requirements/api_keys.in -c layers/shared/requirements.txt -o functions/api_keys/requirements.txt
+	@for function in $(LOCKED_FUNCTIONS); do \
+		$(LOCK) requirements/$$function.in -c layers/shared/requirements.txt \
+			-o functions/$$function/requirements.txt || exit 1; \
+	done
 	@$(LOCK) requirements/dev.in -c requirements/uv.txt -o requirements/dev.txt
 	@$(LOCK) requirements/ministack.in -c requirements/uv.txt -o requirements/ministack.txt
 	@$(LOCK) requirements/sam.in -c requirements/uv.txt -o requirements/sam.txt
