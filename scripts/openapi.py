@@ -36,6 +36,7 @@ _TAGS = {
     "Projects": "Projects with their consent instance, websites and vendor decisions.",
     "API keys": "Credentials that belong to an organization.",
     "Billing": "Plan, credits and limits.",
+    "Device authorization": "How a command line or another device gets a user token that a person approves.",
 }
 _REFUSALS = {
     400: "The payload or a parameter is invalid (`INVALID_PAYLOAD`, `INVALID_REGION`, `INVALID_ORIGIN`).",
@@ -126,6 +127,8 @@ def _statuses(route: Any, operation: dict[str, Any]) -> list[int]:
             statuses.add(404)
         if route.methods & {"POST", "PATCH", "DELETE"}:
             statuses.add(409)
+    if route.anonymous is not None:
+        statuses |= {401, 403, 404, 409, 429}
     if route.path == "/health":
         statuses.add(503)
     return sorted(statuses)
@@ -143,6 +146,9 @@ def _finish(route: Any, operation: dict[str, Any], schemas: _Schemas) -> None:
     else:
         answer["content"] = {"application/json": {"schema": _success(route, schemas)}}
     operation["responses"] = {status: answer}
+    if route.anonymous is not None:
+        content = operation["requestBody"]["content"]
+        content |= {media_type: content["application/json"] for media_type in route.anonymous.dialects}
     for refused in _statuses(route, operation):
         operation["responses"][str(refused)] = _component(f"Refused{refused}", "responses")
     operation["security"] = [] if route.requires is None else [{"bearer": []}]

@@ -1,5 +1,6 @@
-"""HTTP of `system`: health, regions, me, and openapi.json."""
+"""HTTP of `system`: health, regions, me, and the documents that describe the service."""
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from system import service
 from system.schemas import CallingCredential, CallingPrincipal, Database, Health, ReachableOrganization, Region
 
 router = ControlRouter(tags=["System"])
+
+_KEPT_A_WHILE = {"Cache-Control": "public, max-age=300"}
 
 AnyCredential = Annotated[Access[None], Requires()]
 
@@ -72,4 +75,11 @@ def _description() -> bytes:
 @router.get("/openapi.json", operation_id="getOpenapi")
 async def get_openapi() -> Response:
     """The machine-readable description of the whole API, as it was generated when this version was built."""
-    return Response(_description(), media_type="application/json", headers={"Cache-Control": "public, max-age=300"})
+    return Response(_description(), media_type="application/json", headers=_KEPT_A_WHILE)
+
+
+@router.get("/.well-known/oauth-authorization-server", operation_id="getAuthorizationServer")
+async def get_authorization_server() -> Response:
+    """Where and how a device gets a user token, as RFC 8414 has it. 404 where device authorization is switched off."""
+    metadata = service.describe_authorization_server()
+    return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)

@@ -9,10 +9,18 @@ from controlplane import ids
 from controlplane.access import Requires
 from controlplane.app import ControlRoute
 from controlplane.scopes import API_KEY_SCOPES, SCOPES
-from tests.support.api import Api, Operation, operations
+from tests.support.api import FORM, Api, Operation, operations
 from tests.support.world import Company, World, table_dump
 
-PUBLIC = {"GET /health", "GET /v1/regions", "GET /openapi.json"}
+PUBLIC = {
+    "GET /health",
+    "GET /v1/regions",
+    "GET /openapi.json",
+    "GET /.well-known/oauth-authorization-server",
+    "POST /v1/auth/device/code",
+    "POST /v1/auth/device/token",
+    "POST /v1/auth/device/revoke",
+}
 _LOCALS = {ids.MEMBER: 16}
 _OTHER_PARAMETERS = {"websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
@@ -59,6 +67,7 @@ BY_QUERY = [operation for operation in PROTECTED if _requires(operation).organiz
 BY_PATH = [operation for operation in PROTECTED if _requires(operation).organization == "path"]
 BY_ID = [operation for operation in PROTECTED if _requires(operation).resource]
 WITH_BODY = [operation for operation in PROTECTED if operation.route.body_field is not None]
+ANONYMOUS = [operation for operation in operations() if operation.route.anonymous is not None]
 
 
 def address(operation: Operation, organization_id: str) -> str:
@@ -92,6 +101,22 @@ def valid_body(operation: Operation) -> dict[str, object]:
         "PATCH /v1/projects/{projectId}": {"description": "a shop"},
         "POST /v1/projects/{projectId}/vendors/{vendorId}/decision": {"decision": "approve"},
         "POST /v1/api-keys": {"name": "deploy"},
+        "POST /v1/auth/device/code": {
+            "clientId": "assent-cli",
+            "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+            "codeChallengeMethod": "S256",
+            "scope": "projects.read",
+            "deviceName": "laptop",
+        },
+        "POST /v1/auth/device/token": {
+            "grantType": "refresh_token",
+            "deviceCode": "x",
+            "codeVerifier": "x" * 43,
+            "clientId": "assent-cli",
+            "refreshToken": "x",
+            "scope": "projects.read",
+        },
+        "POST /v1/auth/device/revoke": {"token": "x", "tokenTypeHint": "refresh_token", "clientId": "assent-cli"},
     }
     return bodies[operation.name]
 
@@ -99,6 +124,11 @@ def valid_body(operation: Operation) -> dict[str, object]:
 def test_the_public_routes_are_these_and_all_others_declare_what_they_require():
     undeclared = {operation.name for operation in operations() if operation.route.requires is None}
     assert undeclared == PUBLIC
+
+
+def test_a_public_route_that_takes_a_body_limits_who_sends_it():
+    taking = {o.name for o in operations() if o.name in PUBLIC and o.route.body_field is not None}
+    assert taking == {operation.name for operation in ANONYMOUS}
 
 
 def test_every_scope_a_route_asks_for_exists():
@@ -297,10 +327,64 @@ class TestHostileBody:
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
 
 
+HOSTILE_FORMS = {
+    "not ASCII": "client_id=\u00e9".encode(),
+    "invalid UTF-8": b"client_id=%ff%fe",
+    "UTF-8 surrogate": b"client_id=%ed%a0%80",
+    "NUL": b"client_id=a%00b",
+    "repeated": b"client_id=a&client_id=a",
+    "too many fields": b"&".join(b"f%d=1" % number for number in range(1_000)),
+    "JSON": b'{"clientId":"assent-cli"}',
+    "no fields": b"",
+    "separators": b"&&&===",
+}
+
+
+@pytest.mark.parametrize("operation", ANONYMOUS, ids=_named)
+class TestHostileBodyOfAStranger:
+    @pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES)
+    def test_is_400_and_changes_nothing_but_the_count(self, operation: Operation, body: bytes, api: Api):
+        reply = api.post(operation.path, raw_body=body)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert _uncounted(table_dump()) == []
+
+    @pytest.mark.parametrize("body", HOSTILE_FORMS.values(), ids=HOSTILE_FORMS)
+    def test_so_it_is_form_encoded(self, operation: Operation, body: bytes, api: Api):
+        reply = api.post(operation.path, raw_body=body, headers={"Content-Type": FORM})
+        assert reply.status == 400
+        assert reply.body["error"] == "invalid_request"
+        assert _uncounted(table_dump()) == []
+
+    @pytest.mark.parametrize("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"])
+    def test_fields_of_the_wrong_type_never_fail_the_service(self, operation: Operation, value: object, api: Api):
+        for name in valid_body(operation):
+            reply = api.post(operation.path, json_body={**valid_body(operation), name: value})
+            assert reply.status in {200, 201, 400, 401}
+
+    def test_without_a_body_it_is_400(self, operation: Operation, api: Api):
+        assert api.post(operation.path).code == "INVALID_PAYLOAD"
+
+    def test_more_than_a_mebibyte_is_413_and_not_counted(self, operation: Operation, api: Api):
+        body = b"client_id=" + b"x" * 1_048_576
+        assert api.post(operation.path, raw_body=body).code == "PAYLOAD_TOO_LARGE"
+        assert api.post(operation.path, raw_body=body, headers={"Content-Type": FORM}).status == 413
+        assert table_dump() == []
+
+    @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x"])
+    def test_another_media_type_is_415(self, operation: Operation, media_type: str, api: Api):
+        reply = api.post(operation.path, raw_body=b"client_id=a", headers={"Content-Type": media_type})
+        assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
+
+    def test_a_form_that_is_compressed_is_refused(self, operation: Operation, api: Api):
+        headers = {"Content-Type": FORM, "Content-Encoding": "gzip"}
+        assert api.post(operation.path, raw_body=b"\x1f\x8b", headers=headers).status == 400
+
+
 def _uncounted(items: list[dict[str, object]]) -> list[str]:
     """The dump without the counters of requests, which count refused ones too."""
     counters = {"hits", "win", "usedHour"}
-    return sorted(json.dumps({k: v for k, v in item.items() if k not in counters}, sort_keys=True) for item in items)
+    shown = [item for item in items if not item["pk"]["S"].startswith("IP#")]
+    return sorted(json.dumps({k: v for k, v in item.items() if k not in counters}, sort_keys=True) for item in shown)
 
 
 @pytest.mark.parametrize("operation", operations(), ids=_named)

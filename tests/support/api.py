@@ -1,6 +1,6 @@
 """The API as a client meets it: REST proxy events through the functions' own handlers.
 
-Every answer passes `check_envelope`, so that each test of every suite also proves the envelope and X-Request-Id.
+Every answer passes `check_answer`, so that each test of every suite also proves the envelope and X-Request-Id.
 """
 
 import base64
@@ -12,14 +12,17 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from controlplane.app import ControlRoute
 from controlplane.errors import CATALOGUE
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 _REQUEST_NUMBERS = count(1)
-_NOT_ENVELOPED = {"/openapi.json"}
+_NOT_ENVELOPED = {"/openapi.json", "/.well-known/oauth-authorization-server"}
+FORM = "application/x-www-form-urlencoded"
+# Paths that answer a form-encoded request as OAuth has it.
+_OAUTH_PATHS = "/v1/auth/device/"
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,10 @@ class Api:
     def delete(self, path: str, token: str | None = None, **options: Any) -> Reply:
         return self.call("DELETE", path, token, **options)
 
+    def form(self, path: str, fields: dict[str, str]) -> Reply:
+        """A form-encoded POST, as OAuth's libraries send it."""
+        return self.call("POST", path, raw_body=urlencode(fields).encode(), headers={"Content-Type": FORM})
+
     def call(
         self,
         method: str,
@@ -116,7 +123,7 @@ class Api:
         event = rest_event(method, target, token, json_body, raw_body, headers, self.source_ip)
         answer = _handlers()[_group_of(event["path"])](event, _Context())
         reply = _reply(answer)
-        check_envelope(event["path"], reply, event["requestContext"]["requestId"])
+        check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
         self.replies.append(reply)
         return reply
 
@@ -180,8 +187,39 @@ def _reply(answer: dict[str, Any]) -> Reply:
     return Reply(answer["statusCode"], headers, body, text)
 
 
+def check_answer(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
+    """Holds an answer to OAuth's shape where the request's headers spoke OAuth, to the envelope everywhere else."""
+    media_types = [value for name, value in sent.items() if name.lower() == "content-type"]
+    spoke_oauth = path.startswith(_OAUTH_PATHS) and "".join(media_types).lower().startswith(FORM)
+    if spoke_oauth and reply.status not in {404, 405}:
+        check_oauth(reply)
+        assert request_id in {None, reply.headers["x-request-id"]}
+    else:
+        check_envelope(path, reply, request_id)
+
+
+def check_oauth(reply: Reply) -> None:
+    """The shape of OAuth's answers: RFC 6749 sections 5.1 and 5.2."""
+    assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["pragma"] == "no-cache"
+    assert isinstance(reply.body, dict)
+    if reply.status == 200:
+        assert "error" not in reply.body
+        assert all(re.fullmatch(r"[a-z_]+", name) for name in reply.body)
+        return
+    assert reply.status in {400, 413, 429, 500, 503}
+    assert set(reply.body) == {"error", "error_description"}
+    assert re.fullmatch(r"[a-z_]+", reply.body["error"])
+    assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", reply.body["error_description"])
+    assert "www-authenticate" not in reply.headers
+    if reply.status == 429:
+        assert int(reply.headers["retry-after"]) >= 1
+
+
 def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> None:
-    """The one assertion that defines the shape of every answer."""
+    """The one assertion that defines the shape of every answer but OAuth's."""
     assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
     if request_id is not None:
         assert reply.headers["x-request-id"] == request_id

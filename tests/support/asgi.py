@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import Message
 
-from tests.support.api import Api, Reply, check_envelope, operations
+from tests.support.api import Api, Reply, check_answer, operations
 
 
 @dataclass
@@ -34,7 +34,7 @@ class DirectApi(Api):
         sent = {"host": "api.assent.test", "content-type": "application/json", "content-length": str(len(body))}
         if token is not None:
             sent["authorization"] = f"Bearer {token}"
-        sent.update(headers or {})
+        sent.update({name.lower(): value for name, value in (headers or {}).items()})
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -50,7 +50,7 @@ class DirectApi(Api):
             "server": ("api.assent.test", 443),
         }
         reply = _run(_app_of(parts.path), scope, body)
-        check_envelope(parts.path, reply)
+        check_answer(parts.path, sent, reply)
         return reply
 
 

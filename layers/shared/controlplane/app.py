@@ -2,6 +2,7 @@
 
 Around each endpoint the route class runs, in the documented order of refusal: body limit (413), admission (401, 429,
 402, 403 scope), strict JSON (400), FastAPI's validation (400), and the resolution of organization, resource and role.
+A route for callers without a credential (`anonymous`) counts their address in place of the admission.
 Wiring only: what a rule says stands in `access`, what an answer looks like in `envelope`.
 """
 
@@ -26,7 +27,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane import access as gate
 from controlplane import addresses, envelope, strict_json
+from controlplane import anonymous as door
 from controlplane.access import Access, Requires
+from controlplane.anonymous import Anonymous, Dialect, Stranger
 from controlplane.errors import (
     ApiError,
     InternalError,
@@ -51,20 +54,22 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class _State:
     """What one request leaves behind for its log line and its headers."""
 
-    __slots__ = ("access", "headers", "operation", "request_id")
+    __slots__ = ("access", "dialect", "headers", "operation", "request_id", "stranger")
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
         self.access: Access[Any] | None = None
+        self.stranger = Stranger("")
+        self.dialect: Dialect | None = None
         self.headers: dict[str, str] = {}
         self.operation = "-"
 
 
-def _requirement(endpoint: Callable[..., Any]) -> tuple[str, Requires] | None:
-    """The parameter annotated with Requires, and the requirement."""
+def _requirement(endpoint: Callable[..., Any]) -> tuple[str, Requires | Anonymous] | None:
+    """The parameter annotated with what the route asks of its caller, and what that is."""
     for name, hint in typing.get_type_hints(endpoint, include_extras=True).items():
         for extra in getattr(hint, "__metadata__", ()):
-            if isinstance(extra, Requires):
+            if isinstance(extra, Requires | Anonymous):
                 return name, extra
     return None
 
@@ -82,23 +87,29 @@ def _named_parameter(requires: Requires) -> tuple[Any, Any] | None:
 
 
 def _wrap(
-    endpoint: Callable[..., Awaitable[Any]], place: tuple[str, Requires] | None, status: int
+    endpoint: Callable[..., Awaitable[Any]], place: tuple[str, Requires | Anonymous] | None, status: int
 ) -> Callable[..., Any]:
     """The endpoint as FastAPI sees it.
 
     Its parameter of access is replaced by the request and the id that access is resolved from, which happens after
     FastAPI validated the rest. What it returns becomes the envelope's bytes here, so FastAPI encodes nothing.
     """
-    parameter, requires = place or ("", None)
+    parameter, asked = place or ("", None)
+    requires = asked if isinstance(asked, Requires) else None
 
     async def wrapped(wrapped_request: Request, wrapped_id: str | None = None, **arguments: Any) -> Response:
+        state: _State = wrapped_request.scope[_STATE]
         if requires is not None:
-            caller = wrapped_request.scope[_STATE].access
-            gate.resolve(caller, requires, wrapped_id)
+            caller = state.access
+            gate.resolve(caller, requires, wrapped_id)  # type: ignore[arg-type]  # admitted, or it had been refused
             arguments[parameter] = caller
+        elif asked is not None:
+            arguments[parameter] = state.stranger
         content = await endpoint(**arguments)
         if isinstance(content, Response):
             return content
+        if state.dialect is not None:
+            return state.dialect.success(content)
         if isinstance(content, envelope.Answer):
             headers = {**_JSON_HEADERS, **content.headers}
             return Response(envelope.success(content.content), content.status or status, headers)
@@ -130,11 +141,26 @@ async def _read_body(request: Request) -> bytes:
     return b"".join(chunks)
 
 
-def _parse_body(request: Request, body: bytes) -> None:
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+
+
+def _meet(request: Request, state: _State, asks: Anonymous) -> None:
+    """Notes the caller's address and the dialect it speaks. Raises RouteNotFound where the route is switched off."""
+    if not asks.offered():
+        raise RouteNotFound
+    state.stranger = Stranger(request.client.host if request.client else "")
+    state.dialect = asks.dialects.get(_media_type(request))
+
+
+def _parse_body(request: Request, body: bytes, dialect: Dialect | None) -> None:
     """Leaves the strictly parsed body where FastAPI looks for it. Raises UnsupportedMediaType, InvalidPayload."""
+    if dialect is not None:
+        _translate_body(request, body, dialect)
+        return
     if not body:
         return
-    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    media_type = _media_type(request)
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if not (media_type == "application/json" or media_type.endswith("+json")) or encoding != "identity":
         raise UnsupportedMediaType
@@ -142,6 +168,14 @@ def _parse_body(request: Request, body: bytes) -> None:
         request._json = strict_json.loads(body)
     except strict_json.InvalidJson as error:
         raise InvalidPayload.at([], f"The body is not acceptable JSON: {error}.", "json_invalid") from None
+
+
+def _translate_body(request: Request, body: bytes, dialect: Dialect) -> None:
+    """Leaves the fields of another dialect where FastAPI looks for JSON. Raises InvalidPayload."""
+    request._json = dialect.read(body)
+    headers = request.headers.mutablecopy()
+    headers["content-type"] = _JSON_HEADERS["content-type"]
+    request._headers = headers
 
 
 def _check_query(raw: bytes) -> None:
@@ -176,12 +210,15 @@ def _invalid(error: RequestValidationError) -> InvalidPayload:
 class ControlRoute(APIRoute):
     """A route that refuses in the documented order and answers in the envelope.
 
-    `requires` is the endpoint's requirement (None for a public route), `answers` the type it returns.
+    `requires` is what the endpoint asks of a credential, `anonymous` what it asks of a caller without one; a route that
+    asks nothing has neither. `answers` is the type it returns.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         place = _requirement(endpoint)
-        self.requires = place[1] if place else None
+        asked = place[1] if place else None
+        self.requires = asked if isinstance(asked, Requires) else None
+        self.anonymous = asked if isinstance(asked, Anonymous) else None
         self.answers = typing.get_type_hints(endpoint).get("return")
         self.service_endpoint = endpoint
         options["response_model"] = None
@@ -190,11 +227,13 @@ class ControlRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         inner = super().get_route_handler()
-        requires, has_body = self.requires, self.body_field is not None
+        requires, anonymous, has_body = self.requires, self.anonymous, self.body_field is not None
 
         async def call(request: Request) -> Response:
             state: _State = request.scope[_STATE]
             state.operation = self.label
+            if anonymous is not None:
+                _meet(request, state, anonymous)
             # FastAPI asks the request for its body once more, and the stream is read by then.
             body = request._body = await _read_body(request)
             if requires is not None:
@@ -202,8 +241,10 @@ class ControlRoute(APIRoute):
                 state.headers = gate.rate_headers(caller.counted)
                 gate.check_rate(caller)
                 gate.check_plan_and_scope(caller, requires)
+            elif anonymous is not None:
+                door.admit(state.stranger, anonymous)
             if has_body:
-                _parse_body(request, body)
+                _parse_body(request, body, state.dialect)
             _check_query(request.scope["query_string"])
             return await inner(request)
 
@@ -225,6 +266,8 @@ def refuse(state: _State, error: ApiError) -> Response:
     """The answer of a refusal; what only the operator may see goes to the log."""
     if error.context:
         logger.info("refused", extra={"requestId": state.request_id, "code": error.code, **error.context})
+    if state.dialect is not None:
+        return state.dialect.failure(error)
     return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})
 
 

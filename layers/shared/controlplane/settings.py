@@ -13,6 +13,7 @@ def _without_slash(url: str) -> str:
 Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$"), AfterValidator(_without_slash)]
 # A template's parameter that is left empty arrives as an empty variable.
 OptionalUrl = Annotated[Url | None, BeforeValidator(lambda value: value or None)]
+OptionalText = Annotated[str | None, BeforeValidator(lambda value: value or None)]
 
 
 class Settings(BaseModel):
@@ -31,7 +32,16 @@ class Settings(BaseModel):
     # Where the consent runtime is served; an instance answers at this address plus its id. None: not served yet.
     consent_runtime_base_url: OptionalUrl = None
     requests_per_minute_user_token: int = Field(600, ge=1)
+    # Whether devices may be let in by a person's approval. Off: its addresses are unknown paths.
+    device_authorization_enabled: bool = True
+    # Ids of the OAuth clients that may ask, separated by commas. None: the service's own command line alone.
+    device_client_ids: OptionalText = None
     log_level: str = "INFO"
+
+    @property
+    def device_clients(self) -> tuple[str, ...]:
+        """The clients that may ask to be let in."""
+        return tuple((self.device_client_ids or f"{self.service_brand}-cli").split(","))
 
 
 def load(environment: dict[str, str] | None = None) -> Settings:

@@ -1,0 +1,8 @@
+"""Wiring of `device_auth`."""
+
+from controlplane.app import create_app
+from controlplane.lambda_handler import create_handler
+from device_auth.routes import router
+
+app = create_app(router)
+handler = create_handler(app)

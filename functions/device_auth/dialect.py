@@ -1,0 +1,81 @@
+"""OAuth as its libraries speak it: form-encoded requests, answers and refusals of RFC 6749, RFC 8628 and RFC 7009.
+
+The same operations as in the contract's JSON; only names and shapes differ. These answers are not enveloped.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import Response
+from pydantic import BaseModel
+
+from controlplane.errors import ApiError, InvalidPayload
+
+MEDIA_TYPE = "application/x-www-form-urlencoded"
+_MAX_FIELDS = 64
+_FIELD = re.compile(r"[a-z_]+")
+# RFC 6749 section 5.2: what an error_description may not hold.
+_UNSPEAKABLE = re.compile(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]")
+_HEADERS = {"content-type": "application/json", "cache-control": "no-store", "pragma": "no-cache"}
+# The refusals that keep their status; OAuth gives every other one 400.
+_KEPT = {413, 429, 500, 503}
+_ERRORS = {"RATE_LIMITED": "slow_down", "INTERNAL_ERROR": "server_error", "SERVICE_UNAVAILABLE": "server_error"}
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthForm:
+    """The dialect of one operation, with the parameters that OAuth requires and JSON does without."""
+
+    required: tuple[str, ...] = ()
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        """The parameters. Those without a value count as left out, unknown ones too (RFC 6749 section 3.2)."""
+        try:
+            pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        except ValueError:
+            raise InvalidPayload.at([], "The body is not form-encoded UTF-8.", "form_invalid") from None
+        fields: dict[str, Any] = {}
+        for name, value in pairs:
+            if "\0" in value:
+                raise InvalidPayload.at([name], "This parameter contains NUL.", "form_invalid")
+            if not value or not _FIELD.fullmatch(name):
+                continue
+            if name in fields:
+                raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
+            fields[name] = value
+        for name in self.required:
+            if name not in fields:
+                raise InvalidPayload.at([name], "This parameter is missing.", "missing")
+        return fields
+
+    def success(self, content: BaseModel) -> Response:
+        """200 with the bare fields in snake_case."""
+        fields = content.model_dump(by_alias=False, exclude_none=True)
+        return Response(json.dumps(fields), 200, _HEADERS)
+
+    def failure(self, error: ApiError) -> Response:
+        """`{error, error_description}`, with the status 400 but for what is no matter of OAuth."""
+        status = error.status if error.status in _KEPT else 400
+        fields = {"error": _error(error), "error_description": _describe(error)}
+        headers = {name: value for name, value in error.headers.items() if name != "WWW-Authenticate"}
+        return Response(json.dumps(fields), status, {**_HEADERS, **headers})
+
+
+def _error(error: ApiError) -> str:
+    """OAuth's word for the refusal: the one it brings along, else the one its code stands for."""
+    return getattr(error, "oauth_error", None) or _ERRORS.get(error.code, "invalid_request")
+
+
+def _describe(error: ApiError) -> str:
+    text = error.public
+    if isinstance(error.details, list):
+        text = " ".join(f"{_name(problem['path'])}: {problem['message']}" for problem in error.details)
+    return _UNSPEAKABLE.sub("'", text)
+
+
+def _name(path: list[str]) -> str:
+    """The parameter's name in OAuth's spelling."""
+    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), ".".join(path)) or "body"

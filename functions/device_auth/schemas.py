@@ -1,0 +1,99 @@
+"""What `device_auth` takes and answers. The names in snake_case are those of OAuth's form-encoded dialect."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from controlplane.envelope import Wire
+
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+REFRESH_GRANT = "refresh_token"
+_EXAMPLE_CODE = "assent_dc_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
+_EXAMPLE_REFRESH = "assent_rt_7m3r9t4v5w1n8q2k4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWiOyZq6B"
+
+
+def _plain_text(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("use printable characters only")
+    return value
+
+
+# Longer than any that is issued.
+Secret = Annotated[str, Field(min_length=1, max_length=256)]
+ClientId = Annotated[str, Field(min_length=1, max_length=100, description="The client's id.", examples=["assent-cli"])]
+Scope = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1_000,
+        description="Names of scopes, separated by spaces.",
+        examples=["organizations.read projects.read"],
+    ),
+]
+
+
+class DeviceCodeCreate(Wire):
+    client_id: ClientId
+    code_challenge: str = Field(
+        pattern=r"^[A-Za-z0-9_-]{43}$",
+        description="BASE64URL(SHA-256(code verifier)), without padding (RFC 7636).",
+        examples=["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"],
+    )
+    code_challenge_method: Literal["S256"] = Field(examples=["S256"])
+    scope: Scope | None = Field(None, description="What to ask for. Every scope where it is left out.")
+    device_name: Annotated[str, AfterValidator(_plain_text)] | None = Field(
+        None, min_length=1, max_length=100, description="Shown to the person who decides.", examples=["build server"]
+    )
+
+
+class DeviceCode(Wire):
+    device_code: str = Field(description="What the device redeems, once.", examples=[_EXAMPLE_CODE])
+    user_code: str = Field(description="What the person types or compares.", examples=["BCDF-GHJK"])
+    verification_uri: str = Field(examples=["https://dashboard.example.com/device"])
+    verification_uri_complete: str = Field(
+        description="The same page with the code filled in.",
+        examples=["https://dashboard.example.com/device?user_code=BCDF-GHJK"],
+    )
+    expires_in: int = Field(description="Seconds until both codes expire.", examples=[900])
+    interval: int = Field(description="Seconds to wait between two polls.", examples=[5])
+
+
+class TokenCreate(Wire):
+    """`deviceCode`, `codeVerifier` and `clientId` redeem a code; `refreshToken` gets the next pair of tokens."""
+
+    grant_type: str | None = Field(
+        None,
+        max_length=100,
+        description="Told by the other fields where it is left out. Required in the form-encoded dialect.",
+        examples=[DEVICE_GRANT],
+    )
+    device_code: Secret | None = Field(None, examples=[_EXAMPLE_CODE])
+    code_verifier: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._~-]{43,128}$",
+        description="What the code challenge was made from (RFC 7636).",
+        examples=["dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"],
+    )
+    client_id: ClientId | None = None
+    refresh_token: Secret | None = Field(None, examples=[_EXAMPLE_REFRESH])
+    scope: Scope | None = Field(None, description="With a refresh token: fewer scopes than were approved.")
+
+
+class Token(Wire):
+    access_token: str = Field(examples=["assent_at_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"])
+    token_type: Literal["Bearer"] = Field("Bearer", examples=["Bearer"])
+    expires_in: int = Field(description="Seconds that the access token still lives.", examples=[3600])
+    refresh_token: str = Field(description="Works once, within 30 days.", examples=[_EXAMPLE_REFRESH])
+    scope: str = Field(description="What was approved.", examples=["organizations.read projects.read"])
+
+
+class TokenRevoke(Wire):
+    token: Secret = Field(description="An access token or a refresh token.", examples=[_EXAMPLE_REFRESH])
+    token_type_hint: str | None = Field(
+        None, max_length=100, description="Without effect: a token tells its type.", examples=["refresh_token"]
+    )
+    client_id: ClientId | None = None
+
+
+class Revocation(Wire):
+    revoked: bool = Field(description="True, also for a token that was unknown: it does not work.", examples=[True])

@@ -1,0 +1,212 @@
+"""The rules of `device_auth`: who may ask, what may be asked for, and what a poll, a refresh or a revocation comes to.
+
+Each refusal has OAuth's word for it (`oauth_error`) beside the contract's code: RFC 6749 section 5.2, RFC 8628 section
+3.5, RFC 7009 section 2.2.1.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from controlplane import tokens
+from controlplane.addresses import dashboard_base_url
+from controlplane.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
+from controlplane.scopes import SCOPES
+from controlplane.settings import settings
+from controlplane.store import device, token_families
+from controlplane.store.device import Issued
+from controlplane.store.table import Throttled
+from controlplane.store.token_families import Pair
+
+_TRIES = 4
+
+
+class AuthorizationPending(Conflict):
+    oauth_error: ClassVar[str] = "authorization_pending"
+    message = "Nobody has decided yet. Poll again after the interval."
+
+    def __init__(self) -> None:
+        super().__init__(details={"status": "authorization_pending"})
+
+
+class PolledTooSoon(Conflict):
+    oauth_error: ClassVar[str] = "slow_down"
+    message = "This poll came before the interval was over. Wait 5 seconds longer between polls from now on."
+
+    def __init__(self) -> None:
+        super().__init__(details={"status": "slow_down"})
+
+
+class CodeUsed(Conflict):
+    oauth_error: ClassVar[str] = "invalid_grant"
+    message = "This device code was redeemed before. Its tokens are revoked: ask for a new code."
+
+    def __init__(self) -> None:
+        super().__init__(details={"status": "used"})
+
+
+class CodeExpired(Unauthorized):
+    """Also the answer to a code that nobody issued."""
+
+    oauth_error: ClassVar[str] = "expired_token"
+    message = "This device code is unknown or expired. Ask for a new one."
+
+    def __init__(self) -> None:
+        super().__init__(details={"status": "expired"})
+
+
+class AccessDenied(Forbidden):
+    oauth_error: ClassVar[str] = "access_denied"
+    message = "The person who was asked refused this device."
+
+    def __init__(self) -> None:
+        super().__init__(details={"status": "access_denied"})
+
+
+class WrongVerifier(Unauthorized):
+    oauth_error: ClassVar[str] = "invalid_grant"
+    message = "The code verifier is not the one that the code challenge was made from."
+
+
+class RefreshRefused(Unauthorized):
+    """One answer to every refresh token that does not work, so that a caller cannot tell why."""
+
+    oauth_error: ClassVar[str] = "invalid_grant"
+    message = "This refresh token is unknown, expired, used or revoked. Ask for a new device code."
+
+
+class UnknownClient(InvalidPayload):
+    oauth_error: ClassVar[str] = "invalid_client"
+
+    def __init__(self) -> None:
+        problem = {"code": "invalid_client", "message": "There is no such client.", "path": ["clientId"]}
+        super().__init__(details=[problem])
+
+
+class InvalidScope(InvalidPayload):
+    oauth_error: ClassVar[str] = "invalid_scope"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(details=[{"code": "invalid_scope", "message": message, "path": ["scope"]}])
+
+
+class UnsupportedGrant(InvalidPayload):
+    oauth_error: ClassVar[str] = "unsupported_grant_type"
+
+    def __init__(self) -> None:
+        message = "Use a device code or a refresh token."
+        super().__init__(details=[{"code": "unsupported_grant_type", "message": message, "path": ["grantType"]}])
+
+
+class UnsupportedToken(InvalidPayload):
+    oauth_error: ClassVar[str] = "unsupported_token_type"
+
+    def __init__(self) -> None:
+        message = "Only access tokens and refresh tokens are revoked here."
+        super().__init__(details=[{"code": "unsupported_token_type", "message": message, "path": ["token"]}])
+
+
+def is_enabled() -> bool:
+    """Whether devices may be let in at all."""
+    return settings.device_authorization_enabled
+
+
+def request_code(client_id: str, challenge: str, scope: str | None, device_name: str | None, address: str) -> Issued:
+    """A new device request. Raises UnknownClient, InvalidScope.
+
+    Without a scope it asks for all of them: what the person reads and approves is then what the client can do.
+    """
+    _check_client(client_id)
+    scopes = sorted(SCOPES) if scope is None else _parse_scope(scope)
+    return device.create(client_id, challenge, scopes, device_name, address)
+
+
+def verification_uri() -> str:
+    """The page on which a person decides."""
+    return f"{dashboard_base_url()}/device"
+
+
+def redeem(device_code: str, code_verifier: str, client_id: str) -> Pair:
+    """The tokens of an approved request, once.
+
+    Raises UnknownClient, CodeExpired, WrongVerifier, CodeUsed (and the first redemption's tokens are dead),
+    AccessDenied, AuthorizationPending, PolledTooSoon.
+    """
+    _check_client(client_id)
+    for _ in range(_TRIES):
+        item = device.find(device_code)
+        if item is None or item["clientId"] != client_id:
+            raise CodeExpired
+        if not hmac.compare_digest(_challenge(code_verifier), item["challenge"]):
+            raise WrongVerifier
+        try:
+            return _redeem_as_it_stands(item)
+        except device.NotRedeemable:
+            continue  # decided or redeemed since it was read
+    raise Throttled("the device request keeps changing")
+
+
+def _redeem_as_it_stands(item: Mapping[str, Any]) -> Pair:
+    if item["status"] == "redeemed":
+        # One of the two who presented it is not the device (fosite does the same; ASVS 10.4.2 for other codes).
+        token_families.revoke(item["familyId"], "the device code was presented again")
+        raise CodeUsed
+    if device.is_expired(item):
+        raise CodeExpired
+    if item["status"] == "denied":
+        raise AccessDenied
+    if item["status"] == "approved":
+        return device.redeem(item)
+    raise PolledTooSoon if device.note_poll(item) else AuthorizationPending
+
+
+def refresh(refresh_token: str, client_id: str | None, scope: str | None) -> Pair:
+    """The pair of tokens that follows the refresh token. Raises UnknownClient, InvalidScope, RefreshRefused."""
+    if client_id is not None:
+        _check_client(client_id)
+    scopes = None if scope is None else _parse_scope(scope)
+    try:
+        return token_families.rotate(refresh_token, client_id, scopes)
+    except token_families.ScopeNotGranted:
+        raise InvalidScope("This is more than was approved.") from None
+    except token_families.UnknownRefreshToken:
+        raise RefreshRefused from None
+    except token_families.RefreshTokenReused:
+        raise RefreshRefused(reason="a used refresh token was presented; its family is revoked") from None
+
+
+def revoke(token: str, client_id: str | None) -> None:
+    """Ends what the token belongs to: refresh token and access tokens of one approval. Unknown tokens are no error.
+
+    A token of another client than the one named stays as it is. Raises UnknownClient, UnsupportedToken.
+    """
+    if client_id is not None:
+        _check_client(client_id)
+    prefix = tokens.prefix_of(token)
+    if prefix == settings.service_brand + tokens.ACCESS:
+        token_families.revoke_access_token(token, client_id)
+    elif prefix is not None:
+        raise UnsupportedToken
+    else:
+        token_families.revoke_refresh_token(token, client_id)
+
+
+def _check_client(client_id: str) -> None:
+    if client_id not in settings.device_clients:
+        raise UnknownClient
+
+
+def _parse_scope(scope: str) -> list[str]:
+    """The scopes of a space-separated list (RFC 6749 section 3.3). Raises InvalidScope."""
+    scopes = sorted(set(scope.split(" ")) - {""})
+    unknown = [name for name in scopes if name not in SCOPES]
+    if unknown or not scopes:
+        raise InvalidScope(f"There is no scope of the name {unknown[0][:50]}." if unknown else "This names no scope.")
+    return scopes
+
+
+def _challenge(code_verifier: str) -> str:
+    """RFC 7636 section 4.6, S256."""
+    return base64.urlsafe_b64encode(hashlib.sha256(code_verifier.encode()).digest()).rstrip(b"=").decode()

@@ -1,0 +1,74 @@
+"""What a route asks of a caller without a credential: that its address stays within a limit.
+
+An endpoint declares one alias, `Annotated[Stranger, Anonymous(...)]`. The route class (`controlplane.app`) then counts
+the request before its body is parsed, and lets it speak another dialect than the envelope where the route knows one.
+"""
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from starlette.responses import Response
+
+from controlplane import clock
+from controlplane.errors import ApiError, RateLimited
+from controlplane.store import rate
+
+# One subscriber has as many addresses as he likes within it (RFC 6177).
+_IPV6_PREFIX = 64
+
+
+class Dialect(Protocol):
+    """Another language of an operation, told by the media type of its requests: how bodies read and answers look."""
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        """The body's fields by the names of the endpoint's model, snake_case. Raises InvalidPayload."""
+
+    def success(self, content: Any) -> Response:
+        """The answer that holds what the endpoint returned."""
+
+    def failure(self, error: ApiError) -> Response:
+        """The answer that refuses; every refusal of the route takes this form, from the limits on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """What a route asks of a caller that shows no credential.
+
+    counter: the name under which an address's requests are counted; routes that share it share the limit.
+    per_minute: how many of them one address may make.
+    offered: whether the route is there at all; where it is not, it answers as an unknown path does.
+    dialects: what it speaks besides JSON in the envelope, by media type.
+    """
+
+    counter: str
+    per_minute: int
+    offered: Callable[[], bool] = lambda: True
+    dialects: Mapping[str, Dialect] = field(default_factory=dict)
+
+
+class Stranger(NamedTuple):
+    """A caller of which only the address is known, as the gateway saw it: nothing the caller can choose."""
+
+    address: str
+
+
+def network_of(address: str) -> str:
+    """What is counted as one caller: an IPv4 address, or the /64 of an IPv6 address."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return "unknown"  # all such share one limit
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(parsed), _IPV6_PREFIX), strict=False))
+
+
+def admit(stranger: Stranger, asks: Anonymous) -> None:
+    """Counts the request. Raises RateLimited past the limit, and Throttled where it cannot be counted."""
+    counted = rate.count_address(asks.counter, network_of(stranger.address), asks.per_minute)
+    if counted.hits > counted.limit:
+        raise RateLimited(counted.resets_at - int(clock.now()))
