@@ -146,14 +146,27 @@ def _finish(route: Any, operation: dict[str, Any], schemas: _Schemas) -> None:
     else:
         answer["content"] = {"application/json": {"schema": _success(route, schemas)}}
     operation["responses"] = {status: answer}
-    if route.anonymous is not None:
-        content = operation["requestBody"]["content"]
-        content |= {media_type: content["application/json"] for media_type in route.anonymous.dialects}
     for refused in _statuses(route, operation):
         operation["responses"][str(refused)] = _component(f"Refused{refused}", "responses")
+    if route.anonymous is not None:
+        _add_dialects(route, operation, answer)
     operation["security"] = [] if route.requires is None else [{"bearer": []}]
     if route.requires is not None and route.requires.scope:
         operation["description"] = f"{operation.get('description', '')}\n\nScope: `{route.requires.scope}`.".strip()
+
+
+def _add_dialects(route: Any, operation: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Describes the form-encoded request beside the JSON one, and the bare answers and refusals it gets."""
+    fields = route.body_field.field_info.annotation.model_json_schema(by_alias=False)
+    for media_type in route.anonymous.dialects:
+        operation["requestBody"]["content"][media_type] = {"schema": fields}
+    bare = route.answers.model_json_schema(by_alias=False, mode="serialization")
+    responses, headers = operation["responses"], answer["headers"]
+    enveloped = [responses["200"]["content"]["application/json"]["schema"]] if "200" in responses else []
+    for status, shapes in (("200", [*enveloped, bare]), ("400", [_component("Error"), _component("OAuthError")])):
+        about = _REFUSALS.get(int(status), "Success. To a form-encoded request: the bare fields.")
+        content = {"application/json": {"schema": {"anyOf": shapes}}}
+        responses[status] = {"description": about, "headers": headers, "content": content}
 
 
 def _shared() -> dict[str, Any]:
@@ -172,6 +185,15 @@ def _shared() -> dict[str, Any]:
                     "details": {"description": "Structured, by code. A list for `INVALID_PAYLOAD`."},
                 },
             },
+        },
+    }
+    oauth_error = {
+        "type": "object",
+        "description": "A refusal of a form-encoded request (RFC 6749 section 5.2).",
+        "required": ["error"],
+        "properties": {
+            "error": {"type": "string", "examples": ["authorization_pending"]},
+            "error_description": {"type": "string"},
         },
     }
     pagination = {
@@ -197,7 +219,7 @@ def _shared() -> dict[str, Any]:
         responses[f"Refused{status}"] = {"description": about, "headers": sent, "content": content}
     bearer = {"type": "http", "scheme": "bearer", "description": "An organization API key or a user token."}
     return {
-        "schemas": {"Error": error, "Pagination": pagination},
+        "schemas": {"Error": error, "OAuthError": oauth_error, "Pagination": pagination},
         "headers": headers,
         "responses": responses,
         "securitySchemes": {"bearer": bearer},
