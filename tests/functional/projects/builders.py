@@ -51,7 +51,7 @@ def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> 
         "source": "runtime",
         "version": "first",
         "updatedAt": "2026-01-01T00:00:00.000Z",
-        "runtimeVendor": of_vendor,
+        "runtimeVendor": {**of_vendor, "name": "Segment", "domain": "segment.com"},
     }
     table.put(Put(item))
     return finding

@@ -24,6 +24,10 @@ SCANS_BY_STATUS = Index("scansByStatus", "scansByStatus", "sk")
 SCANS_BY_REPOSITORY = Index("scansByRepository", "scansByRepository", "sk")
 SCANS_BY_REPOSITORY_AND_STATUS = Index("scansByRepositoryAndStatus", "scansByRepositoryAndStatus", "sk")
 
+# The inbox by the time of the last change: all of an organization, and what is in one status.
+INBOX = Index("inbox", "pk", "inboxOrder")
+INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
+
 
 MEMBER_PREFIX = "MEMBER#"
 MEMBERSHIP_PREFIX = "ORG#"
@@ -186,10 +190,23 @@ def vendor_prefix(project_local: str) -> str:
     return f"VENDOR#{project_local}#"
 
 
-# {pk: ORG#org_2f…, sk: INBOX#01j…, itemId: inb_2f…, title: Segment loads before consent, status: open, source: runtime,
-#  version: 9b1c…, updatedAt: 2026-…, runtimeVendor: {projectId: prj_2f…, vendorId: segment}}
+# The first three lines stand in the lists too, by way of the last one.
+# {pk: ORG#org_2f…, sk: INBOX#8c4…, itemId: inb_2f…, title: Segment loads before consent, summary: …, priority: P1,
+#  status: open, source: runtime, projectId: prj_2f…, repositoryName: null, updatedAt: 2026-…, version: 9b1c…,
+#  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…, observedAt: 2026-…,
+#  repositoryId: null, ruleId: null, description: …, remediation: …, references: […], evidence: [{…}],
+#  runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
+#  inboxOrder: 2026-…#8c4…, inboxByStatus: ORG#org_2f…#open}
 def inbox_item(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
+
+
+def inbox_order(updated_at: str, local: str) -> str:
+    return f"{updated_at}#{local}"
+
+
+def inbox_status_pk(organization_id: str, status: str) -> str:
+    return f"{organization_pk(organization_id)}#{status}"
 
 
 # {pk: ORG#org_2f…, sk: INVITATION#01j…, invitationId: inv_2f…, email, role, createdAt, expiresAt, invitedBy: {...}}
@@ -251,8 +268,11 @@ def finding(scan_id: str, attempt: int, rank: int) -> Key:
     return Key(scan_pk(scan_id), f"{finding_prefix(attempt)}{rank:05d}")
 
 
+FINDING_PREFIX = "FINDING#"
+
+
 def finding_prefix(attempt: int) -> str:
-    return f"FINDING#{attempt:03d}#"
+    return f"{FINDING_PREFIX}{attempt:03d}#"
 
 
 # When a finding was first seen in a repository, whichever scan it was.

@@ -3,11 +3,10 @@
 A decision and the finding it settles change together. A vendor may be decided on before any scan has found it.
 """
 
-import secrets
 from typing import Any, Literal
 
-from controlplane import clock, ids
-from controlplane.store import keys
+from controlplane import clock
+from controlplane.store import inbox, keys
 from controlplane.store.projects import ProjectItem, UnknownProject
 from controlplane.store.table import Check, Leg, LegFailed, Throttled, Update, table
 
@@ -32,7 +31,7 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
             "vendor": _decision(project, vendor_id, state, decided_by, finding),
         }
         if finding is not None:
-            legs["finding"] = _resolution(finding)
+            legs["finding"] = inbox.moved(finding, inbox.new_version(), "resolved")
         try:
             table.transact(legs)
         except LegFailed as refusal:
@@ -67,18 +66,6 @@ def _decision(project: ProjectItem, vendor_id: str, state: VendorState, decided_
         "#decidedAt = :at",
         when,
         values,
-    )
-
-
-def _resolution(finding: str) -> Update:
-    located = ids.locate(ids.INBOX_ITEM, finding)
-    if located is None:
-        raise LookupError("a vendor names a finding by no id")
-    return Update(
-        keys.inbox_item(*located),
-        "SET #status = :resolved, #version = :version, #updatedAt = :at",
-        "attribute_exists(pk)",
-        {"resolved": "resolved", "version": secrets.token_hex(8), "at": clock.timestamp()},
     )
 
 
