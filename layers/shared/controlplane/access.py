@@ -53,6 +53,7 @@ class Requires:
     """What a route asks of its caller.
 
     scope: the scope the credential must hold; None where any valid credential will do.
+    or_scope: another scope that will do as well. A refusal names `scope`.
     role: the least membership role.
     organization: where the organization comes from. `query`: the parameter organizationId, else the credential's own
         default; `path`: the path parameter organizationId; None: the route stands above organizations.
@@ -72,6 +73,7 @@ class Requires:
     late: bool = False
     resource: Resource | None = None
     user_token: bool = False
+    or_scope: str | None = None
 
 
 @dataclass(slots=True)
@@ -197,7 +199,7 @@ def check_plan_and_scope(access: Access[Any], requires: Requires) -> None:
     principal = access.principal
     if principal.kind == "api_key" and principal.token and not PLANS[principal.token["plan"]].api_access:
         raise PlanRequired
-    if requires.scope is not None and requires.scope not in principal.scopes:
+    if requires.scope is not None and not {requires.scope, requires.or_scope} & {*principal.scopes}:
         raise InsufficientScope(requires.scope)
     if requires.user_token and principal.user_id is None:
         raise Forbidden

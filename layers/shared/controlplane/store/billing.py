@@ -1,10 +1,11 @@
-"""Plan and credits of an organization."""
+"""Plan and credits of an organization. The balance is the sum of the ledger: each change of it has an entry there."""
 
 from typing import Any
 
+from controlplane import clock, ids
 from controlplane.plans import PLANS
 from controlplane.store import api_keys, keys
-from controlplane.store.table import LegFailed, StoreError, Throttled, Update, table
+from controlplane.store.table import Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 _TRIES = 8
 
@@ -60,19 +61,21 @@ def add_credits(organization_id: str, amount: int) -> int:
 
     Not repeatable: a caller whose answer was lost reads the balance before trying again.
     """
-    key = keys.billing(organization_id)
+    entry = keys.ledger_entry(organization_id, ids.new_local())
     try:
-        legs = {
+        legs: dict[str, Leg] = {
             "billing": Update(
-                key,
+                keys.billing(organization_id),
                 "SET #credits = #credits + :amount",
                 "attribute_exists(pk) AND #credits >= :least",
                 {"amount": amount, "least": max(0, -amount)},
-            )
+            ),
+            "ledger": Put({**entry._asdict(), "credits": amount, "at": clock.timestamp()}, "attribute_not_exists(pk)"),
         }
-        # A transaction of one: botocore's own retry of a lost answer then applies it once.
         table.transact(legs)
     except LegFailed as refusal:
+        if refusal.leg != "billing":
+            raise
         raise (UnknownOrganization if refusal.item is None else NotEnoughCredits) from None
     _, billing = get_billing(organization_id)
     return int(billing["credits"])

@@ -1,0 +1,134 @@
+"""What scans found: the findings of each scan, and since when a repository has each of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from controlplane.store import keys
+from controlplane.store.keys import Key
+from controlplane.store.table import table
+
+_PAGE = 100
+
+
+class Location(NamedTuple):
+    """A place in the repository. Lines and columns count from 1."""
+
+    path: str
+    start_line: int
+    end_line: int
+    start_column: int
+    end_column: int
+    snippet: str
+    permalink: str
+
+
+class Finding(NamedTuple):
+    """One issue of a scan. The fingerprint is the same in every scan of the repository that finds it."""
+
+    fingerprint: str
+    rule_id: str
+    title: str
+    description: str
+    category: str
+    severity: str
+    priority: str
+    location: Location
+    remediation: str
+    references: tuple[str, ...]
+    first_seen_at: str
+
+
+def written(finding: Finding) -> dict[str, Any]:
+    """The finding as an item, or a part of one, holds it."""
+    place = finding.location
+    return {
+        "fingerprint": finding.fingerprint,
+        "ruleId": finding.rule_id,
+        "title": finding.title,
+        "description": finding.description,
+        "category": finding.category,
+        "severity": finding.severity,
+        "priority": finding.priority,
+        "location": {
+            "path": place.path,
+            "startLine": place.start_line,
+            "endLine": place.end_line,
+            "startColumn": place.start_column,
+            "endColumn": place.end_column,
+            "snippet": place.snippet,
+            "permalink": place.permalink,
+        },
+        "remediation": finding.remediation,
+        "references": finding.references,
+        "firstSeenAt": finding.first_seen_at,
+    }
+
+
+def read_finding(item: Mapping[str, Any]) -> Finding:
+    """The stored attributes as a finding."""
+    place = item["location"]
+    return Finding(
+        item["fingerprint"],
+        item["ruleId"],
+        item["title"],
+        item["description"],
+        item["category"],
+        item["severity"],
+        item["priority"],
+        Location(
+            place["path"],
+            place["startLine"],
+            place["endLine"],
+            place["startColumn"],
+            place["endColumn"],
+            place["snippet"],
+            place["permalink"],
+        ),
+        item["remediation"],
+        tuple(item["references"]),
+        item["firstSeenAt"],
+    )
+
+
+def date_findings(repository_id: str, fingerprints: Sequence[str], seen_at: str) -> dict[str, str]:
+    """When each was first seen in the repository; those that are new are so from `seen_at` on, and are kept as such.
+
+    Only the worker that has the repository's one running scan asks, so nobody else writes the same.
+    """
+    wanted = [keys.finding_history(repository_id, fingerprint) for fingerprint in fingerprints]
+    known = {
+        fingerprint: item["firstSeenAt"]
+        for fingerprint, item in zip(fingerprints, table.batch_get(wanted), strict=True)
+        if item
+    }
+    table.put_all(
+        {**key._asdict(), "firstSeenAt": seen_at}
+        for key, fingerprint in zip(wanted, fingerprints, strict=True)
+        if fingerprint not in known
+    )
+    return {fingerprint: known.get(fingerprint, seen_at) for fingerprint in fingerprints}
+
+
+def put_findings(scan_id: str, attempt: int, findings: Sequence[Finding]) -> None:
+    """Stores what an attempt at the scan found, most urgent first, in the place of what it stored before."""
+    table.put_all(
+        {**keys.finding(scan_id, attempt, rank)._asdict(), **written(finding)} for rank, finding in enumerate(findings)
+    )
+
+
+def list_findings(scan_id: str, attempt: int, count: int) -> list[Finding]:
+    """The most urgent findings that the attempt stored, in order, `count` at most. Consistent: access rests on it."""
+    if count == 0:
+        return []
+    page = table.query(keys.scan_pk(scan_id), prefix=keys.finding_prefix(attempt), limit=count, consistent=True)
+    return [read_finding(item) for item in page.items]
+
+
+def delete_attempts_before(scan_id: str, attempt: int) -> None:
+    """Removes what attempts that came to nothing have left."""
+    while True:
+        page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, consistent=True)
+        left = [item for item in page.items if item["sk"] < keys.finding_prefix(attempt)]
+        table.delete_all(Key(item["pk"], item["sk"]) for item in left)
+        if len(left) < len(page.items) or page.next_sk is None:
+            return

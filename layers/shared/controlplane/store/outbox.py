@@ -1,0 +1,66 @@
+"""Messages that are to be sent: written in the transaction of what they speak of, removed once they are sent.
+
+So nothing is ever written without its message, whatever dies between the two. Messages may be sent more than once.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from controlplane import clock, ids
+from controlplane.store import keys
+from controlplane.store.keys import Key
+from controlplane.store.table import Delete, Put, table
+
+# Writes of one partition are limited; entries spread over these.
+SHARDS = 4
+# A function sends its own messages within this time, or has died.
+RESEND_AFTER_SECONDS = 60
+_PAGE = 100
+
+
+class Entry(NamedTuple):
+    """A message for a queue, and where it waits."""
+
+    key: Key
+    queue: str
+    message: dict[str, Any]
+
+    @property
+    def leg(self) -> Put:
+        """Writes the entry, in the transaction of what the message speaks of."""
+        return Put({**self.key._asdict(), "queue": self.queue, "message": self.message}, "attribute_not_exists(pk)")
+
+
+def new_entry(queue: str, message: Mapping[str, Any]) -> Entry:
+    """An entry for the message, not written yet."""
+    shard = random.randrange(SHARDS)  # noqa: S311 (a spread, not a secret)
+    return Entry(keys.outbox_message(shard, clock.timestamp(), ids.new_local()), queue, dict(message))
+
+
+def delete_entry(entry: Entry) -> None:
+    """The message is sent."""
+    table.delete(Delete(entry.key))
+
+
+def resend(send: Callable[[str, dict[str, Any]], None], older_than_seconds: int = RESEND_AFTER_SECONDS) -> int:
+    """Sends what has waited longer than that, oldest first, and removes it. Returns how many were sent.
+
+    send: takes a queue's name and a message; what it raises ends the call, and the rest waits for the next one.
+    """
+    before = clock.timestamp(clock.now() - older_than_seconds)
+    sent = 0
+    for shard in range(SHARDS):
+        after = None
+        while True:
+            # Eventually consistent: an entry that is not seen yet is seen by the next call.
+            page = table.query(keys.outbox_pk(shard), after=after, limit=_PAGE)
+            due = [item for item in page.items if item["sk"] < before]
+            for item in due:
+                send(item["queue"], item["message"])
+                table.delete(Delete(Key(item["pk"], item["sk"])))
+            sent += len(due)
+            after = page.next_sk
+            if after is None or len(due) < len(page.items):
+                break
+    return sent

@@ -1,0 +1,400 @@
+"""Scans of repositories: run to an end, listed, unlocked. `scan_requests` makes them.
+
+Every end of a scan frees its repository in the same transaction. A terminal status is written once, because each change
+is conditional on the status that it leaves.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from controlplane import clock, ids
+from controlplane.store import keys, leases
+from controlplane.store.keys import Key
+from controlplane.store.leases import Lease
+from controlplane.store.organizations import role_check
+from controlplane.store.outbox import Entry
+from controlplane.store.repositories import RepositoryItem, UnknownRepository, read_repository
+from controlplane.store.table import ConditionFailed, Leg, LegFailed, Put, StoreError, Update, table
+
+Status = Literal["queued", "running", "completed", "failed", "canceled"]
+STATUSES: tuple[Status, ...] = ("queued", "running", "completed", "failed", "canceled")
+OPEN = ("queued", "running")
+Access = Literal["full", "free-preview", "locked"]
+Stage = Literal["fetch", "inventory", "analyze", "publish"]
+STAGES: tuple[Stage, ...] = ("fetch", "inventory", "analyze", "publish")
+PREVIEW_FINDINGS = 3
+
+
+class UnknownScan(StoreError):
+    """No such scan."""
+
+
+class NotCompleted(StoreError):
+    """The scan has no findings to unlock: it still runs, or failed."""
+
+
+class AlreadyUnlocked(StoreError):
+    """Nothing of the scan is locked."""
+
+
+class InsufficientCredits(StoreError):
+    """The balance is lower than what the scan costs."""
+
+    def __init__(self, remaining: int, required: int) -> None:
+        super().__init__(f"{remaining} of {required}")
+        self.remaining = remaining
+        self.required = required
+
+
+class NoLongerOwner(StoreError):
+    """The caller lost the role while asking."""
+
+
+class Failure(NamedTuple):
+    """Why there is no scan, or no result: a code, and a sentence for the person who asked."""
+
+    code: str
+    message: str
+
+
+class Progress(NamedTuple):
+    """The stage a scan is at, and whether that one is pending, running, completed or failed."""
+
+    stage: Stage
+    stage_status: str
+    completed_stages: int
+
+
+class Coverage(NamedTuple):
+    """What a scan looked at: files in the archive, files analyzed, and how many were left out for which reason."""
+
+    files: int
+    analyzed_files: int
+    skipped: Mapping[str, int]
+
+
+class ScanItem(NamedTuple):
+    scan_id: str
+    organization_id: str
+    repository_id: str
+    request_id: str
+    project_id: str
+    repository_name: str
+    repository_url: str
+    root_directory: str | None
+    branch: str
+    head_commit_sha: str
+    status: Status
+    access: Access
+    unlock_credits: int | None
+    finding_count: int | None
+    issue_count: int | None
+    findings_attempt: int
+    progress: Progress
+    coverage: Coverage | None
+    failure: Failure | None
+    created_at: str
+    started_at: str | None
+    completed_at: str | None
+
+    @property
+    def location(self) -> ids.Located:
+        located = ids.locate(ids.SCAN, self.scan_id)
+        if located is None:
+            raise LookupError("a scan's item holds no scan id")
+        return located
+
+    @property
+    def visible_count(self) -> int:
+        """How many of the issues, in order of urgency, may be read."""
+        issues = self.issue_count or 0
+        return {"full": issues, "free-preview": min(issues, PREVIEW_FINDINGS), "locked": 0}[self.access]
+
+    @property
+    def locked_count(self) -> int:
+        return (self.issue_count or 0) - self.visible_count
+
+
+class ScanPage(NamedTuple):
+    scans: list[ScanItem]
+    next_sk: str | None
+
+
+def read_failure(item: Mapping[str, Any]) -> Failure | None:
+    failure = item.get("failure")
+    return Failure(failure["code"], failure["message"]) if failure else None
+
+
+def read_scan(item: Mapping[str, Any]) -> ScanItem:
+    """The stored attributes as a scan."""
+    progress, coverage = item["progress"], item.get("coverage")
+    return ScanItem(
+        item["scanId"],
+        item["organizationId"],
+        item["repositoryId"],
+        item["requestId"],
+        item["projectId"],
+        item["repositoryName"],
+        item["repositoryUrl"],
+        item["rootDirectory"],
+        item["branch"],
+        item["headCommitSha"],
+        item["status"],
+        item["access"],
+        item.get("unlockCredits"),
+        item.get("findingCount"),
+        item.get("issueCount"),
+        item.get("findingsAttempt", 0),
+        Progress(progress["stage"], progress["stageStatus"], progress["completedStages"]),
+        Coverage(coverage["files"], coverage["analyzedFiles"], coverage["skipped"]) if coverage else None,
+        read_failure(item),
+        item["createdAt"],
+        item.get("startedAt"),
+        item.get("completedAt"),
+    )
+
+
+def located(prefix: str, text: str) -> ids.Located:
+    located = ids.locate(prefix, text)
+    if located is None:
+        raise LookupError(f"a stored id is no {prefix} id")
+    return located
+
+
+def scan_key(scan_id: str) -> Key:
+    return keys.scan(*located(ids.SCAN, scan_id))
+
+
+def get_scan(scan_id: str) -> ScanItem:
+    """Consistent. Raises UnknownScan."""
+    item = table.get(scan_key(scan_id))
+    if item is None:
+        raise UnknownScan
+    return read_scan(item)
+
+
+def get_repository_of(scan: ScanItem) -> RepositoryItem:
+    """The scanned repository, consistent. Raises UnknownRepository."""
+    item = table.get(keys.repository(*located(ids.REPOSITORY, scan.repository_id)))
+    if item is None:
+        raise UnknownRepository
+    return read_repository(item)
+
+
+def list_scans(
+    organization_id: str, limit: int, after: str | None, repository_id: str | None = None, status: str | None = None
+) -> ScanPage:
+    """One page of the organization's scans, newest first: all, or those of a repository, or in a status, or both.
+
+    The repository is one of this organization.
+    """
+    if repository_id is not None and status is not None:
+        index, pk = keys.SCANS_BY_REPOSITORY_AND_STATUS, f"{repository_id}#{status}"
+    elif repository_id is not None:
+        index, pk = keys.SCANS_BY_REPOSITORY, repository_id
+    elif status is not None:
+        index, pk = keys.SCANS_BY_STATUS, f"{organization_id}#{status}"
+    else:
+        page = table.query(
+            keys.organization_pk(organization_id), prefix=keys.SCAN_PREFIX, newest_first=True, limit=limit, after=after
+        )
+        return ScanPage([read_scan(item) for item in page.items], page.next_sk)
+    page = table.query(pk, prefix=keys.SCAN_PREFIX, newest_first=True, limit=limit, after=after, index=index)
+    return ScanPage([read_scan(item) for item in page.items], page.next_sk)
+
+
+def acquire_scan(scan_id: str, lease_seconds: int) -> tuple[Lease, ScanItem]:
+    """Takes the scan for a worker; it runs from then on. Raises leases.Finished, Held, Exhausted."""
+    key = scan_key(scan_id)
+    stands = table.get(key)
+    if stands is None:
+        raise leases.Finished
+    running = indexed(stands["organizationId"], stands["repositoryId"], "running")
+    change = ", #startedAt = if_not_exists(#startedAt, :at)" + "".join(f", #{name} = :{name}" for name in running)
+    lease, item = leases.acquire(key, OPEN, lease_seconds, change, {**running, "at": clock.timestamp()})
+    return lease, read_scan(item)
+
+
+def report_stage(lease: Lease, stage: Stage, stage_status: Literal["running", "completed"]) -> None:
+    """Shows where the scan is. Raises leases.LeaseLost."""
+    done = STAGES.index(stage) + (stage_status == "completed")
+    values = {
+        "progress": written_progress(Progress(stage, stage_status, done)),
+        "claim": lease.claim,
+        "running": "running",
+    }
+    try:
+        table.update(Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values))
+    except ConditionFailed:
+        raise leases.LeaseLost from None
+
+
+def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> ScanItem:
+    """Ends the scan with the findings that the lease's attempt has stored, and frees the repository.
+
+    Where nothing is locked, unlocking costs nothing. Raises leases.LeaseLost.
+    """
+    ended = scan._replace(
+        status="completed",
+        finding_count=finding_count,
+        issue_count=issue_count,
+        findings_attempt=lease.attempt,
+        progress=Progress(STAGES[-1], "completed", len(STAGES)),
+        coverage=coverage,
+        completed_at=clock.timestamp(),
+    )
+    if ended.unlock_credits is not None and ended.locked_count == 0:
+        ended = ended._replace(unlock_credits=0)
+    changed: dict[str, Any] = {
+        **indexed(scan.organization_id, scan.repository_id, "completed"),
+        "findingCount": finding_count,
+        "issueCount": issue_count,
+        "findingsAttempt": lease.attempt,
+        "progress": written_progress(ended.progress),
+        "coverage": {"files": coverage.files, "analyzedFiles": coverage.analyzed_files, "skipped": coverage.skipped},
+        "completedAt": ended.completed_at,
+    }
+    if ended.unlock_credits is not None:
+        changed["unlockCredits"] = ended.unlock_credits
+    legs = {
+        "scan": Update(
+            lease.key,
+            _set(changed),
+            f"{leases.HELD} AND #status = :open",
+            {**changed, "claim": lease.claim, "open": "running"},
+        ),
+        "repository": _freed(scan.repository_id, scan.request_id),
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        stands = refusal.items.get("scan")
+        if stands is None or stands.get("claim") != lease.claim or stands["status"] != "completed":
+            raise leases.LeaseLost from None
+    return ended
+
+
+def fail_scan(scan_id: str, failure: Failure, lease: Lease | None = None) -> None:
+    """Ends the scan without findings, and frees the repository. Raises leases.LeaseLost.
+
+    lease: that of the worker who says so; None where every attempt is used up.
+    """
+    item = table.get(scan_key(scan_id))
+    if item is None or item["status"] not in OPEN:
+        raise leases.LeaseLost
+    end_held(item, failure, lease)
+
+
+def end_held(item: Mapping[str, Any], failure: Failure, lease: Lease | None) -> None:
+    if lease is None:
+        end_work(item, failure, "#attempts = :most", {"most": leases.MAX_ATTEMPTS})
+    else:
+        end_work(item, failure, leases.HELD, {"claim": lease.claim})
+
+
+def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mapping[str, Any]) -> None:
+    """Ends a request or a scan as failed, on that condition and only once. Raises leases.LeaseLost."""
+    changed: dict[str, Any] = {"failure": failure._asdict(), "completedAt": clock.timestamp()}
+    if "progress" in item:
+        changed |= indexed(item["organizationId"], item["repositoryId"], "failed")
+        changed["progress"] = {**item["progress"], "stageStatus": "failed"}
+    else:
+        changed["status"] = "failed"
+    legs = {
+        "item": Update(
+            Key(item["pk"], item["sk"]),
+            _set(changed),
+            f"({when}) AND #status = :open",
+            {**changed, **values, "open": item["status"]},
+        ),
+        "repository": _freed(item["repositoryId"], item["requestId"]),
+    }
+    try:
+        table.transact(legs)
+    except LegFailed:
+        raise leases.LeaseLost from None
+
+
+def _freed(repository_id: str, request_id: str) -> Update:
+    return Update(
+        keys.repository(*located(ids.REPOSITORY, repository_id)),
+        "REMOVE #activeRequestId, #activeScanId, #activeUntil",
+        "#activeRequestId = :request",
+        {"request": request_id},
+    )
+
+
+def _set(changed: Mapping[str, Any]) -> str:
+    return "SET " + ", ".join(f"#{name} = :{name}" for name in changed)
+
+
+def written_progress(progress: Progress) -> dict[str, Any]:
+    return {
+        "stage": progress.stage,
+        "stageStatus": progress.stage_status,
+        "completedStages": progress.completed_stages,
+    }
+
+
+def indexed(organization_id: str, repository_id: str, status: Status) -> dict[str, Any]:
+    """The status, and where the lists find the scan in it."""
+    return {
+        "status": status,
+        keys.SCANS_BY_STATUS.pk: f"{organization_id}#{status}",
+        keys.SCANS_BY_REPOSITORY.pk: repository_id,
+        keys.SCANS_BY_REPOSITORY_AND_STATUS.pk: f"{repository_id}#{status}",
+    }
+
+
+def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> None:
+    """Opens all findings of the scan for its price, with the message that has the rest of them published.
+
+    One transaction charges and opens, while the caller is an owner. Raises AlreadyUnlocked, NotCompleted,
+    InsufficientCredits, NoLongerOwner.
+    """
+    if scan.access == "full" or scan.unlock_credits is None:
+        raise AlreadyUnlocked
+    if scan.status != "completed":
+        raise NotCompleted
+    location, price = scan.location, scan.unlock_credits
+    entry = {
+        **keys.ledger_of_scan(*location)._asdict(),
+        "credits": -price,
+        "scanId": scan.scan_id,
+        "by": caller_id,
+        "at": clock.timestamp(),
+    }
+    legs: dict[str, Leg] = {
+        "caller": role_check(caller_id, scan.organization_id, "owner"),
+        "scan": Update(
+            keys.scan(*location),
+            "SET #access = :full REMOVE #unlockCredits",
+            # The price is final once the scan is completed, and so is the status.
+            "#access IN (:preview, :locked) AND #status = :completed AND #unlockCredits = :price",
+            {
+                "full": "full",
+                "preview": "free-preview",
+                "locked": "locked",
+                "completed": "completed",
+                "price": price,
+            },
+        ),
+        "ledger": Put(entry, "attribute_not_exists(pk)"),
+        "billing": Update(
+            keys.billing(scan.organization_id),
+            "SET #credits = #credits - :price",
+            "#credits >= :price",
+            {"price": price},
+        ),
+        "message": message.leg,
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        if refusal.leg == "caller":
+            raise NoLongerOwner from None
+        if refusal.leg in {"scan", "ledger"}:
+            raise AlreadyUnlocked from None
+        if refusal.leg != "billing" or refusal.item is None:
+            raise
+        raise InsufficientCredits(refusal.item["credits"], price) from None

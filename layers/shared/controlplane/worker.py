@@ -1,0 +1,136 @@
+"""From a function that takes one message to a Lambda handler of its queue.
+
+A message that is done is removed, one that failed comes again, after a pause that grows. What cannot get better by
+coming again goes to the dead letters at once, with its reason as an attribute; so does what failed at its last receive.
+Only a worker that dies leaves that to SQS, which knows no reason. Logs and reasons say types and places, no content.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import TypeAdapter, ValidationError
+
+from controlplane.observability import describe, logger, metrics
+from controlplane.queues import MAX_RECEIVES, Queue, Unreachable, sender
+
+_FIRST_PAUSE_SECONDS = 5
+_LONGEST_PAUSE_SECONDS = 900
+
+
+class Postponed(Exception):
+    """Not now: the message is to come again after so many seconds."""
+
+    def __init__(self, seconds: int, reason: str) -> None:
+        super().__init__(reason)
+        self.seconds = min(max(1, seconds), _LONGEST_PAUSE_SECONDS)
+        self.reason = reason
+
+
+class Rejected(Exception):
+    """Coming again changes nothing: the message goes to the dead letters, for a person to look at."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def create_worker[M](
+    queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None]
+) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+    """The handler of a queue's events. Metrics: Messages, FailedMessages, DeadLetters, by service.
+
+    take: does the work of one message. It may be called again with the same one, also while another call still runs.
+    """
+    # powertools would fail the whole call where every record failed: the records are what failed, each by itself.
+    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+
+    def take_record(record: SQSRecord) -> None:
+        started = time.perf_counter()
+        outcome = "failed"
+        try:
+            outcome = _take(queue, accepted, take, record)
+        finally:
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            logger.info("message", extra={**_named(record), "outcome": outcome, "durationMs": milliseconds})
+            metrics.add_metric(name="Messages", unit=MetricUnit.Count, value=1)
+
+    @metrics.log_metrics
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        return dict(process_partial_response(event, take_record, processor, context))
+
+    return handler
+
+
+def _named(record: SQSRecord) -> dict[str, Any]:
+    return {"messageId": record.message_id, "receives": _receives(record)}
+
+
+def _receives(record: SQSRecord) -> int:
+    return int(record.attributes.approximate_receive_count or 1)
+
+
+def _take[M](queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None], record: SQSRecord) -> str:
+    """How it went: `done`, or `buried`. Raises where the message is to come again."""
+    try:
+        message = accepted.validate_json(record.body)
+    except ValidationError as error:
+        # The kinds of the mistakes and their places. What stood there may be anything.
+        places = sorted({f"{'.'.join(map(str, found['loc']))} {found['type']}" for found in error.errors()})
+        _bury(queue, record, "malformed: " + "; ".join(places)[:500])
+        return "buried"
+    try:
+        take(message)
+    except Rejected as rejection:
+        _bury(queue, record, rejection.reason)
+        return "buried"
+    except Exception as failure:  # the edge: whatever it is, the message must come again or be kept with its reason
+        metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
+        logger.error("message failed", extra={**_named(record), **describe(failure)})
+        if _receives(record) >= MAX_RECEIVES:
+            _bury(queue, record, _reason(failure))
+            return "buried"
+        _pause(queue, record, failure)
+        raise
+    return "done"
+
+
+def _reason(failure: Exception) -> str:
+    if isinstance(failure, Postponed):
+        return failure.reason
+    described = describe(failure)
+    return f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
+
+
+def _bury(queue: Queue, record: SQSRecord, reason: str) -> None:
+    """Puts the message among the dead letters, with the reason. Raises Unreachable: the message comes again then."""
+    try:
+        sender.client.send_message(
+            QueueUrl=queue.dead_letters_url,
+            MessageBody=record.body,
+            MessageAttributes={
+                "reason": {"DataType": "String", "StringValue": reason},
+                "messageId": {"DataType": "String", "StringValue": record.message_id},
+            },
+        )
+    except (ClientError, BotoCoreError) as error:
+        raise Unreachable(queue.value) from error
+    metrics.add_metric(name="DeadLetters", unit=MetricUnit.Count, value=1)
+    logger.error("message buried", extra={**_named(record), "reason": reason})
+
+
+def _pause(queue: Queue, record: SQSRecord, failure: Exception) -> None:
+    """Has the message come again sooner than a dead worker's would; else it comes in the queue's own time."""
+    seconds = min(_FIRST_PAUSE_SECONDS * 4 ** (_receives(record) - 1), _LONGEST_PAUSE_SECONDS)
+    if isinstance(failure, Postponed):
+        seconds = failure.seconds
+    try:
+        sender.client.change_message_visibility(
+            QueueUrl=queue.url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds
+        )
+    except (ClientError, BotoCoreError, Unreachable) as error:
+        logger.warning("pause not set", extra={**_named(record), **describe(error)})
