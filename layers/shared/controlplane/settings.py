@@ -36,6 +36,13 @@ class Settings(BaseModel):
     device_authorization_enabled: bool = True
     # Ids of the OAuth clients that may ask, separated by commas. None: the service's own command line alone.
     device_client_ids: OptionalText = None
+    # Queues and their dead letters, for the functions that send there. None: a message waits in the outbox.
+    scan_preparation_queue_url: OptionalUrl = None
+    scan_preparation_dead_letters_url: OptionalUrl = None
+    scan_execution_queue_url: OptionalUrl = None
+    scan_execution_dead_letters_url: OptionalUrl = None
+    # How long the start of a scan waits for the scan before it answers with the request for one.
+    scan_start_wait_seconds: float = Field(3, ge=0, le=15)
     log_level: str = "INFO"
 
     @property
