@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from controlplane.store import keys
+from controlplane.store.inbox import Discovery, Evidence, Priority
 from controlplane.store.keys import Key
+from controlplane.store.scans import ScanItem
 from controlplane.store.table import table
 
 _PAGE = 100
@@ -31,7 +33,7 @@ class Finding(NamedTuple):
     description: str
     category: str
     severity: str
-    priority: str
+    priority: Priority
     location: Location
     remediation: str
     references: tuple[str, ...]
@@ -87,6 +89,36 @@ def read_finding(item: Mapping[str, Any]) -> Finding:
         item["remediation"],
         tuple(item["references"]),
         item["firstSeenAt"],
+    )
+
+
+def as_discovery(scan: ScanItem, finding: Finding) -> Discovery:
+    """The finding as the inbox takes it: the same item for whichever scan of the repository finds it."""
+    place = finding.location
+    shown = Evidence(
+        f"{place.path}, line {place.start_line}",
+        place.permalink,
+        place.path,
+        place.start_line,
+        place.end_line,
+        place.snippet,
+    )
+    return Discovery(
+        scan.organization_id,
+        "code-audit",
+        (scan.repository_id, finding.fingerprint),
+        finding.title,
+        scan.created_at,
+        summary=finding.description,
+        priority=finding.priority,
+        project_id=scan.project_id,
+        repository_id=scan.repository_id,
+        repository_name=scan.repository_name,
+        rule_id=finding.rule_id,
+        description=finding.description,
+        remediation=finding.remediation,
+        references=finding.references,
+        evidence=(shown,),
     )
 
 

@@ -25,6 +25,10 @@ _GRACE_SECONDS = 60
 _TRIES = 8
 
 
+class UnknownRequest(StoreError):
+    """No such scan request."""
+
+
 class ScanInProgress(StoreError):
     """The repository has a scan that is wanted or runs; `scan_id` is None while it is only wanted."""
 
@@ -142,10 +146,12 @@ def _end_abandoned(repository: Mapping[str, Any]) -> None:
         return  # it moved on meanwhile, or somebody else ended it: look again
 
 
-def find_request(request_id: str) -> RequestItem | None:
-    """Consistent."""
+def get_request(request_id: str) -> RequestItem:
+    """Consistent. Raises UnknownRequest."""
     item = table.get(_request_key(request_id))
-    return read_request(item) if item else None
+    if item is None:
+        raise UnknownRequest
+    return read_request(item)
 
 
 def acquire_request(request_id: str, lease_seconds: int) -> tuple[Lease, RequestItem]:
