@@ -41,8 +41,18 @@ class Settings(BaseModel):
     scan_preparation_dead_letters_url: OptionalUrl = None
     scan_execution_queue_url: OptionalUrl = None
     scan_execution_dead_letters_url: OptionalUrl = None
+    issue_creation_queue_url: OptionalUrl = None
+    issue_creation_dead_letters_url: OptionalUrl = None
     # How long the start of a scan waits for the scan before it answers with the request for one.
     scan_start_wait_seconds: float = Field(3, ge=0, le=15)
+    # How long the opening of an issue waits for it before it answers that it is still being opened.
+    issue_wait_seconds: float = Field(8, ge=0, le=15)
+    # The code host's REST API: GitHub's, an Enterprise server's (https://<host>/api/v3), or the local stand-in's.
+    github_api_url: Url = "https://api.github.com"
+    # The GitHub App we are there, and where its private key (PEM) is: a secret in Secrets Manager, or a local file.
+    github_app_id: OptionalText = None
+    github_app_secret_arn: OptionalText = None
+    github_app_private_key_file: OptionalText = None
     log_level: str = "INFO"
 
     @property
