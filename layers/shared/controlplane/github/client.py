@@ -1,0 +1,311 @@
+"""What we ask of the code host, as one installation of the App.
+
+    host = connect(installation_id)
+    sha = host.get_branch_head("demo-shop", "storefront", "main")
+
+Every operation has a bound on its whole time, waits and repetitions included. Whatever goes wrong is one of `errors`.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose
+from controlplane.github.errors import (
+    AccessLost,
+    BranchGone,
+    CodeHostError,
+    CommitGone,
+    HostUnavailable,
+    InvalidName,
+    OutcomeUnknown,
+    Refused,
+    RepositoryGone,
+)
+from controlplane.github.transport import Answer, Deadline, Patience, Request, Transport
+from controlplane.settings import settings
+
+# What GitHub takes; a longer one is refused with 422.
+ISSUE_TITLE_LIMIT = 256
+ISSUE_BODY_LIMIT = 65_536
+
+TARBALL_LIMIT_BYTES = 256 * 1024 * 1024
+_TARBALL_SECONDS = 120
+_PAGE_SIZE = 100
+# Between our clock and the host's: an issue that was made just after `since` must not be missed.
+_CLOCK_MARGIN_SECONDS = 120
+
+_REPOSITORY = "/repos/{owner}/{repo}"
+_INSTALLATION = "/repos/{owner}/{repo}/installation"
+_BRANCH = "/repos/{owner}/{repo}/branches/{branch}"
+_TARBALL = "/repos/{owner}/{repo}/tarball/{ref}"
+_ISSUES = "/repos/{owner}/{repo}/issues"
+
+_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# git-check-ref-format(1), what no name of a branch holds.
+_NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[./-]|[./]$|\.lock(/|$)|^@$")
+_NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository as the code host has it now: under its new name, where it was renamed."""
+
+    repository_id: int
+    owner: str
+    name: str
+    default_branch: str
+    html_url: str
+    is_private: bool
+    is_archived: bool
+    has_issues: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue. `created_at` is RFC 3339 as the host writes it, `body` what it says, with any hidden marker."""
+
+    number: int
+    url: str
+    created_at: str
+    title: str
+    body: str
+
+
+class CodeHost:
+    """The code host, seen with the rights of one installation."""
+
+    def __init__(self, transport: Transport, auth: AppAuth, installation_id: int) -> None:
+        self._transport = transport
+        self._auth = auth
+        self._installation_id = installation_id
+
+    def get_repository(self, owner: str, name: str) -> Repository:
+        """Raises RepositoryGone, AccessLost and what every operation raises."""
+        answer = self._get(READ_CODE, _REPOSITORY, _repository_names(owner, name), self._deadline())
+        return self._read(answer, _REPOSITORY, _to_repository)
+
+    def get_branch_head(self, owner: str, name: str, branch: str) -> str:
+        """The commit (SHA) that the branch points to. Raises BranchGone, RepositoryGone, AccessLost."""
+        names = _repository_names(owner, name) | {"branch": _checked_branch(branch)}
+        answer = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
+        return self._read(answer, _BRANCH, _to_head)
+
+    def stream_tarball(
+        self, owner: str, name: str, sha: str, *, limit_bytes: int = TARBALL_LIMIT_BYTES
+    ) -> Iterator[bytes]:
+        """The repository at that commit as a gzipped tar, in pieces as they arrive and never whole in memory.
+
+        Raises CommitGone, RepositoryGone, AccessLost. While the pieces come, TarballTooLarge after `limit_bytes` of
+        the compressed archive, and HostUnavailable where it stops short: then begin again with a new stream.
+        """
+        if not _COMMIT.fullmatch(sha):
+            raise InvalidName("commit")
+        deadline = Deadline(_TARBALL_SECONDS)
+        names = _repository_names(owner, name) | {"ref": sha}
+        url = self._transport.url(_TARBALL.format(**names))
+        opened: list[Iterator[bytes]] = []
+
+        def send(authorization: str) -> Answer:
+            request = Request("GET", _TARBALL, url, authorization)
+            result = self._transport.download(request, deadline, limit_bytes)
+            if isinstance(result, Answer):
+                return result
+            opened.append(result)
+            return Answer(200, {}, None)
+
+        answer = self._authorized(READ_CODE, send, deadline)
+        if not opened:
+            self._refuse(answer, _TARBALL, names, deadline, CommitGone)
+        return opened[0]
+
+    def create_issue(self, owner: str, name: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
+        """Opens an issue. The request is sent once.
+
+        Raises OutcomeUnknown where the issue may have been made: then only `list_issues_since` can tell. Every other
+        error is definite, so no issue was made: RepositoryGone, AccessLost, RateLimitedByHost, HostUnavailable (the
+        host was not reached), and Refused, with 410 where the repository has no issues and 422 where the text is not
+        acceptable.
+        """
+        deadline = self._deadline()
+        names = _repository_names(owner, name)
+        url = self._transport.url(_ISSUES.format(**names))
+        content = {"title": title, "body": body, "labels": list(labels)}
+
+        def send(authorization: str) -> Answer:
+            return self._transport.tell(Request("POST", _ISSUES, url, authorization, content), deadline)
+
+        answer = self._authorized(WRITE_ISSUES, send, deadline)
+        if answer.status != 201:
+            self._refuse(answer, _ISSUES, names, deadline, RepositoryGone)
+        return self._read(answer, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
+
+    def list_issues_since(self, owner: str, name: str, since: float) -> Iterator[Issue]:
+        """The issues, open and closed, that were made or changed since that Unix time, oldest first.
+
+        They come page by page. Only a walk that ends without an error has seen them all; the host's list may still
+        lag behind what was made last. Raises RepositoryGone, AccessLost.
+        """
+        deadline = self._deadline()
+        names = _repository_names(owner, name)
+        moment = datetime.fromtimestamp(int(since) - _CLOCK_MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # Oldest first: an issue that is changed meanwhile, and so enters the list, moves others back and never ahead.
+        query = {"state": "all", "sort": "created", "direction": "asc", "since": moment, "per_page": str(_PAGE_SIZE)}
+        answer = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
+        while True:
+            yield from self._read(answer, _ISSUES, _to_issues)
+            following = _NEXT_PAGE.search(answer.headers.get("Link", ""))
+            if following is None:
+                return
+            # Only its query: it says where to go on, and never where to send the token.
+            query = dict(parse_qsl(urlsplit(following[1]).query))
+            answer = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
+
+    def _deadline(self) -> Deadline:
+        return Deadline(self._transport.patience.total_seconds)
+
+    def _get(
+        self,
+        purpose: Purpose,
+        operation: str,
+        names: Mapping[str, str],
+        deadline: Deadline,
+        *,
+        query: Mapping[str, str] | None = None,
+        gone: type[CodeHostError] = RepositoryGone,
+    ) -> Answer:
+        url = self._transport.url(operation.format(**names), **query or {})
+
+        def send(authorization: str) -> Answer:
+            return self._transport.ask(Request("GET", operation, url, authorization), deadline)
+
+        answer = self._authorized(purpose, send, deadline)
+        if answer.status != 200:
+            self._refuse(answer, operation, names, deadline, gone)
+        return answer
+
+    def _authorized(self, purpose: Purpose, send: Callable[[str], Answer], deadline: Deadline) -> Answer:
+        """What `send` answers. A 401 did nothing: the token was revoked early, and a new one is tried once."""
+        answer = send(self._auth.authorization(self._installation_id, purpose, deadline))
+        if answer.status == 401:
+            self._auth.forget(self._installation_id, purpose)
+            answer = send(self._auth.authorization(self._installation_id, purpose, deadline))
+        return answer
+
+    def _refuse(
+        self,
+        answer: Answer,
+        operation: str,
+        names: Mapping[str, str],
+        deadline: Deadline,
+        gone: type[CodeHostError],
+    ) -> None:
+        """Raises what the status means. `gone` is what 404 means where the repository itself is still there."""
+        context = {"operation": operation, "status": answer.status, "requestId": answer.request_id}
+        if answer.status in (401, 403):
+            raise AccessLost(**context)
+        if answer.status == 404:
+            if gone is not RepositoryGone:  # the host does not say which of the two it did not find
+                self._get(READ_CODE, _REPOSITORY, names, deadline)
+            raise gone(**context)
+        raise Refused(answer.status, operation=operation, requestId=answer.request_id)
+
+    @staticmethod
+    def _read[T](
+        answer: Answer, operation: str, read: Callable[[Any], T], unreadable: type[HostUnavailable] = HostUnavailable
+    ) -> T:
+        try:
+            return read(answer.content)
+        except (KeyError, TypeError, AttributeError) as failure:
+            raise unreadable(operation=operation, reason="unexpected answer", requestId=answer.request_id) from failure
+
+
+def connect(installation_id: int) -> CodeHost:
+    """The code host of the settings, as that installation. Nothing is sent yet."""
+    transport, auth = _app()
+    return CodeHost(transport, auth, installation_id)
+
+
+def find_installation(owner: str, name: str) -> int:
+    """The id of the App's installation that sees the repository. Raises RepositoryGone where none does."""
+    transport, auth = _app()
+    url = transport.url(_INSTALLATION.format(**_repository_names(owner, name)))
+    answer = auth.ask_as_app("GET", _INSTALLATION, url, Deadline(transport.patience.total_seconds))
+    context = {"operation": _INSTALLATION, "requestId": answer.request_id}
+    if answer.status == 404:
+        raise RepositoryGone(**context)
+    if answer.status != 200:
+        raise Refused(answer.status, **context)
+    try:
+        return int(answer.content["id"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise HostUnavailable(reason="unexpected answer", **context) from failure
+
+
+@cache
+def _app() -> tuple[Transport, AppAuth]:
+    """One for the process: it holds the connections and the tokens."""
+    transport = Transport(settings.github_api_url, Patience(), time.sleep)
+    return transport, AppAuth(transport, settings.github_app_id)
+
+
+def _repository_names(owner: str, name: str) -> dict[str, str]:
+    if not _OWNER.fullmatch(owner):
+        raise InvalidName("owner")
+    if not _NAME.fullmatch(name):
+        raise InvalidName("repository")
+    return {"owner": owner, "repo": name}
+
+
+def _checked_branch(branch: str) -> str:
+    """The branch as it stands in a path, in one segment."""
+    if not 0 < len(branch.encode(errors="replace")) <= 255 or _NO_BRANCH.search(branch):
+        raise InvalidName("branch")
+    try:
+        return quote(branch, safe="")
+    except UnicodeEncodeError as failure:
+        raise InvalidName("branch") from failure
+
+
+def _to_repository(content: Any) -> Repository:
+    return Repository(
+        repository_id=content["id"],
+        owner=content["owner"]["login"],
+        name=content["name"],
+        default_branch=content["default_branch"],
+        html_url=content["html_url"],
+        is_private=content["private"],
+        is_archived=content["archived"],
+        has_issues=content["has_issues"],
+    )
+
+
+def _to_head(content: Any) -> str:
+    sha = content["commit"]["sha"]
+    if not _COMMIT.fullmatch(sha):
+        raise TypeError
+    return str(sha)
+
+
+def _to_issue(content: Any) -> Issue:
+    return Issue(
+        number=content["number"],
+        url=content["html_url"],
+        created_at=content["created_at"],
+        title=content["title"],
+        body=content.get("body") or "",
+    )
+
+
+def _to_issues(content: Any) -> list[Issue]:
+    """Pull requests are issues to GitHub, and not to us."""
+    if not isinstance(content, list):
+        raise TypeError
+    return [_to_issue(it) for it in content if "pull_request" not in it]

@@ -1,0 +1,351 @@
+"""HTTP to one API address: timeouts, one bound on the whole, repetition where that is safe, and no token to strangers.
+
+A read (`ask`) is repeated after a lost connection, a 5xx or a limit that ends within the time it has. A write (`tell`)
+is sent once: after that only its answer can say whether it was done.
+"""
+
+import json
+import random
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+
+from controlplane import clock
+from controlplane.github.errors import HostUnavailable, OutcomeUnknown, RateLimitedByHost, Refused, TarballTooLarge
+from controlplane.observability import logger
+
+# GitHub keeps a version for two years and more after the next one.
+API_VERSION = "2022-11-28"
+_HEADERS = {
+    "Accept": "application/vnd.github+json",
+    "User-Agent": "assent-control-plane",
+    "X-GitHub-Api-Version": API_VERSION,
+}
+_REDIRECTS = {301, 302, 307, 308}
+# A client that follows 301 or 302 may turn a write into a read. GitHub answers writes with 307.
+_WRITE_REDIRECTS = {307, 308}
+_REDIRECT_LIMIT = 3
+_CHUNK_BYTES = 64 * 1024
+# 100 issues of the greatest length come to less.
+_ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+# What GitHub asks for where a secondary limit names no time.
+_LIMIT_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one operation may take, and how often it may be tried. All in seconds."""
+
+    connect_seconds: float = 3
+    read_seconds: float = 10
+    total_seconds: float = 20
+    tries: int = 3
+    first_pause_seconds: float = 0.25
+
+
+class Deadline:
+    """The end of one operation's time, from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left_seconds(self) -> float:
+        return self._end - time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`operation` is the path with its names left open, for the log."""
+
+    method: str
+    operation: str
+    url: str
+    authorization: str = field(repr=False)
+    body: Mapping[str, Any] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer. `content` is what its JSON says, None where it is no JSON."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    content: Any = field(repr=False)
+
+    @property
+    def request_id(self) -> str | None:
+        """GitHub's own id of the request, which its support asks for."""
+        return self.headers.get("X-GitHub-Request-Id")
+
+    @property
+    def date_seconds(self) -> float | None:
+        """The host's clock when it answered."""
+        return _date_seconds(self.headers.get("Date"))
+
+
+class _Unanswered(Exception):
+    """The connection failed. `sent`: whether the request may have reached the host."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(type(cause).__name__)
+        # A name that is not found is a connection that was not made, too.
+        self.sent = not isinstance(cause, NewConnectionError | ConnectTimeoutError)
+
+
+class Transport:
+    """One API address. `sleep` is how it waits."""
+
+    def __init__(
+        self, api_url: str, patience: Patience | None = None, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.api_url = api_url
+        self.patience = patience or Patience()
+        self._sleep = sleep
+        self._pool = _new_pool()
+
+    def url(self, path: str, **query: str) -> str:
+        return f"{self.api_url}{path}" + (f"?{urlencode(query)}" if query else "")
+
+    def ask(self, request: Request, deadline: Deadline) -> Answer:
+        """The answer to a read, whatever its status. Raises RateLimitedByHost, HostUnavailable, Refused."""
+
+        def attempt() -> Answer:
+            return _read_answer(self._follow(self._pool, request, deadline, _REDIRECTS), deadline)
+
+        return self._repeat(request, deadline, attempt)
+
+    def tell(self, request: Request, deadline: Deadline) -> Answer:
+        """The answer to a write that is sent once. Raises RateLimitedByHost, Refused; HostUnavailable where the host
+        was not reached, and OutcomeUnknown where it was and did not say what it did.
+        """
+        # A connection of its own: one that the host closed while it was idle fails after the request is sent.
+        with _new_pool() as pool:
+            try:
+                answer = _read_answer(self._follow(pool, request, deadline, _WRITE_REDIRECTS), deadline)
+            except _Unanswered as failure:
+                unavailable = OutcomeUnknown if failure.sent else HostUnavailable
+                raise unavailable(operation=request.operation, reason=str(failure)) from failure
+        if answer.status >= 500 or (answer.status < 300 and answer.content is None):
+            raise OutcomeUnknown(operation=request.operation, status=answer.status, requestId=answer.request_id)
+        seconds = seconds_to_wait(answer)
+        if seconds is not None:
+            raise RateLimitedByHost(seconds, operation=request.operation, requestId=answer.request_id)
+        return answer
+
+    def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Answer | Iterator[bytes]:
+        """The bytes of a file, as they come; or the answer, where its status is not 200.
+
+        Raises what `ask` raises. While the bytes come, HostUnavailable where they stop short or come too slowly, and
+        TarballTooLarge.
+        """
+        streamed: list[urllib3.BaseHTTPResponse] = []
+
+        def attempt() -> Answer:
+            response = self._follow(self._pool, request, deadline, _REDIRECTS, elsewhere=True)
+            if response.status == 200:
+                streamed.append(response)
+                return Answer(200, response.headers, None)
+            return _read_answer(response, deadline)
+
+        answer = self._repeat(request, deadline, attempt)
+        return _limited(streamed[0], request, deadline, limit_bytes) if streamed else answer
+
+    def _repeat(self, request: Request, deadline: Deadline, attempt: Callable[[], Answer]) -> Answer:
+        pause_seconds = self.patience.first_pause_seconds
+        for tries_left in reversed(range(self.patience.tries)):
+            failure, wait_seconds = self._try(request, attempt)
+            if isinstance(failure, Answer):
+                return failure
+            wait_seconds = random.uniform(0, pause_seconds) if wait_seconds is None else wait_seconds  # noqa: S311
+            if not tries_left or wait_seconds >= deadline.left_seconds:
+                raise failure
+            logger.info("The code host is asked again", extra=failure.context | {"waitSeconds": wait_seconds})
+            self._sleep(wait_seconds)
+            pause_seconds *= 2
+        raise AssertionError("unreachable")
+
+    def _try(
+        self, request: Request, attempt: Callable[[], Answer]
+    ) -> tuple[Answer | RateLimitedByHost | HostUnavailable, float | None]:
+        """What came of one attempt, and how long the host asks to wait before the next."""
+        try:
+            answer = attempt()
+        except _Unanswered as failure:
+            return HostUnavailable(operation=request.operation, reason=str(failure)), None
+        context = {"operation": request.operation, "requestId": answer.request_id}
+        if answer.status >= 500:
+            return HostUnavailable(status=answer.status, **context), _retry_after(answer)
+        seconds = seconds_to_wait(answer)
+        if seconds is not None:
+            return RateLimitedByHost(seconds, **context), seconds
+        return answer, None
+
+    def _follow(
+        self,
+        pool: urllib3.PoolManager,
+        request: Request,
+        deadline: Deadline,
+        redirects: set[int],
+        *,
+        elsewhere: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        """The response at the end of the redirects.
+
+        Only the host that was asked first gets the token. `elsewhere` lets a redirect lead to another host, without it.
+        """
+        url, authorization = request.url, request.authorization
+        redirects_left = _REDIRECT_LIMIT
+        while True:
+            response = self._send(pool, request, url, authorization, deadline)
+            target = response.headers.get("Location")
+            if response.status not in redirects or target is None:
+                return response
+            response.close()
+            url = urljoin(url, target)
+            if _origin(url) != _origin(request.url):
+                authorization = ""
+                if not elsewhere or not _is_as_safe(url, request.url):
+                    raise Refused(response.status, operation=request.operation, reason="redirect to another host")
+            if not redirects_left:
+                raise Refused(response.status, operation=request.operation, reason="redirects without end")
+            redirects_left -= 1
+
+    def _send(
+        self, pool: urllib3.PoolManager, request: Request, url: str, authorization: str, deadline: Deadline
+    ) -> urllib3.BaseHTTPResponse:
+        left_seconds = max(deadline.left_seconds, 0.001)
+        timeout = urllib3.Timeout(
+            connect=min(self.patience.connect_seconds, left_seconds),
+            read=min(self.patience.read_seconds, left_seconds),
+        )
+        headers = _HEADERS | ({"Authorization": authorization} if authorization else {})
+        body = None
+        if request.body is not None:
+            headers |= {"Content-Type": "application/json"}
+            body = json.dumps(request.body).encode()
+        try:
+            return pool.request(
+                request.method,
+                url,
+                headers=headers,
+                body=body,
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+        except HTTPError as failure:
+            raise _Unanswered(failure) from failure
+
+
+def seconds_to_wait(answer: Answer) -> int | None:
+    """How long a limit asks to wait, at least 1 second. None where the answer is no matter of limits.
+
+    https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api: a limit answers 403 or 429, names the
+    time in one header or the other, and where it names none, asks for a minute.
+    """
+    if answer.status not in (403, 429):
+        return None
+    wait_seconds = _retry_after(answer)
+    if wait_seconds is not None:
+        return max(1, round(wait_seconds))
+    if answer.headers.get("X-RateLimit-Remaining") == "0":
+        reset = answer.headers.get("X-RateLimit-Reset", "")
+        if reset.isdecimal():
+            return max(1, int(reset) - int(answer.date_seconds or clock.now()))
+        return _LIMIT_SECONDS
+    # A secondary limit may come without any header. The link to its documentation says what it is.
+    about = answer.content.get("documentation_url") if isinstance(answer.content, dict) else None
+    is_limit = answer.status == 429 or (isinstance(about, str) and "rate-limit" in about)
+    return _LIMIT_SECONDS if is_limit else None
+
+
+def _retry_after(answer: Answer) -> float | None:
+    value = answer.headers.get("Retry-After", "")
+    if value.isdecimal():
+        return float(value)
+    moment = _date_seconds(value)
+    return None if moment is None else max(0.0, moment - (answer.date_seconds or clock.now()))
+
+
+def _date_seconds(value: str | None) -> float | None:
+    if not value:
+        return None
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except ValueError:
+        return None
+
+
+def _read_answer(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> Answer:
+    body = bytearray()
+    try:
+        for chunk in _chunks(response, deadline):
+            body += chunk
+            if len(body) > _ANSWER_LIMIT_BYTES:
+                raise _Unanswered(OverflowError())
+    finally:
+        response.close()  # after the whole body the connection is back in the pool, and this is no work
+    try:
+        content = json.loads(body)
+    except ValueError:
+        content = None
+    return Answer(response.status, response.headers, content)
+
+
+def _chunks(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> Iterator[bytes]:
+    """The body as it arrives. Each wait has the read timeout, so a host that drips is noticed at the deadline."""
+    try:
+        # Not `stream`: it collects a whole chunk before it hands it over, however long that takes.
+        while chunk := response.read1(_CHUNK_BYTES, decode_content=False):
+            yield chunk
+            if deadline.left_seconds <= 0:
+                raise _Unanswered(TimeoutError())
+    except HTTPError as failure:
+        raise _Unanswered(failure) from failure
+
+
+def _limited(
+    response: urllib3.BaseHTTPResponse, request: Request, deadline: Deadline, limit_bytes: int
+) -> Iterator[bytes]:
+    total_bytes = 0
+    try:
+        for chunk in _chunks(response, deadline):
+            total_bytes += len(chunk)
+            if total_bytes > limit_bytes:
+                raise TarballTooLarge(limit_bytes)
+            yield chunk
+    except _Unanswered as failure:
+        raise HostUnavailable(operation=request.operation, reason=str(failure)) from failure
+    finally:
+        response.close()
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _is_as_safe(url: str, origin: str) -> bool:
+    """Whether a redirect from `origin` keeps the protection of TLS. Only a local stand-in has none."""
+    scheme = urlsplit(url).scheme
+    return scheme == "https" or (scheme == "http" == urlsplit(origin).scheme)
+
+
+def _new_pool() -> urllib3.PoolManager:
+    return urllib3.PoolManager(maxsize=4, ssl_context=_tls())
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """The roots of the operating system. Those of the layer are of AWS alone, and are for AWS alone."""
+    return ssl.create_default_context()

@@ -1,0 +1,138 @@
+"""Writes tests/data/github-openapi.json: GitHub's published description of the operations that we call, and no more.
+
+The description comes as the npm package @octokit/openapi (MIT), in one version that is held by its hash. It is cut down
+to what the tests compare requests and answers with: parameters, bodies and answers, as plain JSON Schema. Texts,
+examples and everything unreachable from the operations are left out.
+"""
+
+import base64
+import hashlib
+import json
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+PACKAGE = "@octokit/openapi"
+VERSION = "23.0.2"
+INTEGRITY = "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
+DESCRIPTION = "package/generated/api.github.com.json"
+LICENSE = "package/LICENSE"
+TARGET = Path(__file__).parents[1] / "tests/data/github-openapi.json"
+
+OPERATIONS = (
+    "POST /app/installations/{installation_id}/access_tokens",
+    "GET /repos/{owner}/{repo}/installation",
+    "GET /repos/{owner}/{repo}",
+    "GET /repos/{owner}/{repo}/branches/{branch}",
+    "GET /repos/{owner}/{repo}/tarball/{ref}",
+    "GET /repos/{owner}/{repo}/issues",
+    "POST /repos/{owner}/{repo}/issues",
+)
+
+# What a JSON Schema says about values. The rest is for readers.
+_ASSERTIONS = {"type", "format", "enum", "pattern", "required", "uniqueItems"}
+_BOUNDS = {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
+_COMBINED = ("allOf", "anyOf", "oneOf")
+_PREFIX = "#/components/"
+
+
+class _Extract:
+    """Operations of one OpenAPI 3.0 document as JSON Schema (2020-12), with the definitions that they reach."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self.definitions: dict[str, Any] = {}
+
+    def operation(self, name: str) -> dict[str, Any]:
+        method, path = name.split()
+        found = self._document["paths"][path][method.lower()]
+        parameters = [self._resolve(parameter) for parameter in found.get("parameters", [])]
+        return {
+            "parameters": [
+                {
+                    "name": it["name"],
+                    "in": it["in"],
+                    "required": it.get("required", False),
+                    "schema": self._schema(it["schema"]),
+                }
+                for it in parameters
+            ],
+            "body": self._content(found.get("requestBody", {})),
+            "answers": {status: self._content(self._resolve(it)) for status, it in found["responses"].items()},
+        }
+
+    def _content(self, holder: dict[str, Any]) -> Any:
+        content = holder.get("content", {}).get("application/json")
+        return content and self._schema(content["schema"])
+
+    def _resolve(self, node: dict[str, Any]) -> dict[str, Any]:
+        if "$ref" not in node:
+            return node
+        kind, name = node["$ref"].removeprefix(_PREFIX).split("/")
+        found: dict[str, Any] = self._document["components"][kind][name]
+        return found
+
+    def _schema(self, schema: Any) -> Any:
+        if not isinstance(schema, dict):
+            return schema
+        if "$ref" in schema:
+            return self._reference(schema)
+        plain = {name: value for name, value in schema.items() if name in _ASSERTIONS | _BOUNDS}
+        if "properties" in schema:
+            plain["properties"] = {name: self._schema(it) for name, it in schema["properties"].items()}
+        for name in ("items", "additionalProperties", "not"):
+            if name in schema:
+                plain[name] = self._schema(schema[name])
+        for name in _COMBINED:
+            if name in schema:
+                plain[name] = [self._schema(it) for it in schema[name]]
+        return _with_null(plain) if schema.get("nullable") else plain
+
+    def _reference(self, schema: dict[str, Any]) -> dict[str, str]:
+        name = schema["$ref"].rpartition("/")[2]
+        if name not in self.definitions:
+            self.definitions[name] = None  # it may lead back to itself
+            self.definitions[name] = self._schema(self._resolve(schema))
+        return {"$ref": f"#/$defs/{name}"}
+
+
+def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """OpenAPI 3.0's `nullable` as JSON Schema has it."""
+    if isinstance(schema.get("type"), str) and not any(name in schema for name in _COMBINED):
+        enum = {"enum": [*schema["enum"], None]} if "enum" in schema and None not in schema["enum"] else {}
+        return schema | {"type": [schema["type"], "null"]} | enum
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _download(directory: Path) -> Path:
+    """The package's archive. Raises SystemExit when it is not the one that was looked at."""
+    command = ["npm", "pack", "--silent", "--pack-destination", str(directory), f"{PACKAGE}@{VERSION}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    (archive,) = directory.glob("*.tgz")
+    with archive.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha512").digest()
+    if f"sha512-{base64.b64encode(digest).decode()}" != INTEGRITY:
+        raise SystemExit(f"{PACKAGE} {VERSION} is not the archive whose hash stands here")
+    return archive
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory, tarfile.open(_download(Path(directory))) as archive:
+        texts = {name: file.read() for name in (DESCRIPTION, LICENSE) if (file := archive.extractfile(name))}
+    extract = _Extract(json.loads(texts[DESCRIPTION]))
+    operations = {name: extract.operation(name) for name in OPERATIONS}
+    content = {
+        "about": "Written by scripts/github_schemas.py. GitHub's REST API, the operations that we call.",
+        "source": f"{PACKAGE} {VERSION}",
+        "license": texts[LICENSE].decode().strip(),
+        "operations": operations,
+        "$defs": dict(sorted(extract.definitions.items())),
+    }
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
