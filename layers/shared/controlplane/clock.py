@@ -1,10 +1,12 @@
-"""The one source of time. Code asks `clock.now()`, so that tests can set it."""
+"""The one source of time. Code asks `clock.now()` and awaits `clock.pause()`, so that tests can set both."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 source: Callable[[], float] = time.time
+pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 def now() -> float:

@@ -33,6 +33,7 @@ class Queue(StrEnum):
 
     SCAN_PREPARATION = "scan-preparation"
     SCAN_EXECUTION = "scan-execution"
+    ISSUE_CREATION = "issue-creation"
 
     @property
     def url(self) -> str:
@@ -82,6 +83,13 @@ class PublishScan(Message):
 
     kind: Literal["publish-scan"] = "publish-scan"
     scan_id: str = Field(pattern=_OWNED_ID)
+
+
+class CreateIssue(Message):
+    """Open the issue that the item's attempt stands for, or find out whether it was opened."""
+
+    kind: Literal["create-issue"] = "create-issue"
+    item_id: str = Field(pattern=_OWNED_ID)
 
 
 class _Sender:

@@ -1,4 +1,4 @@
-"""The inbox: one item for each thing that an advisory, a code audit or the runtime found, and what people decided on it.
+"""The inbox: an item for each thing that an advisory, a code audit or the runtime found, and what people decided on it.
 
 An item that changes moves to the front of the lists. Its status, its version, its time and its places in both indexes
 are therefore written together, by `moved` and by nothing else. Nobody decides by the indexes: they only fill lists.
@@ -241,6 +241,7 @@ def moved(
     item_id: str,
     version: str,
     status: Status | None = None,
+    *,
     fields: Mapping[str, Any] | None = None,
     when: str = "attribute_exists(pk)",
     values: Mapping[str, Any] | None = None,
@@ -271,7 +272,8 @@ def change_status(item: InboxItem, status: Status, version: str, user_id: str, r
     if item.version != version:
         raise StaleVersion(item)
     fields = {"statusReason": reason, "statusBy": user_id}
-    change = moved(item.item_id, new, status, fields, "#version = :expected", {"expected": version})
+    expected = {"expected": version}
+    change = moved(item.item_id, new, status, fields=fields, when="#version = :expected", values=expected)
     try:
         return read_item(table.update(change))
     except ConditionFailed as failure:
@@ -320,14 +322,13 @@ def publication(discovery: Discovery, stands: Mapping[str, Any] | None) -> Put |
     """
     told = _told(discovery)
     if stands is None:
-        status: Status = "resolved" if discovery.settled else "open"
         located = ids.Located(discovery.organization_id, discovery.local)
         item = {
             **keys.inbox_item(*located)._asdict(),
             "itemId": discovery.item_id,
             "source": discovery.source,
             **told,
-            **_placed(*located, clock.timestamp(), status),
+            **_placed(*located, clock.timestamp(), "resolved" if discovery.settled else "open"),
             "version": new_version(),
         }
         return Put(item, "attribute_not_exists(pk)")
@@ -337,7 +338,8 @@ def publication(discovery: Discovery, stands: Mapping[str, Any] | None) -> Put |
     values = {"seen": stands["version"], "before": stands["observedAt"]}
     reopens = stands["status"] == "resolved" and discovery.observed_at > stands["statusAt"] and not discovery.settled
     if reopens or any(told[name] != stands.get(name) for name in _LISTED):
-        return moved(discovery.item_id, new_version(), "open" if reopens else None, told, when, values)
+        status: Status | None = "open" if reopens else None
+        return moved(discovery.item_id, new_version(), status, fields=told, when=when, values=values)
     # Only its evidence is newer. That is no change that anybody waits for, and no reason to refuse a decision.
     return Update(keys.inbox_item(*locate(discovery.item_id)), _set(told), when, {**told, **values})
 

@@ -193,9 +193,10 @@ def vendor_prefix(project_local: str) -> str:
 # The first three lines stand in the lists too, by way of the last one.
 # {pk: ORG#org_2f…, sk: INBOX#8c4…, itemId: inb_2f…, title: Segment loads before consent, summary: …, priority: P1,
 #  status: open, source: runtime, projectId: prj_2f…, repositoryName: null, updatedAt: 2026-…, version: 9b1c…,
-#  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…, observedAt: 2026-…,
-#  repositoryId: null, ruleId: null, description: …, remediation: …, references: […], evidence: [{…}],
-#  runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
+#  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…,
+#  observedAt: 2026-…, repositoryId: null, ruleId: null, description: …, remediation: …, references: […],
+#  evidence: [{…}], runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
+#  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
 #  inboxOrder: 2026-…#8c4…, inboxByStatus: ORG#org_2f…#open}
 def inbox_item(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
@@ -207,6 +208,17 @@ def inbox_order(updated_at: str, local: str) -> str:
 
 def inbox_status_pk(organization_id: str, status: str) -> str:
     return f"{organization_pk(organization_id)}#{status}"
+
+
+ISSUE_ATTEMPTS_PK = "ISSUEATTEMPTS"
+
+
+# An issue that is to be opened at the code host, until it is there or cannot be. All of them stand together, because
+# they are few and a sweep has to find them.
+# {pk: ISSUEATTEMPTS, sk: inb_2f…, marker: 4f…, state: sending, requestedBy: usr_8k…, requestedAt: 2026-…, claim: 9b1c…,
+#  sentAt: 1790000000, dueAt: 1790000900}
+def issue_attempt(item_id: str) -> Key:
+    return Key(ISSUE_ATTEMPTS_PK, item_id)
 
 
 # {pk: ORG#org_2f…, sk: INVITATION#01j…, invitationId: inv_2f…, email, role, createdAt, expiresAt, invitedBy: {...}}
