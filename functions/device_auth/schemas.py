@@ -31,6 +31,12 @@ Scope = Annotated[
     ),
 ]
 
+DeviceName = Annotated[
+    str,
+    Field(min_length=1, max_length=100, description="Shown to the person who decides.", examples=["build server"]),
+    AfterValidator(_plain_text),
+]
+
 
 class DeviceCodeCreate(Wire):
     client_id: ClientId
@@ -41,9 +47,7 @@ class DeviceCodeCreate(Wire):
     )
     code_challenge_method: Literal["S256"] = Field(examples=["S256"])
     scope: Scope | None = Field(None, description="What to ask for. Every scope where it is left out.")
-    device_name: Annotated[str, AfterValidator(_plain_text)] | None = Field(
-        None, min_length=1, max_length=100, description="Shown to the person who decides.", examples=["build server"]
-    )
+    device_name: DeviceName | None = None
 
 
 class DeviceCode(Wire):

@@ -1,0 +1,88 @@
+"""A device that asks to be let in, as the tests of `device_auth` need it: it speaks either dialect."""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from controlplane.store import device
+from tests.support.api import Api, Reply
+
+CODE = "/v1/auth/device/code"
+TOKEN = "/v1/auth/device/token"
+REVOKE = "/v1/auth/device/revoke"
+CLIENT = "assent-cli"
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+OTHER_VERIFIER = "x" * 43
+
+
+def challenge_of(verifier: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+def code_body(**changed: Any) -> dict[str, Any]:
+    """What asks for a code, in JSON; None leaves a field out."""
+    body = {"clientId": CLIENT, "codeChallenge": challenge_of(VERIFIER), "codeChallengeMethod": "S256", **changed}
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def code_form(**changed: Any) -> dict[str, str]:
+    """The same as OAuth has it."""
+    form = {
+        "client_id": CLIENT,
+        "code_challenge": challenge_of(VERIFIER),
+        "code_challenge_method": "S256",
+        **changed,
+    }
+    return {name: value for name, value in form.items() if value is not None}
+
+
+@dataclass
+class Device:
+    """A device with its two codes."""
+
+    api: Api
+    device_code: str
+    user_code: str
+    verifier: str = VERIFIER
+
+    def redeem(self, **changed: Any) -> Reply:
+        body = {"deviceCode": self.device_code, "codeVerifier": self.verifier, "clientId": CLIENT, **changed}
+        return self.api.post(TOKEN, json_body={name: value for name, value in body.items() if value is not None})
+
+    def redeem_by_form(self, **changed: Any) -> Reply:
+        form = {
+            "grant_type": DEVICE_GRANT,
+            "device_code": self.device_code,
+            "code_verifier": self.verifier,
+            "client_id": CLIENT,
+            **changed,
+        }
+        return self.api.form(TOKEN, {name: value for name, value in form.items() if value is not None})
+
+    def approved(self, user_id: str, scopes: list[str] | None = None) -> "Device":
+        """The same device, let in by this person."""
+        device.approve(self.user_code, user_id, ["projects.read"] if scopes is None else scopes)
+        return self
+
+
+def ask(api: Api, **changed: Any) -> Device:
+    """A new device that has asked."""
+    data = api.post(CODE, json_body=code_body(**changed)).data
+    return Device(api, data["deviceCode"], data["userCode"])
+
+
+def refresh(api: Api, refresh_token: str, **more: Any) -> Reply:
+    return api.post(TOKEN, json_body={"refreshToken": refresh_token, **more})
+
+
+def refresh_by_form(api: Api, refresh_token: str, **more: str) -> Reply:
+    return api.form(TOKEN, {"grant_type": "refresh_token", "refresh_token": refresh_token, **more})
+
+
+def works(api: Api, access_token: str) -> bool:
+    """Whether the access token lets its bearer in."""
+    reply = api.get("/v1/me", access_token)
+    assert reply.status in {200, 401}
+    return reply.status == 200

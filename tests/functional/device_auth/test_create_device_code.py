@@ -1,0 +1,234 @@
+"""POST /v1/auth/device/code: a device asks to be let in."""
+
+import re
+from typing import Any
+
+import pytest
+
+from controlplane import tokens
+from controlplane.scopes import SCOPES
+from controlplane.settings import settings
+from controlplane.store import device, keys
+from controlplane.store.table import table
+from tests.functional.conftest import FakeClock
+from tests.functional.device_auth.devices import CODE, TOKEN, VERIFIER, challenge_of, code_body, code_form
+from tests.support.api import FORM, Api, Reply
+from tests.support.world import table_dump
+
+USER_CODE = re.compile(r"[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}")
+
+
+def ask(api: Api, **changed: Any) -> Reply:
+    return api.post(CODE, json_body=code_body(**changed))
+
+
+def item_of(reply: Reply) -> dict[str, Any]:
+    item = table.get(keys.device_request(tokens.digest(reply.data["deviceCode"])))
+    assert item is not None
+    return item
+
+
+class Test201:
+    def test_the_answer_holds_both_codes_and_where_the_person_goes(self, api: Api):
+        reply = ask(api)
+        assert reply.status == 201
+        user_code = reply.data["userCode"]
+        assert USER_CODE.fullmatch(user_code)
+        assert re.fullmatch(r"assent_dc_[0-9A-Za-z]{36}", reply.data.pop("deviceCode"))
+        assert reply.data == {
+            "userCode": user_code,
+            "verificationUri": "https://dashboard.assent.test/device",
+            "verificationUriComplete": f"https://dashboard.assent.test/device?user_code={user_code}",
+            "expiresIn": 900,
+            "interval": 5,
+        }
+        assert reply.headers["cache-control"] == "no-store"
+
+    def test_the_request_is_stored_without_either_code(self, api: Api, now: FakeClock):
+        reply = ask(api, scope="projects.read billing.read", deviceName="Ada's laptop")
+        item = item_of(reply)
+        key = keys.device_request(tokens.digest(reply.data["deviceCode"]))
+        assert item == {
+            **key._asdict(),
+            "clientId": "assent-cli",
+            "challenge": challenge_of(VERIFIER),
+            "scopes": ["billing.read", "projects.read"],
+            "deviceName": "Ada's laptop",
+            "address": "198.51.100.7",
+            "status": "pending",
+            "interval": 5,
+            "polledAt": 0,
+            "createdAt": int(now()),
+            "validUntil": int(now()) + 900,
+            "expiresAt": int(now()) + 900 + 86_400,
+        }
+        stored = str(table_dump())
+        assert reply.data["deviceCode"] not in stored
+        assert reply.data["userCode"] not in stored
+        assert reply.data["userCode"].replace("-", "") not in stored
+
+    def test_without_a_scope_it_asks_for_all_of_them(self, api: Api):
+        assert item_of(ask(api))["scopes"] == sorted(SCOPES)
+
+    def test_scopes_are_separated_by_spaces_and_named_once(self, api: Api):
+        assert item_of(ask(api, scope="projects.read  projects.read"))["scopes"] == ["projects.read"]
+
+    @pytest.mark.parametrize("name", ["x", "x" * 100, "Rechner \u00fcber dem Tresen", "\U0001f469"])
+    def test_device_names_of_any_script(self, api: Api, name: str):
+        assert item_of(ask(api, deviceName=name))["deviceName"] == name
+
+    def test_unknown_fields_have_no_effect(self, api: Api):
+        assert ask(api, userCode="BCDF-GHJK", address="203.0.113.9").data["userCode"] != "BCDF-GHJK"
+
+    def test_two_devices_get_different_codes(self, api: Api):
+        first, second = ask(api).data, ask(api).data
+        assert first["deviceCode"] != second["deviceCode"]
+        assert first["userCode"] != second["userCode"]
+
+    def test_no_credential_is_looked_at(self, api: Api):
+        assert api.post(CODE, "garbage", json_body=code_body()).status == 201
+
+    def test_further_clients_are_a_setting(self, api: Api, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
+        assert ask(api, clientId="acme-tv").status == 201
+        assert ask(api).status == 201
+
+
+class Test200Form:
+    def test_the_answer_is_that_of_rfc_8628(self, api: Api):
+        reply = api.form(CODE, code_form(scope="projects.read"))
+        assert reply.status == 200
+        assert USER_CODE.fullmatch(reply.body["user_code"])
+        page = "https://dashboard.assent.test/device"
+        assert reply.body == {
+            "device_code": reply.body["device_code"],
+            "user_code": reply.body["user_code"],
+            "verification_uri": page,
+            "verification_uri_complete": f"{page}?user_code={reply.body['user_code']}",
+            "expires_in": 900,
+            "interval": 5,
+        }
+        assert device.find(reply.body["device_code"])["scopes"] == ["projects.read"]
+
+    def test_the_media_type_may_have_parameters_and_capitals(self, api: Api):
+        body = "&".join(f"{name}={value}" for name, value in code_form().items()).encode()
+        headers = {"Content-Type": "Application/X-WWW-Form-Urlencoded; charset=UTF-8"}
+        assert api.post(CODE, raw_body=body, headers=headers).status == 200
+
+    def test_parameters_without_a_value_and_unknown_ones_count_as_left_out(self, api: Api):
+        reply = api.form(CODE, code_form(scope="", audience="x", clientId="someone-else"))
+        assert device.find(reply.body["device_code"])["scopes"] == sorted(SCOPES)
+
+
+WRONG = [
+    pytest.param({"clientId": None}, ["clientId"], "missing", "invalid_request", id="no client"),
+    pytest.param({"clientId": "someone-else"}, ["clientId"], "invalid_client", "invalid_client", id="unknown client"),
+    pytest.param({"clientId": "ASSENT-CLI"}, ["clientId"], "invalid_client", "invalid_client", id="another case"),
+    pytest.param({"codeChallenge": None}, ["codeChallenge"], "missing", "invalid_request", id="no challenge"),
+    pytest.param(
+        {"codeChallenge": "x" * 42}, ["codeChallenge"], "string_pattern_mismatch", "invalid_request", id="short"
+    ),
+    pytest.param(
+        {"codeChallenge": "x" * 44}, ["codeChallenge"], "string_pattern_mismatch", "invalid_request", id="long"
+    ),
+    pytest.param(
+        {"codeChallenge": "x" * 42 + "="}, ["codeChallenge"], "string_pattern_mismatch", "invalid_request", id="padded"
+    ),
+    pytest.param({"codeChallengeMethod": None}, ["codeChallengeMethod"], "missing", "invalid_request", id="no method"),
+    pytest.param(
+        {"codeChallengeMethod": "plain"}, ["codeChallengeMethod"], "literal_error", "invalid_request", id="plain"
+    ),
+    pytest.param({"scope": "projects.read nonsense"}, ["scope"], "invalid_scope", "invalid_scope", id="unknown scope"),
+    pytest.param({"scope": "projects.read,billing.read"}, ["scope"], "invalid_scope", "invalid_scope", id="commas"),
+    pytest.param({"scope": "   "}, ["scope"], "invalid_scope", "invalid_scope", id="scope of spaces"),
+    pytest.param({"scope": "\u202eread"}, ["scope"], "invalid_scope", "invalid_scope", id="scope not ASCII"),
+    pytest.param({"deviceName": "x" * 101}, ["deviceName"], "string_too_long", "invalid_request", id="long name"),
+    pytest.param({"deviceName": "a\nb"}, ["deviceName"], "value_error", "invalid_request", id="two lines"),
+    pytest.param({"deviceName": "a\u202eb"}, ["deviceName"], "value_error", "invalid_request", id="turned around"),
+]
+_SNAKE = {
+    "clientId": "client_id",
+    "codeChallenge": "code_challenge",
+    "codeChallengeMethod": "code_challenge_method",
+    "deviceName": "device_name",
+}
+
+
+@pytest.mark.parametrize(("changed", "path", "code", "oauth_error"), WRONG)
+class Test400:
+    def test_names_the_field_and_stores_nothing(
+        self, api: Api, changed: dict[str, Any], path: list[str], code: str, oauth_error: str
+    ):
+        reply = ask(api, **changed)
+        assert reply.code == "INVALID_PAYLOAD"
+        assert [(problem["path"], problem["code"]) for problem in reply.error["details"]] == [(path, code)]
+        assert [item["pk"]["S"].partition("#")[0] for item in table_dump()] == ["IP"]
+
+    def test_is_oauths_error_in_a_form(
+        self, api: Api, changed: dict[str, Any], path: list[str], code: str, oauth_error: str
+    ):
+        reply = api.form(CODE, code_form(**{_SNAKE.get(name, name): value for name, value in changed.items()}))
+        assert (reply.status, reply.body["error"]) == (400, oauth_error)
+        assert reply.body["error_description"].startswith(_SNAKE.get(path[0], path[0]) + ": ")
+        assert [item["pk"]["S"].partition("#")[0] for item in table_dump()] == ["IP"]
+
+
+@pytest.mark.usefixtures("switched_off")
+class Test404:
+    @pytest.mark.parametrize("body", [b"{", b"x" * 2_000_000])
+    def test_when_the_feature_is_off_it_is_an_unknown_path_to_the_byte(self, api: Api, body: bytes):
+        unknown = api.post("/v1/auth/device/nowhere").text
+        assert api.post(CODE, raw_body=body).text == unknown
+        assert api.post(CODE, raw_body=body, headers={"Content-Type": FORM}).text == unknown
+        assert table_dump() == []
+
+
+class Test429:
+    def test_the_eleventh_request_of_a_minute(self, api: Api, now: FakeClock):
+        replies = [ask(api) for _ in range(10)]
+        assert {reply.status for reply in replies} == {201}
+        refused = ask(api)
+        assert (refused.status, refused.code) == (429, "RATE_LIMITED")
+        assert refused.headers["retry-after"] == str(60 - int(now()) % 60)
+        now.advance(60 - int(now()) % 60)
+        assert ask(api).status == 201
+
+    def test_counts_what_is_refused_and_both_dialects_together(self, api: Api):
+        for _ in range(5):
+            assert ask(api, clientId="x").status == 400
+            assert api.form(CODE, code_form(client_id="x")).status == 400
+        assert ask(api).status == 429
+        refused = api.form(CODE, code_form())
+        assert (refused.status, refused.body["error"]) == (429, "slow_down")
+        assert int(refused.headers["retry-after"]) >= 1
+
+    @pytest.mark.parametrize(
+        "header",
+        ["X-Forwarded-For", "Forwarded", "X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "Via"],
+    )
+    def test_nothing_a_client_sends_helps(self, api: Api, header: str):
+        for number in range(10):
+            value = f"for=203.0.113.{number}" if header == "Forwarded" else f"203.0.113.{number}"
+            assert api.post(CODE, json_body=code_body(), headers={header: value}).status == 201
+        assert api.post(CODE, json_body=code_body(), headers={header: "203.0.113.99"}).status == 429
+
+    def test_another_address_has_its_own(self, api: Api):
+        for _ in range(11):
+            ask(api)
+        assert ask(Api(source_ip="198.51.100.8")).status == 201
+
+    def test_an_ipv6_network_of_64_bits_is_one_caller(self, api: Api):
+        for number in range(10):
+            assert ask(Api(source_ip=f"2001:db8:1:2:{number:x}::1")).status == 201
+        assert ask(Api(source_ip="2001:DB8:1:2:ffff:ffff:ffff:ffff")).status == 429
+        assert ask(Api(source_ip="2001:db8:1:3::1")).status == 201
+
+    def test_an_ipv4_address_written_as_ipv6_is_the_same_one(self, api: Api):
+        for _ in range(10):
+            ask(api)
+        assert ask(Api(source_ip="::ffff:198.51.100.7")).status == 429
+
+    def test_tokens_are_counted_apart(self, api: Api):
+        for _ in range(11):
+            ask(api)
+        assert api.post(TOKEN, json_body={}).status == 400

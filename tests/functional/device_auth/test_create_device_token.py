@@ -1,0 +1,464 @@
+"""POST /v1/auth/device/token: a device redeems its code, and later its refresh tokens."""
+
+import re
+from typing import Any
+
+import pytest
+
+from controlplane import tokens
+from controlplane.scopes import SCOPES
+from controlplane.settings import settings
+from controlplane.store import device, keys, token_families
+from controlplane.store.table import table
+from tests.functional.conftest import FakeClock
+from tests.functional.device_auth.devices import (
+    CLIENT,
+    CODE,
+    DEVICE_GRANT,
+    OTHER_VERIFIER,
+    REVOKE,
+    TOKEN,
+    VERIFIER,
+    ask,
+    code_form,
+    refresh,
+    refresh_by_form,
+    works,
+)
+from tests.support.api import FORM, Api
+from tests.support.world import Person, World, table_dump
+
+DAY = 86_400
+
+
+def items(prefix: str) -> list[str]:
+    return [item["pk"]["S"] for item in table_dump() if item["pk"]["S"].startswith(prefix)]
+
+
+class Test200:
+    def test_an_approved_code_gets_tokens_that_act_for_the_person(self, api: Api, person: Person, world: World):
+        company = world.company(owner=person)
+        reply = ask(api).approved(person.user_id, ["projects.read", "organizations.read"]).redeem()
+        assert reply.status == 200
+        assert re.fullmatch(r"assent_at_[0-9A-Za-z]{36}", reply.data["accessToken"])
+        assert re.fullmatch(r"assent_rt_[0-9A-Za-z]{68}", reply.data["refreshToken"])
+        assert reply.data == {
+            "accessToken": reply.data["accessToken"],
+            "tokenType": "Bearer",
+            "expiresIn": 3600,
+            "refreshToken": reply.data["refreshToken"],
+            "scope": "organizations.read projects.read",
+        }
+        assert reply.headers["cache-control"] == "no-store"
+        me = api.get("/v1/me", reply.data["accessToken"]).data
+        assert me["principal"]["type"] == "oauth"
+        assert me["principal"]["userId"] == person.user_id
+        assert me["scopes"] == ["organizations.read", "projects.read"]
+        assert me["organizations"][0]["role"] == "owner"
+        world.leave(company, person)
+        assert api.get("/v1/me", reply.data["accessToken"]).data["organizations"] == []
+
+    def test_an_access_token_lives_an_hour(self, api: Api, person: Person, now: FakeClock):
+        token = ask(api).approved(person.user_id).redeem().data["accessToken"]
+        now.advance(3_599)
+        assert works(api, token)
+        now.advance(1)
+        assert not works(api, token)
+
+    def test_a_code_may_be_redeemed_until_its_last_second(self, api: Api, person: Person, now: FakeClock):
+        asking = ask(api).approved(person.user_id)
+        now.advance(899.9)
+        assert asking.redeem().status == 200
+
+    def test_a_poll_that_comes_too_soon_after_the_approval_is_served(self, api: Api, person: Person):
+        asking = ask(api)
+        assert asking.redeem().status == 409
+        assert asking.approved(person.user_id).redeem().status == 200
+
+    def test_what_is_stored_holds_none_of_the_secrets(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        first = asking.redeem().data
+        second = refresh(api, first["refreshToken"]).data
+        stored = str(table_dump())
+        for secret in (asking.device_code, *(pair[name] for pair in (first, second) for name in _SECRETS)):
+            assert secret not in stored
+            assert secret.rpartition("_")[2][16:46] not in stored
+
+    def test_no_log_holds_a_secret(self, api: Api, person: Person, capsys: pytest.CaptureFixture[str]):
+        asking = ask(api).approved(person.user_id)
+        pair = asking.redeem().data
+        refresh(api, pair["refreshToken"])
+        refresh(api, tokens.mint("assent_rt"))
+        log = "".join(capsys.readouterr())
+        assert log
+        for secret in (asking.device_code, asking.user_code, VERIFIER, pair["accessToken"], pair["refreshToken"]):
+            assert secret not in log
+
+    def test_in_a_form_the_answer_is_that_of_rfc_6749(self, api: Api, person: Person):
+        reply = ask(api).approved(person.user_id).redeem_by_form()
+        assert reply.body == {
+            "access_token": reply.body["access_token"],
+            "token_type": "Bearer",
+            "expires_in": 3600,
+            "refresh_token": reply.body["refresh_token"],
+            "scope": "projects.read",
+        }
+        assert works(api, reply.body["access_token"])
+
+    def test_both_dialects_reach_the_same_request(self, api: Api, person: Person):
+        asked = api.form(CODE, code_form()).body
+        device.approve(asked["user_code"], person.user_id, ["projects.read"])
+        body = {"deviceCode": asked["device_code"], "codeVerifier": VERIFIER, "clientId": CLIENT}
+        assert api.post(TOKEN, json_body=body).status == 200
+
+
+_SECRETS = ("accessToken", "refreshToken")
+
+
+class Test200Refresh:
+    def test_a_refresh_token_gets_the_next_pair(self, api: Api, person: Person, now: FakeClock):
+        first = ask(api).approved(person.user_id).redeem().data
+        now.advance(3_600)
+        assert not works(api, first["accessToken"])
+        second = refresh(api, first["refreshToken"], clientId=CLIENT)
+        assert second.status == 200
+        assert set(second.data) == set(first)
+        assert {second.data[name] for name in _SECRETS}.isdisjoint({first[name] for name in _SECRETS})
+        assert second.data["expiresIn"] == 3600
+        assert works(api, second.data["accessToken"])
+        assert api.get("/v1/me", second.data["accessToken"]).data["scopes"] == ["projects.read"]
+
+    def test_the_old_access_token_lives_to_its_end(self, api: Api, person: Person, now: FakeClock):
+        first = ask(api).approved(person.user_id).redeem().data
+        refresh(api, first["refreshToken"])
+        assert works(api, first["accessToken"])
+
+    def test_within_a_minute_the_same_token_gets_the_same_pair(self, api: Api, person: Person, now: FakeClock):
+        first = ask(api).approved(person.user_id).redeem().data
+        second = refresh(api, first["refreshToken"]).data
+        before = table_dump()
+        now.advance(59)
+        again = refresh(api, first["refreshToken"])
+        assert again.status == 200
+        assert again.data == {**second, "expiresIn": 3_541}
+        by_form = refresh_by_form(api, first["refreshToken"]).body
+        assert (by_form["access_token"], by_form["refresh_token"]) == (second["accessToken"], second["refreshToken"])
+        assert [item for item in table_dump() if not item["pk"]["S"].startswith("IP#")] == [
+            item for item in before if not item["pk"]["S"].startswith("IP#")
+        ]
+        assert works(api, second["accessToken"])
+
+    def test_a_chain_goes_on_for_half_a_year_and_no_longer(self, api: Api, person: Person, now: FakeClock):
+        token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
+        for _ in range(6):
+            now.advance(29 * DAY)
+            token = refresh(api, token).data["refreshToken"]
+        now.advance(6 * DAY - 1)
+        token = refresh(api, token).data["refreshToken"]
+        now.advance(1)
+        assert refresh(api, token).status == 401
+
+    def test_an_unused_one_lives_thirty_days(self, api: Api, person: Person, now: FakeClock):
+        late, later = (ask(api).approved(person.user_id).redeem().data["refreshToken"] for _ in range(2))
+        now.advance(30 * DAY - 1)
+        assert refresh(api, late).status == 200
+        now.advance(1)
+        assert refresh(api, later).status == 401
+
+    def test_scopes_can_be_fewer_and_come_back(self, api: Api, person: Person):
+        first = ask(api).approved(person.user_id, ["billing.read", "projects.read"]).redeem().data
+        second = refresh(api, first["refreshToken"], scope="billing.read").data
+        assert second["scope"] == "billing.read"
+        assert api.get("/v1/me", second["accessToken"]).data["scopes"] == ["billing.read"]
+        assert refresh(api, first["refreshToken"]).data["scope"] == "billing.read"
+        assert refresh(api, second["refreshToken"]).data["scope"] == "billing.read projects.read"
+
+    def test_only_the_five_newest_access_tokens_live(self, api: Api, person: Person):
+        pairs = [ask(api).approved(person.user_id).redeem().data]
+        for _ in range(5):
+            pairs.append(refresh(api, pairs[-1]["refreshToken"]).data)
+        assert [works(api, pair["accessToken"]) for pair in pairs] == [False, True, True, True, True, True]
+
+    def test_expired_access_tokens_take_no_place(self, api: Api, person: Person, now: FakeClock):
+        token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
+        for _ in range(3):
+            now.advance(3_600)
+            token = refresh(api, token).data["refreshToken"]
+        family = table.get(keys.token_family(tokens.family_of(token)))
+        assert len(family["access"]) == 1
+
+    def test_the_grant_may_be_named_in_json_too(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        first = asking.redeem(grantType=DEVICE_GRANT)
+        assert refresh(api, first.data["refreshToken"], grantType="refresh_token").status == 200
+
+
+class Test400:
+    @pytest.mark.parametrize("left_out", ["deviceCode", "codeVerifier", "clientId"])
+    def test_a_missing_field_is_named(self, api: Api, left_out: str):
+        reply = ask(api).redeem(**{left_out: None})
+        assert reply.code == "INVALID_PAYLOAD"
+        assert reply.error["details"] == [{"code": "missing", "message": "Field required", "path": [left_out]}]
+
+    def test_all_missing_fields_are_named(self, api: Api):
+        reply = api.post(TOKEN, json_body={})
+        paths = [problem["path"] for problem in reply.error["details"]]
+        assert paths == [["deviceCode"], ["codeVerifier"], ["clientId"]]
+
+    def test_a_refresh_without_its_token(self, api: Api):
+        reply = api.post(TOKEN, json_body={"grantType": "refresh_token"})
+        assert [problem["path"] for problem in reply.error["details"]] == [["refreshToken"]]
+
+    @pytest.mark.parametrize("grant", ["authorization_code", "password", "client_credentials", "device_code", "x"])
+    def test_another_grant(self, api: Api, grant: str):
+        reply = ask(api).redeem(grantType=grant)
+        assert reply.error["details"][0]["code"] == "unsupported_grant_type"
+        assert ask(api).redeem_by_form(grant_type=grant).body["error"] == "unsupported_grant_type"
+
+    def test_an_unknown_client(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        assert asking.redeem(clientId="x").error["details"][0]["code"] == "invalid_client"
+        assert asking.redeem_by_form(client_id="x").body["error"] == "invalid_client"
+        token = asking.redeem().data["refreshToken"]
+        assert refresh(api, token, clientId="x").error["details"][0]["code"] == "invalid_client"
+        assert refresh_by_form(api, token, client_id="x").body["error"] == "invalid_client"
+
+    @pytest.mark.parametrize("verifier", ["x" * 42, "x" * 129, "x" * 42 + "\u00e9", "x" * 43 + "\n", "x x" * 20])
+    def test_a_verifier_that_is_none(self, api: Api, verifier: str):
+        assert ask(api).redeem(codeVerifier=verifier).error["details"][0]["path"] == ["codeVerifier"]
+        assert ask(api).redeem_by_form(code_verifier=verifier).body["error"] == "invalid_request"
+
+    @pytest.mark.parametrize("left_out", ["grant_type", "device_code", "code_verifier", "client_id"])
+    def test_in_a_form_it_is_an_invalid_request(self, api: Api, left_out: str):
+        reply = ask(api).redeem_by_form(**{left_out: None})
+        assert reply.body["error"] == "invalid_request"
+        assert reply.body["error_description"].startswith(f"{left_out}: ")
+
+    def test_more_scopes_than_were_approved(self, api: Api, person: Person):
+        token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
+        reply = refresh(api, token, scope="projects.read billing.read")
+        assert reply.error["details"][0]["code"] == "invalid_scope"
+        assert refresh_by_form(api, token, scope="billing.read").body["error"] == "invalid_scope"
+        assert refresh_by_form(api, token, scope="nonsense").body["error"] == "invalid_scope"
+        assert refresh(api, token).status == 200
+
+
+class Test401:
+    def test_an_expired_code(self, api: Api, person: Person, now: FakeClock):
+        pending, approved, denied = ask(api), ask(api).approved(person.user_id), ask(api)
+        device.deny(denied.user_code, person.user_id)
+        now.advance(900)
+        for asking in (pending, approved, denied):
+            reply = asking.redeem()
+            assert (reply.status, reply.error["details"]) == (401, {"status": "expired"})
+            assert asking.redeem_by_form().body["error"] == "expired_token"
+        assert items("FAMILY#") == []
+
+    @pytest.mark.parametrize(
+        "code",
+        ["x", "assent_dc_", tokens.mint("assent_dc"), "assent_" + "x" * 36, "BCDF-GHJK", "\u00e9" * 200],
+        ids=["short", "prefix", "well-formed", "a key", "a user code", "not ASCII"],
+    )
+    def test_an_unknown_code_gets_the_same_answer(self, api: Api, code: str, now: FakeClock):
+        expired = ask(api)
+        now.advance(900)
+        assert ask(api).redeem(deviceCode=code).text == expired.redeem().text
+        assert ask(api).redeem_by_form(device_code=code).body == expired.redeem_by_form().body
+
+    def test_the_code_of_another_client(self, api: Api, person: Person, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
+        asking = ask(api).approved(person.user_id)
+        assert asking.redeem(clientId="acme-tv").error["details"] == {"status": "expired"}
+        token = asking.redeem().data["refreshToken"]
+        assert refresh(api, token, clientId="acme-tv").status == 401
+        assert refresh(api, token, clientId="assent-cli").status == 200
+
+    def test_a_wrong_verifier_changes_nothing(self, api: Api, person: Person):
+        asking = ask(api)
+        before = [item for item in table_dump() if not item["pk"]["S"].startswith("IP#")]
+        reply = asking.redeem(codeVerifier=OTHER_VERIFIER)
+        assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
+        assert asking.redeem_by_form(code_verifier=OTHER_VERIFIER).body["error"] == "invalid_grant"
+        assert [item for item in table_dump() if not item["pk"]["S"].startswith("IP#")] == before
+        asking.approved(person.user_id)
+        assert asking.redeem(codeVerifier=OTHER_VERIFIER).status == 401
+        assert asking.redeem().status == 200
+
+    def test_a_wrong_verifier_for_a_redeemed_code_revokes_nothing(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        pair = asking.redeem().data
+        assert asking.redeem(codeVerifier=OTHER_VERIFIER).status == 401
+        assert works(api, pair["accessToken"])
+        assert refresh(api, pair["refreshToken"]).status == 200
+
+    def test_the_challenge_is_no_verifier(self, api: Api, person: Person):
+        from tests.functional.device_auth.devices import challenge_of
+
+        assert ask(api).approved(person.user_id).redeem(codeVerifier=challenge_of(VERIFIER)).status == 401
+
+    @pytest.mark.parametrize("generation", range(4))
+    def test_a_used_refresh_token_ends_the_whole_chain(self, api: Api, person: Person, now: FakeClock, generation: int):
+        chain = [ask(api).approved(person.user_id).redeem().data]
+        for _ in range(4):
+            now.advance(61)
+            chain.append(refresh(api, chain[-1]["refreshToken"]).data)
+        now.advance(61)
+        assert works(api, chain[-1]["accessToken"])
+        reply = refresh(api, chain[generation]["refreshToken"])
+        assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
+        assert [works(api, pair["accessToken"]) for pair in chain] == [False] * 5
+        assert {refresh(api, pair["refreshToken"]).text for pair in chain} == {reply.text}
+        assert refresh_by_form(api, chain[-1]["refreshToken"]).body["error"] == "invalid_grant"
+
+    def test_after_the_minute_a_repeat_is_a_reuse(self, api: Api, person: Person, now: FakeClock):
+        first = ask(api).approved(person.user_id).redeem().data
+        second = refresh(api, first["refreshToken"]).data
+        now.advance(60)
+        assert refresh(api, first["refreshToken"]).status == 401
+        assert not works(api, second["accessToken"])
+
+    def test_once_the_new_one_is_used_a_repeat_is_a_reuse(self, api: Api, person: Person):
+        first = ask(api).approved(person.user_id).redeem().data
+        second = refresh(api, first["refreshToken"]).data
+        third = refresh(api, second["refreshToken"]).data
+        assert refresh(api, first["refreshToken"]).status == 401
+        assert not works(api, third["accessToken"])
+
+    def test_a_guess_ends_no_chain_and_reads_nothing(self, api: Api, person: Person):
+        pair = ask(api).approved(person.user_id).redeem().data
+        token = pair["refreshToken"]
+        for position in range(len("assent_rt_"), len(token)):
+            other = "a" if token[position] != "a" else "b"
+            assert tokens.family_of(token[:position] + other + token[position + 1 :]) is None
+        assert refresh(api, token[:-1] + ("a" if token[-1] != "a" else "b")).status == 401
+        assert works(api, pair["accessToken"])
+        assert refresh(api, token).status == 200
+
+    @pytest.mark.parametrize(
+        "token",
+        ["x", "assent_rt_", "assent_rt_" + "0" * 68, tokens.mint("assent_at")],
+        ids=["short", "prefix", "well-formed", "an access token"],
+    )
+    def test_what_is_no_refresh_token(self, api: Api, token: str):
+        assert refresh(api, token).status == 401
+        assert refresh_by_form(api, token).body["error"] == "invalid_grant"
+
+    def test_neither_code_nor_refresh_token_is_a_bearer(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        assert not works(api, asking.device_code)
+        assert not works(api, asking.redeem().data["refreshToken"])
+
+
+class Test403:
+    def test_a_denied_device(self, api: Api, person: Person):
+        asking = ask(api)
+        device.deny(asking.user_code, person.user_id)
+        reply = asking.redeem()
+        assert (reply.status, reply.code) == (403, "FORBIDDEN")
+        assert reply.error["details"] == {"status": "access_denied"}
+        assert asking.redeem_by_form().body["error"] == "access_denied"
+        assert items("FAMILY#") == []
+
+    def test_one_that_was_approved_before(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        device.deny(asking.user_code, person.user_id)
+        assert asking.redeem().status == 403
+
+
+@pytest.mark.usefixtures("switched_off")
+class Test404:
+    @pytest.mark.parametrize("path", [TOKEN, REVOKE])
+    def test_when_the_feature_is_off_it_is_an_unknown_path_to_the_byte(self, api: Api, path: str):
+        unknown = api.post("/v1/auth/device/nowhere").text
+        assert api.post(path, json_body={}).text == unknown
+        assert api.post(path, raw_body=b"token=x", headers={"Content-Type": FORM}).text == unknown
+
+
+class Test409:
+    def test_nobody_has_decided(self, api: Api):
+        reply = ask(api).redeem()
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        assert reply.error["details"] == {"status": "authorization_pending"}
+        assert ask(api).redeem_by_form().body["error"] == "authorization_pending"
+
+    def test_a_poll_before_the_interval_is_over_makes_it_longer(self, api: Api, now: FakeClock):
+        asking = ask(api)
+        came = []
+        for seconds in (0, 5, 4, 9.4, 15, 14, 20, 20):
+            now.advance(seconds)
+            came.append(asking.redeem().error["details"]["status"])
+        pending, slow = "authorization_pending", "slow_down"
+        assert came == [pending, pending, slow, slow, pending, slow, pending, pending]
+
+    def test_a_poll_a_moment_early_is_on_time(self, api: Api, now: FakeClock):
+        asking = ask(api)
+        asking.redeem()
+        now.advance(4.6)
+        assert asking.redeem().error["details"] == {"status": "authorization_pending"}
+
+    def test_in_a_form_it_is_slow_down(self, api: Api):
+        asking = ask(api)
+        assert asking.redeem_by_form().body["error"] == "authorization_pending"
+        assert asking.redeem_by_form().body["error"] == "slow_down"
+
+    def test_a_code_presented_again_takes_back_what_it_gave(self, api: Api, person: Person, now: FakeClock):
+        asking = ask(api).approved(person.user_id)
+        pair = asking.redeem().data
+        other = ask(api).approved(person.user_id).redeem().data
+        newer = refresh(api, pair["refreshToken"]).data
+        reply = asking.redeem()
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        assert reply.error["details"] == {"status": "used"}
+        assert not works(api, pair["accessToken"])
+        assert not works(api, newer["accessToken"])
+        assert refresh(api, newer["refreshToken"]).status == 401
+        assert works(api, other["accessToken"])
+        assert asking.redeem().error["details"] == {"status": "used"}
+        assert asking.redeem_by_form().body["error"] == "invalid_grant"
+
+    def test_also_after_the_code_expired(self, api: Api, person: Person, now: FakeClock):
+        asking = ask(api).approved(person.user_id)
+        pair = asking.redeem().data
+        now.advance(3_000)
+        assert asking.redeem().error["details"] == {"status": "used"}
+        assert not works(api, pair["accessToken"])
+
+    def test_a_person_without_scopes_to_give_gives_none(self, api: Api, person: Person):
+        pair = ask(api).approved(person.user_id, []).redeem().data
+        assert pair["scope"] == ""
+        assert api.get("/v1/me", pair["accessToken"]).data["scopes"] == []
+
+
+class Test429:
+    def test_the_thirty_first_request_of_a_minute_whatever_it_asks(self, api: Api, now: FakeClock):
+        for number in range(30):
+            sent: list[Any] = [
+                lambda: refresh(api, "x"),
+                lambda: refresh_by_form(api, "x"),
+                lambda: api.form(REVOKE, {"token": "x"}),
+            ]
+            assert sent[number % 3]().status in {200, 400, 401}
+        refused = refresh(api, "x")
+        assert (refused.status, refused.code) == (429, "RATE_LIMITED")
+        assert refused.headers["retry-after"] == str(60 - int(now()) % 60)
+        by_form = refresh_by_form(api, "x")
+        assert (by_form.status, by_form.body["error"]) == (429, "slow_down")
+        assert api.post(REVOKE, json_body={"token": "x"}).status == 429
+        assert refresh(Api(source_ip="203.0.113.1"), "x").status == 401
+        now.advance(60 - int(now()) % 60)
+        assert refresh(api, "x").status == 401
+
+
+class TestFamilies:
+    def test_hold_digests_and_know_their_access_tokens(self, api: Api, person: Person, now: FakeClock):
+        asking = ask(api).approved(person.user_id, sorted(SCOPES))
+        pair = asking.redeem().data
+        family_id = tokens.family_of(pair["refreshToken"])
+        family = table.get(keys.token_family(family_id))
+        digest = tokens.digest(pair["accessToken"])
+        assert family["current"] == tokens.digest(pair["refreshToken"])
+        assert family["access"] == [{"digest": digest, "expiresAt": int(now()) + 3600}]
+        assert family["expiresAt"] == int(now()) + token_families.REFRESH_SECONDS
+        item = table.get(keys.user_token(digest))
+        assert (item["kind"], item["familyId"], item["clientId"]) == ("oauth", family_id, CLIENT)
+        assert table.get(keys.device_request(tokens.digest(asking.device_code)))["familyId"] == family_id
