@@ -1,0 +1,8 @@
+"""Wiring of `inbox`."""
+
+from controlplane.app import create_app
+from controlplane.lambda_handler import create_handler
+from inbox.routes import router
+
+app = create_app(router)
+handler = create_handler(app)

@@ -1,0 +1,140 @@
+"""The rules of `inbox`: whose change of a finding counts, and what it takes to open an issue for one."""
+
+from collections.abc import Iterator
+
+from controlplane import clock
+from controlplane.errors import ApiError, Conflict, Forbidden, NotFound
+from controlplane.issue_messages import try_to_announce
+from controlplane.settings import settings
+from controlplane.store import inbox, issue_attempts, repositories
+from controlplane.store.inbox import InboxItem
+from controlplane.store.issue_attempts import Attempt
+from inbox.schemas import InboxItemUpdate
+
+# Waiting looks often at first, for GitHub answers within a second as a rule.
+_FIRST_PAUSES_SECONDS = (0.2, 0.3, 0.5)
+_PAUSE_SECONDS = 1.0
+# Who asks again after an attempt that old has waited before, and is told at once.
+_OLD_ATTEMPT_SECONDS = 30
+# Reasons of `issue_creation` that mean: our access to the repository is gone.
+_NO_ACCESS = {"repository-not-connected", "repository-gone", "access-lost"}
+
+
+class StaleVersion(Conflict):
+    message = "The item changed since it was read. Read it again, then decide."
+
+    def __init__(self, current: InboxItem) -> None:
+        super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
+
+
+class NotACodeFinding(Conflict):
+    message = "Issues are opened for code findings only. This one has another source."
+
+    def __init__(self, source: str) -> None:
+        super().__init__(details={"reason": "not_a_code_finding", "source": source})
+
+
+class RepositoryNotLinked(ApiError):
+    code = "REPOSITORY_NOT_LINKED"
+    message = "The finding's repository is not connected, or linked to no project. Connect and link it first."
+
+    def __init__(self, repository_id: str | None) -> None:
+        super().__init__(details={"repositoryId": repository_id})
+
+
+class CreationPending(Conflict):
+    """Whether the issue was opened is not known yet."""
+
+    message = "The issue is being opened. Send this request again in a while: it never opens a second one."
+
+    def __init__(self) -> None:
+        super().__init__(details={"status": "creation_pending"}, headers={"Retry-After": "10"})
+
+
+class CreationRefused(Conflict):
+    """The code host made no issue, for a reason that stays until somebody mends it there."""
+
+    message = "The code host did not take the issue. See details.reason, mend it there, then send this request again."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(details={"status": "creation_refused", "reason": reason.replace("-", "_")})
+
+
+def change_status(item: InboxItem, body: InboxItemUpdate, user_id: str) -> InboxItem:
+    """The item in its new status. Raises StaleVersion, NotFound."""
+    try:
+        return inbox.change_status(item, body.status, body.version, user_id, body.reason)
+    except inbox.StaleVersion as refusal:
+        raise StaleVersion(refusal.current) from None
+    except inbox.UnknownItem:
+        raise NotFound from None
+
+
+async def open_issue(item: InboxItem, user_id: str) -> InboxItem:
+    """The item with its issue, which is opened by this request where there is none.
+
+    Raises NotACodeFinding, RepositoryNotLinked, Forbidden where the role is gone by then, CreationPending,
+    CreationRefused.
+    """
+    if item.github_issue is not None:
+        return item
+    _check_repository(item)
+    try:
+        attempt, is_new = issue_attempts.begin_attempt(item.item_id, user_id)
+    except issue_attempts.IssueExists:
+        return inbox.get_item(item.item_id)
+    except issue_attempts.RoleLost:
+        raise Forbidden from None
+    except inbox.UnknownItem:
+        raise NotFound from None
+    if is_new or attempt.is_overdue:
+        try_to_announce(item.item_id)
+    for seconds in _pauses(attempt):
+        await clock.pause(seconds)
+        settled = _find_settled(attempt)
+        if settled is not None:
+            return settled
+    raise CreationPending
+
+
+def _check_repository(item: InboxItem) -> None:
+    """Raises NotACodeFinding, RepositoryNotLinked."""
+    if item.source != "code-audit":
+        raise NotACodeFinding(item.source)
+    try:
+        repository = repositories.get_repository(item.repository_id or "")
+    except repositories.UnknownRepository:
+        raise RepositoryNotLinked(item.repository_id) from None
+    if not repository.links:
+        raise RepositoryNotLinked(item.repository_id)
+
+
+def _pauses(attempt: Attempt) -> Iterator[float]:
+    """The pauses between looks at the attempt, one at least: together as long as a request waits for its issue."""
+    if attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS):
+        yield 0
+        return
+    left = settings.issue_wait_seconds
+    for seconds in _FIRST_PAUSES_SECONDS:
+        yield min(seconds, left)
+        left -= seconds
+        if left <= 0:
+            return
+    while left > 0:
+        yield min(_PAUSE_SECONDS, left)
+        left -= _PAUSE_SECONDS
+
+
+def _find_settled(attempt: Attempt) -> InboxItem | None:
+    """The item once it has its issue; None while the attempt is open. Raises CreationRefused, RepositoryNotLinked."""
+    standing = issue_attempts.find_standing(attempt.item_id)
+    if standing is None:
+        raise NotFound
+    if standing.item.github_issue is not None:
+        return standing.item
+    if standing.attempt is not None:
+        return None
+    reason = standing.refusal.reason if standing.refusal else ""
+    if reason in _NO_ACCESS:
+        raise RepositoryNotLinked(standing.item.repository_id)
+    raise CreationRefused(reason)

@@ -1,0 +1,150 @@
+"""The rules of `issue_creation`: when the code host is asked for an issue, and when it is only searched for one.
+
+It is asked once for each time that an attempt becomes `sending`. What happened is then read from its answer or, where
+that is missing, from its list of issues, which lags: for ten minutes an issue that is not listed may still be there.
+"""
+
+from controlplane import clock
+from controlplane.github import client as code_host
+from controlplane.github.client import CodeHost, Issue
+from controlplane.github.errors import (
+    AccessLost,
+    CodeHostError,
+    HostUnavailable,
+    InvalidName,
+    OutcomeUnknown,
+    RateLimitedByHost,
+    Refused,
+    RepositoryGone,
+)
+from controlplane.observability import logger
+from controlplane.store import issue_attempts, repositories
+from controlplane.store.inbox import GithubIssue, InboxItem
+from controlplane.store.issue_attempts import UNSETTLED_SECONDS, Attempt, AttemptMoved, IssueExists
+from controlplane.store.repositories import RepositoryItem
+from controlplane.worker import Postponed, Rejected
+from issue_creation import text
+
+# Looks at the list after an unknown outcome: soon, then less often. With the first delivery these are five, and the
+# fifth comes when the time is up.
+_FIRST_LOOK_SECONDS, _LONGEST_PAUSE_SECONDS = 20, 280
+_RETRY_SECONDS = 30
+# What an answer of the code host to our request for an issue means, where it is not one of the classes.
+_REFUSALS = {410: "issues-disabled", 422: "text-refused"}
+
+
+def settle_attempt(item_id: str) -> None:
+    """Opens the issue of the item's attempt, or finds out whether it was opened. Without an attempt there is no work.
+
+    Raises Postponed where it is not known yet, or the code host takes nothing now.
+    """
+    standing = issue_attempts.find_standing(item_id)
+    if standing is None or standing.attempt is None:
+        return
+    attempt = standing.attempt
+    try:
+        repository = _find_repository(standing.item)
+        if attempt.state == "sending":
+            waiting = _reconcile(attempt, repository)
+            if waiting is None:
+                return
+            attempt = waiting
+        if repository is None:
+            issue_attempts.refuse(attempt, "repository-not-connected")
+        else:
+            _send(standing.item, attempt, repository)
+    except AttemptMoved:
+        # Another worker has it, or a person has ended it: neither leaves anything to do here.
+        logger.info("attempt moved on", extra={"itemId": item_id})
+
+
+def _find_repository(item: InboxItem) -> RepositoryItem | None:
+    try:
+        return repositories.get_repository(item.repository_id or "")
+    except repositories.UnknownRepository:
+        return None
+
+
+def _connect(repository: RepositoryItem) -> CodeHost:
+    return code_host.connect(repository.installation_id)
+
+
+# While an outcome is unknown
+
+
+def _reconcile(attempt: Attempt, repository: RepositoryItem | None) -> Attempt | None:
+    """None once the issue is found and recorded. The attempt, to be sent again, once it is certain that none was made.
+
+    Raises Postponed while neither is known.
+    """
+    sent_at = attempt.sent_at or 0
+    issue = _find_issue(attempt, repository, sent_at)
+    if issue is not None:
+        _record(attempt, issue)
+        return None
+    age_seconds = int(clock.now()) - sent_at
+    if age_seconds < UNSETTLED_SECONDS:
+        raise Postponed(_seconds_to_next_look(age_seconds), "the outcome is not known yet")
+    logger.warning("no issue was made", extra={"itemId": attempt.item_id, "ageSeconds": age_seconds})
+    return issue_attempts.want_again(attempt, 0)
+
+
+def _find_issue(attempt: Attempt, repository: RepositoryItem | None, sent_at: int) -> Issue | None:
+    """The attempt's issue, as far as the code host lists it by now."""
+    if repository is None:
+        return None
+    try:
+        listed = _connect(repository).list_issues_since(repository.owner, repository.name, sent_at)
+        return next((issue for issue in listed if text.has_marker(issue.body, attempt.marker)), None)
+    except RateLimitedByHost as limit:
+        raise Postponed(limit.retry_after_seconds, "the code host limits requests") from limit
+    except (RepositoryGone, AccessLost, Refused, InvalidName):
+        return None  # what cannot be seen cannot be recorded; sending again will say what became of it
+    except HostUnavailable as failure:
+        raise Postponed(_RETRY_SECONDS, "the code host does not answer") from failure
+
+
+def _seconds_to_next_look(age_seconds: int) -> int:
+    pause = min(max(_FIRST_LOOK_SECONDS, 4 * age_seconds), _LONGEST_PAUSE_SECONDS)
+    return min(pause, UNSETTLED_SECONDS - age_seconds + 1)
+
+
+# Asking for the issue
+
+
+def _send(item: InboxItem, attempt: Attempt, repository: RepositoryItem) -> None:
+    """Asks for the issue, once. Raises AttemptMoved, Postponed, Rejected."""
+    host = _connect(repository)
+    title, body = text.compose(item, attempt.marker)
+    sending = issue_attempts.start_sending(attempt)
+    try:
+        issue = host.create_issue(repository.owner, repository.name, title, body)
+    except OutcomeUnknown as failure:
+        raise Postponed(_FIRST_LOOK_SECONDS, "the outcome is not known yet") from failure
+    except (RepositoryGone, InvalidName):
+        issue_attempts.refuse(sending, "repository-gone")
+    except AccessLost:
+        issue_attempts.refuse(sending, "access-lost")
+    except Refused as refusal:
+        issue_attempts.refuse(sending, _REFUSALS.get(refusal.status, f"status-{refusal.status}"))
+    except RateLimitedByHost as limit:
+        issue_attempts.want_again(sending, limit.retry_after_seconds)
+        raise Postponed(limit.retry_after_seconds, "the code host limits requests") from limit
+    except HostUnavailable as failure:
+        issue_attempts.want_again(sending, _RETRY_SECONDS)
+        raise Postponed(_RETRY_SECONDS, "the code host is not reached") from failure
+    except CodeHostError:
+        # Our own App is not set up: nothing was sent.
+        issue_attempts.want_again(sending, _RETRY_SECONDS)
+        raise
+    else:
+        _record(sending, issue)
+
+
+def _record(attempt: Attempt, issue: Issue) -> None:
+    try:
+        issue_attempts.complete(attempt.item_id, attempt.marker, GithubIssue(issue.number, issue.url, issue.created_at))
+    except IssueExists:
+        logger.info("issue recorded already", extra={"itemId": attempt.item_id})
+    except AttemptMoved as moved:
+        raise Rejected(f"issue {issue.number} was made for an attempt that a person had ended") from moved

@@ -1,0 +1,166 @@
+"""The text of an issue, for the people who maintain the repository: what, where, why it matters, how to mend it.
+
+What comes from the repository or a rule is text and never markup: it can mention nobody, refer to no other issue, break
+out of no code block and hide nothing. Inline code between backticks stays code.
+"""
+
+import re
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from controlplane.settings import settings
+from controlplane.store.inbox import Evidence, InboxItem
+
+_TITLE_LENGTH = 200
+_MOST_PLACES, _MOST_REFERENCES = 10, 10
+_MOST_SNIPPET_LINES = 30
+_ADDRESS_LENGTH = 1_000
+
+_LANGUAGES = {
+    ".cjs": "js",
+    ".css": "css",
+    ".htm": "html",
+    ".html": "html",
+    ".js": "js",
+    ".json": "json",
+    ".jsx": "jsx",
+    ".mjs": "js",
+    ".py": "python",
+    ".svelte": "svelte",
+    ".ts": "ts",
+    ".tsx": "tsx",
+    ".vue": "vue",
+}
+
+# Between the sign and what follows it, so that the code host sees neither a mention nor a reference.
+_BREAK = "\u200b"
+_MARKUP = re.compile(r"[\\*_\[\]<>|~&]")
+_SIGN = re.compile(r"([@#])(?=\w)")
+_REFERENCE = re.compile(r"\b(GH-)(?=\d)", re.IGNORECASE)
+_LINE_START = re.compile(r"^([ \t]*)(#+|=+|-{2,}|\+)(?=\s|$)", re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
+
+
+def compose(item: InboxItem, marker: str) -> tuple[str, str]:
+    """Title and body of the item's issue. The marker is in the body, hidden from readers."""
+    place = item.evidence[0] if item.evidence else None
+    parts = [_what(item), _where(item.evidence)]
+    if item.description:
+        parts.append(_section("Why it matters", _prose(item.description)))
+    if item.remediation:
+        parts.append(_section("How to mend it", _prose(item.remediation)))
+    references = [link for link in (_address(url) for url in item.references[:_MOST_REFERENCES]) if link]
+    if references:
+        parts.append(_section("References", "\n".join(f"- {link}" for link in references)))
+    parts.append(_footer(item))
+    parts.append(_marker_line(marker))
+    return _title(item.title, place), "\n\n".join(part for part in parts if part) + "\n"
+
+
+def has_marker(body: str, marker: str) -> bool:
+    """Whether the issue with that body is the one of the marker."""
+    return _marker_line(marker) in body
+
+
+def _marker_line(marker: str) -> str:
+    return f"<!-- {settings.service_brand}-issue {marker} -->"
+
+
+def _title(title: str, place: Evidence | None) -> str:
+    """One line: what, and in which file."""
+    plain = " ".join(_CONTROL.sub(" ", title).split())
+    if place is not None and place.path:
+        name = " ".join(_CONTROL.sub(" ", PurePosixPath(place.path).name).split())
+        if name and name not in plain and len(plain) + len(name) + 4 <= _TITLE_LENGTH:
+            plain = f"{plain} in {name}"
+    if len(plain) > _TITLE_LENGTH:
+        plain = plain[: _TITLE_LENGTH - 1] + "…"
+    return _SIGN.sub(rf"\1{_BREAK}", plain)
+
+
+def _section(heading: str, content: str) -> str:
+    return f"### {heading}\n\n{content}"
+
+
+def _what(item: InboxItem) -> str:
+    """What was found, in a sentence or two. A summary that the reasons repeat is left to them."""
+    if item.summary and item.summary != item.description:
+        return _prose(item.summary)
+    return _prose(item.title.rstrip(".") + ".")
+
+
+def _where(evidence: tuple[Evidence, ...]) -> str:
+    places = [shown for shown in evidence if shown.path]
+    if not places:
+        return ""
+    first, others = places[0], places[1:_MOST_PLACES]
+    content = _place(first)
+    if first.snippet and first.snippet.strip():
+        content += "\n\n" + _code_block(first.snippet, first.path or "")
+    if others:
+        content += "\n\nAlso in:\n\n" + "\n".join(f"- {_place(other)}" for other in others)
+    if len(places) > _MOST_PLACES:
+        content += f"\n- and in {len(places) - _MOST_PLACES} more places"
+    return _section("Where", content)
+
+
+def _place(shown: Evidence) -> str:
+    """The path and its lines, as a link to them where there is one."""
+    name = _code_span(shown.path or "")
+    if shown.start_line is not None:
+        last = shown.end_line
+        several = last is not None and last != shown.start_line
+        name += f", lines {shown.start_line} to {last}" if several else f", line {shown.start_line}"
+    link = _address(shown.url)
+    return f"[{name}]({link})" if link else name
+
+
+def _footer(item: InboxItem) -> str:
+    said = [f"Found by a code audit of {settings.service_brand}"]
+    if item.rule_id:
+        said.append(f"rule {_code_span(item.rule_id)}")
+    if item.priority:
+        said.append(f"priority {item.priority}")
+    return "---\n" + " · ".join(said)
+
+
+def _prose(text: str) -> str:
+    """Text as Markdown that shows it as it is, with paragraphs, lists and inline code."""
+    pieces = _CONTROL.sub("", text.strip().replace("\r\n", "\n").replace("\r", "\n")).split("`")
+    if len(pieces) % 2 == 0:  # an odd backtick is no code
+        return _escape("`".join(pieces)).replace("`", "\\`")
+    return "".join(
+        _escape(piece) if number % 2 == 0 else _code_span(piece) for number, piece in enumerate(pieces) if piece
+    )
+
+
+def _escape(text: str) -> str:
+    text = _MARKUP.sub(lambda found: "&amp;" if found[0] == "&" else "\\" + found[0], text)
+    text = _LINE_START.sub(r"\1\\\2", text)
+    return _REFERENCE.sub(rf"\1{_BREAK}", _SIGN.sub(rf"\1{_BREAK}", text))
+
+
+def _code_span(text: str) -> str:
+    """Inline code on one line, whatever backticks are in it."""
+    plain = " ".join(_CONTROL.sub(" ", text).split())
+    fence = "`" * (_longest_run(plain) + 1)
+    pad = " " if plain.startswith("`") or plain.endswith("`") else ""
+    return f"{fence}{pad}{plain}{pad}{fence}" if plain else ""
+
+
+def _code_block(text: str, path: str) -> str:
+    lines = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").split("\n")
+    shown = "\n".join(lines[:_MOST_SNIPPET_LINES]) + ("\n…" if len(lines) > _MOST_SNIPPET_LINES else "")
+    fence = "`" * max(3, _longest_run(shown) + 1)
+    return f"{fence}{_LANGUAGES.get(PurePosixPath(path).suffix.lower(), '')}\n{shown}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+def _address(url: str | None) -> str:
+    """An address that can stand in a link, or nothing where it is none of the web's."""
+    if url is None or len(url) > _ADDRESS_LENGTH or not re.match(r"https?://[^\s/]", url):
+        return ""
+    return quote(url, safe="%/:?#@!$&+,;=~.-_")
