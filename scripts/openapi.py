@@ -69,7 +69,7 @@ def apps() -> dict[str, Any]:
     """The app of each function, by group."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    groups = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+    groups = sorted(path.parent.name for path in (ROOT / "functions").glob("*/routes.py"))
     return {group: importlib.import_module(f"{group}.app").app for group in groups}
 
 

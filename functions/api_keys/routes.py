@@ -1,5 +1,6 @@
 """HTTP of `api_keys`: list (at two addresses), create, roll, delete."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Path
@@ -9,9 +10,11 @@ from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyMeta,
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
 from controlplane.envelope import Answer, Page
-from controlplane.idempotency import IdempotencyKey, idempotent
+from controlplane.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.settings import settings
 from controlplane.store.api_keys import MintedKey
+from controlplane.store.table import Leg
 
 router = ControlRouter(tags=["API keys"])
 
@@ -20,6 +23,7 @@ WritesKeys = Annotated[Access[None], Requires("api-keys.write", role="admin", or
 KeyId = Annotated[str, Path(alias="keyId")]
 
 _SECRET_HEADERS = {"Cache-Control": "no-store"}
+_SHOWN = {"prefix": settings.service_brand, "field": "key"}
 
 
 def _meta(item: dict[str, Any]) -> KeyMeta:
@@ -70,17 +74,12 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
     The key belongs to the organization and keeps working when its creator leaves. It keeps the rate limit of the plan
     it was minted on. 402 `PLAN_REQUIRED` on a plan without API access, 409 `KEY_LIMIT_REACHED` at 50 keys.
     """
-    return idempotent(
-        access,
-        "createApiKey",
-        idempotency_key,
-        body,
-        lambda legs: Answer(
-            CreatedKey(**_created(service.create_key(access.organization_id, body.name, access.user_id, legs))),
-            headers=_SECRET_HEADERS,
-        ),
-        secret=True,
-    )
+
+    def create(legs: Mapping[str, Leg], secret: str) -> Answer[CreatedKey]:
+        minted = service.create_key(access.organization_id, body.name, access.user_id, legs, secret)
+        return Answer(CreatedKey(**_created(minted)), headers=_SECRET_HEADERS)
+
+    return idempotent_secret(access, "createApiKey", idempotency_key, body, create, **_SHOWN)
 
 
 @router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey")
@@ -89,20 +88,12 @@ async def roll_key(access: WritesKeys, key_id: KeyId, idempotency_key: Idempoten
 
     The old secret stops working at once; this answer alone shows the new one. It works at the limit of 50 keys too.
     """
-    return idempotent(
-        access,
-        "rollApiKey",
-        idempotency_key,
-        {"keyId": key_id},
-        lambda legs: Answer(
-            RolledKey(
-                **_created(service.roll_key(access.organization_id, key_id, access.user_id, legs)),
-                replaced_key_id=key_id,
-            ),
-            headers=_SECRET_HEADERS,
-        ),
-        secret=True,
-    )
+
+    def roll(legs: Mapping[str, Leg], secret: str) -> Answer[RolledKey]:
+        minted = service.roll_key(access.organization_id, key_id, access.user_id, legs, secret)
+        return Answer(RolledKey(**_created(minted), replaced_key_id=key_id), headers=_SECRET_HEADERS)
+
+    return idempotent_secret(access, "rollApiKey", idempotency_key, {"keyId": key_id}, roll, **_SHOWN)
 
 
 @router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey")

@@ -51,18 +51,18 @@ def list_keys(organization_id: str, limit: int, after: str | None) -> QueryPage:
     return api_keys.list_keys(organization_id, limit, after)
 
 
-def create_key(organization_id: str, name: str, user_id: str, beside: Mapping[str, Leg]) -> MintedKey:
+def create_key(organization_id: str, name: str, user_id: str, beside: Mapping[str, Leg], secret: str) -> MintedKey:
     """Raises PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
-    caller = organizations.role_check(user_id, organization_id, "admin")
+    legs = {**beside, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
     with _refusals():
-        return api_keys.create_key(organization_id, name, user_id, CREATED_FROM, {**beside, _CALLER: caller})
+        return api_keys.create_key(organization_id, name, user_id, CREATED_FROM, beside=legs, secret=secret)
 
 
-def roll_key(organization_id: str, key_id: str, user_id: str, beside: Mapping[str, Leg]) -> MintedKey:
+def roll_key(organization_id: str, key_id: str, user_id: str, beside: Mapping[str, Leg], secret: str) -> MintedKey:
     """Raises UnknownKey, PlanHasNoApiAccess, Forbidden."""
-    caller = organizations.role_check(user_id, organization_id, "admin")
+    legs = {**beside, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
     with _refusals():
-        return api_keys.roll_key(organization_id, key_id, user_id, CREATED_FROM, {**beside, _CALLER: caller})
+        return api_keys.roll_key(organization_id, key_id, user_id, CREATED_FROM, beside=legs, secret=secret)
 
 
 def delete_key(organization_id: str, key_id: str, user_id: str) -> None:

@@ -19,7 +19,7 @@ from controlplane.errors import CATALOGUE
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 _REQUEST_NUMBERS = count(1)
-_NOT_ENVELOPED = {"/openapi.json", "/.well-known/oauth-authorization-server"}
+_NOT_ENVELOPED = {"/openapi.json", "/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
 FORM = "application/x-www-form-urlencoded"
 # Paths that answer a form-encoded request as OAuth has it.
 _OAUTH_PATHS = "/v1/auth/device/"
@@ -42,11 +42,15 @@ class Operation:
 @cache
 def operations() -> list[Operation]:
     """Every route of every function that has an app: what the generated tests run over."""
-    groups = sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))
+    modules = {
+        path.parent.name: importlib.import_module(f"{path.parent.name}.app") for path in FUNCTIONS.glob("*/routes.py")
+    }
     return [
         Operation(group, method, route.path, route)
-        for group in groups
-        for route in importlib.import_module(f"{group}.app").app.routes
+        for group, module in sorted(modules.items())
+        # A worker has a handler alone.
+        if hasattr(module, "app")
+        for route in module.app.routes
         for method in sorted(route.methods)
     ]
 

@@ -5,11 +5,13 @@ machinery (powertools' idempotency utility over our table) stands in `replays`, 
 that sends the header, since every cold start would pay for it otherwise.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import Header
 
+from controlplane import tokens
 from controlplane.access import Access
 from controlplane.envelope import Answer, Wire
 from controlplane.errors import Conflict, InvalidPayload
@@ -63,8 +65,6 @@ def idempotent[T: Wire](
     idempotency_key: str | None,
     payload: Wire | Mapping[str, Any] | None,
     create: Callable[[Mapping[str, Leg]], T | Answer[T]],
-    *,
-    secret: bool = False,
 ) -> Answer[T]:
     """What `create` answers, or what it answered before under the same key.
 
@@ -73,7 +73,6 @@ def idempotent[T: Wire](
     create: does it. It gets a leg to put first into the transaction of the creation, or no leg where no key was sent.
         With the leg at most one request of a key takes effect, even where answers are lost or a function dies; without
         it a crash between the creation and the keeping of its answer lets a repetition create again.
-    secret: whether the answer holds a secret. It is then kept encrypted under the Idempotency-Key, which is not kept.
 
     Raises KeyOfAnotherRequest 400, RequestInFlight 409, AnswerLost 409, and whatever `create` raises.
     """
@@ -81,13 +80,44 @@ def idempotent[T: Wire](
         return _as_answer(create({}))
     from controlplane import replays  # noqa: PLC0415 (40 ms that only requests with the header need)
 
-    record = replays.Record.of(access, operation, idempotency_key, secret=secret)
-    try:
+    record = replays.Record.of(access, operation, idempotency_key)
+    with _overtaken():
         return replays.run_once(record, payload, lambda legs: _as_answer(create(legs)))
+
+
+def idempotent_secret[T: Wire](
+    access: Access[Any],
+    operation: str,
+    idempotency_key: str | None,
+    payload: Wire | Mapping[str, Any] | None,
+    create: Callable[[Mapping[str, Leg], str], Answer[T]],
+    *,
+    prefix: str,
+    field: str,
+) -> Answer[T]:
+    """As `idempotent`, for a creation whose answer shows a new secret of that prefix in the field of that name.
+
+    `create` gets the secret besides the legs. Under an Idempotency-Key the secret follows from that key, the signing
+    secret and the attempt, so that it is shown again without being stored.
+    """
+    if idempotency_key is None:
+        return create({}, tokens.mint(prefix))
+    from controlplane import replays  # noqa: PLC0415 (40 ms that only requests with the header need)
+
+    record = replays.Record.of(access, operation, idempotency_key)
+    shown = replays.Secret(field, prefix)
+    with _overtaken():
+        return replays.run_once(record, payload, lambda legs: create(legs, record.secret(prefix)), shown)
+
+
+@contextmanager
+def _overtaken() -> Iterator[None]:
+    """An attempt that took longer than its lease finds that a repetition of it has the key by then."""
+    try:
+        yield
     except LegFailed as refusal:
         if refusal.leg != LEG:
             raise
-        # This attempt took longer than its lease, and a repetition of it has the key now.
         raise RequestInFlight from None
 
 

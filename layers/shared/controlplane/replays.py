@@ -4,13 +4,12 @@ Powertools runs the course of an attempt (take the key, create, keep the answer 
 writes goes through `store.idempotency`, so that time, retries and lost answers are treated as everywhere else.
 """
 
-import base64
 import hmac
 import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
 from aws_lambda_powertools.utilities.idempotency.exceptions import (
@@ -24,6 +23,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import D
 from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from controlplane import tokens
 from controlplane.access import Access
 from controlplane.envelope import Answer, Wire
 from controlplane.idempotency import LEG, AnswerLost, KeyOfAnotherRequest, RequestInFlight
@@ -35,35 +35,49 @@ from controlplane.store.keys import Key
 from controlplane.store.table import Leg, StoreError
 
 _TABLE_FAILURES = (StoreError, ClientError, BotoCoreError)
-_NONCE_BYTES = 12
+
+
+class Secret(NamedTuple):
+    """The field of an answer that shows a secret, which is not kept, and the secret's prefix."""
+
+    field: str
+    prefix: str
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Where the answer of one key is kept, and what opens it. `attempt` tells this request from its repetitions."""
+    """Where the answer of one key is kept, and what its secret follows from.
+
+    `attempt` tells this request from its repetitions.
+    """
 
     key: Key
-    sealing_key: bytes | None = field(repr=False)
+    seed: bytes = field(repr=False)
     attempt: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
-    def of(cls, access: Access[Any], operation: str, idempotency_key: str, *, secret: bool) -> "Record":
+    def of(cls, access: Access[Any], operation: str, idempotency_key: str) -> "Record":
         """The record of that key for this caller, organization and operation.
 
         HKDF-SHA256 (RFC 5869) with the signing secret as salt gives two unrelated values under two labels: the digest
-        that names the record, and the key that opens the answer. Who has only the table can guess at neither.
+        that names the record, and the seed of its secret. Who has only the table can guess at neither.
         """
         organization = access.organization.organization_id if access.organization else ""
         bound = f"{access.caller_id}\0{organization}\0{operation}\0{idempotency_key}"
         extracted = hmac.digest(settings.signing_secret.encode(), bound.encode(), "sha256")
-        name, sealing_key = (hmac.digest(extracted, label, "sha256") for label in (b"record\x01", b"answer\x01"))
-        return cls(keys.idempotent_answer(name.hex()), sealing_key if secret else None)
+        name, seed = (hmac.digest(extracted, label, "sha256") for label in (b"record\x01", b"secret\x01"))
+        return cls(keys.idempotent_answer(name.hex()), seed)
+
+    def secret(self, prefix: str, attempt: str | None = None) -> str:
+        """The secret that an attempt mints (this one, if not said): another one for each, so none is minted twice."""
+        return tokens.mint_from(prefix, hmac.digest(self.seed, (attempt or self.attempt).encode(), "sha256"))
 
 
 def run_once[T: Wire](
     record: Record,
     payload: Wire | Mapping[str, Any] | None,
     create: Callable[[Mapping[str, Leg]], Answer[T]],
+    secret: Secret | None = None,
 ) -> Answer[T]:
     """What `create` answers, or the kept answer. Raises what `idempotency.idempotent` says."""
     if isinstance(payload, Wire):
@@ -80,7 +94,7 @@ def run_once[T: Wire](
     @idempotent_function(  # type: ignore[untyped-decorator]
         data_keyword_argument="request",
         persistence_store=_Records(record),
-        output_serializer=_Answers(record),
+        output_serializer=_Answers(record, secret),
         config=config,
     )
     def run(*, request: dict[str, Any]) -> Answer[T]:  # noqa: ARG001 (read by the decorator)
@@ -154,37 +168,25 @@ class _Records(BasePersistenceLayer):
 
 
 class _Answers(BaseIdempotencySerializer):
-    """Answers as they are kept: status, headers and the very text of the content, sealed where it holds a secret."""
+    """Answers as they are kept: status, headers and the content's text, with null in the place of a secret."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, secret: Secret | None) -> None:
         self._record = record
+        self._secret = secret
 
     def to_dict(self, answer: Answer[Any]) -> dict[str, Any]:
-        kept = {
+        content = answer.content.model_dump(mode="json", by_alias=True)
+        if self._secret is not None:
+            content[self._secret.field] = None
+        return {
             "status": answer.status,
             "headers": answer.headers,
-            "content": answer.content.model_dump_json(by_alias=True),
+            "content": json.dumps(content),  # powertools would sort the fields
+            "attempt": self._record.attempt,
         }
-        if self._record.sealing_key is None:
-            return kept
-        nonce = secrets.token_bytes(_NONCE_BYTES)
-        sealed = nonce + self._cipher().encrypt(nonce, json.dumps(kept).encode(), self._bound())
-        return {"sealed": base64.b64encode(sealed).decode()}
 
     def from_dict(self, kept: dict[str, Any]) -> Answer[Any]:
-        if "sealed" in kept:
-            sealed = base64.b64decode(kept["sealed"])
-            nonce, text = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-            kept = json.loads(self._cipher().decrypt(nonce, text, self._bound()))
-        headers = {**kept["headers"], "Idempotency-Replayed": "true"}
-        return Answer(json.loads(kept["content"]), kept["status"], headers)
-
-    def _bound(self) -> bytes:
-        """The record that a sealed answer belongs to: moved to another one it does not open."""
-        return self._record.key.pk.encode()
-
-    def _cipher(self) -> Any:
-        # Only functions whose answers hold secrets carry this package.
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
-
-        return AESGCM(self._record.sealing_key or b"")
+        content = json.loads(kept["content"])
+        if self._secret is not None:
+            content[self._secret.field] = self._record.secret(self._secret.prefix, kept["attempt"])
+        return Answer(content, kept["status"], {**kept["headers"], "Idempotency-Replayed": "true"})

@@ -65,6 +65,11 @@ def mint(prefix: str) -> str:
     return _checked(prefix, _random())
 
 
+def mint_from(prefix: str, seed: bytes) -> str:
+    """The secret that the seed gives: always the same one, which need not be stored to be shown again."""
+    return _checked(prefix, _base62(int.from_bytes(hmac.digest(seed, prefix.encode(), "sha512")), _RANDOM_LENGTH))
+
+
 def _sealed(family: str, body: str) -> str:
     text = f"{settings.service_brand}{REFRESH}_{family}{body}"
     return text + _base62(_keyed("refresh token", text), _MAC_LENGTH)

@@ -19,6 +19,7 @@ BODIES = {
         {"name": "Shop", "region": "eu-central", "websites": ["other.example.com"]},
     ),
     "/v1/api-keys": ({"name": "deploy"}, {"name": "other"}),
+    "/v1/feedback": ({"category": "bug", "message": "It fails."}, {"category": "bug", "message": "It fails again."}),
 }
 creations = pytest.mark.parametrize("path", BODIES)
 
@@ -29,8 +30,13 @@ def stored() -> set[tuple[str, str]]:
     return {key for key in keys if not key[0].startswith("IDEMPOTENCY#")}
 
 
+# A device has no caller yet to bind a key to; an issue and a report are recognised by what they are about.
+WITHOUT_THE_HEADER = {"/v1/auth/device/code", "/v1/inbox/{itemId}/github-issue", "/v1/feedback"}
+
+
 def test_all_of_them_are_known_here_and_describe_the_header():
-    posts = [o for o in operations() if o.method == "POST" and o.route.status_code == 201]
+    creating = [o for o in operations() if o.method == "POST" and o.route.status_code == 201]
+    posts = [o for o in creating if o.path not in WITHOUT_THE_HEADER]
     assert {o.path for o in posts} == set(BODIES)
     for operation in posts:
         assert "Idempotency-Key" in [field.alias for field in operation.route.dependant.header_params]

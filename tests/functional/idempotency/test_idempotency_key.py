@@ -330,26 +330,34 @@ class TestSecrets:
             for secret in (made["key"], made["key"][11:], rolled["key"], rolled["key"][11:], KEY):
                 assert secret not in text
 
-    def test_a_sealed_answer_shows_nothing_of_it_and_no_two_are_alike(self, api: Api, world: World):
+    def test_what_is_kept_has_null_in_the_place_of_the_secret(self, api: Api, world: World):
         company = world.company()
-        create(api, company, "a", name="visible-name")
-        create(api, company, "b", name="visible-name")
-        kept = [json.loads(record["data"]["S"]) for record in records()]
-        assert [list(answer) for answer in kept] == [["sealed"]] * 2
-        assert kept[0] != kept[1]
-        assert "visible-name" not in json.dumps([record["data"] for record in records()])
+        made = create(api, company, "a").data
+        (record,) = records()
+        content = json.loads(json.loads(record["data"]["S"])["content"])
+        assert content == {**made, "key": None}
 
-    def test_an_answer_moved_to_another_record_does_not_open(self, api: Api, world: World):
+    def test_each_idempotency_key_has_a_secret_of_its_own(self, api: Api, world: World):
         company = world.company()
-        create(api, company, "a")
-        (first,) = records()
-        second = create(api, company, "b")
-        (moved,) = (record for record in records() if record["pk"] != first["pk"])
+        made = {create(api, company, key).data["key"] for key in ("a", "b", "c")}
+        assert len(made) == 3
+
+    def test_an_attempt_that_was_refused_leaves_its_secret_unused(self, api: Api, world: World):
+        company = world.company("free")
+        assert create(api, company).code == "PLAN_REQUIRED"
+        billing.change_plan(company.organization_id, "pro")
+        first = create(api, company).data["key"]
+        assert create(api, company).data["key"] == first
+
+    def test_an_answer_moved_to_another_record_opens_no_key(self, api: Api, world: World):
+        company = world.company()
+        first = create(api, company, "a").data["key"]
+        (record,) = records()
+        second = create(api, company, "b").data["key"]
+        (moved,) = (other for other in records() if other["pk"] != record["pk"])
         key = keys.Key(moved["pk"]["S"], moved["sk"]["S"])
-        table.update(Update(key, "SET #data = :stolen", None, {"stolen": first["data"]["S"]}))
-        reply = create(api, company, "b")
-        assert reply.status == 500
-        assert second.data["key"] not in reply.text
+        table.update(Update(key, "SET #data = :stolen", None, {"stolen": record["data"]["S"]}))
+        assert create(api, company, "b").data["key"] not in (first, second)
 
     def test_the_record_cannot_be_found_from_the_table_and_the_key_alone(self, api: Api, world: World, monkeypatch):
         company = world.company()

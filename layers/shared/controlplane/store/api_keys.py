@@ -38,11 +38,13 @@ class MintedKey(NamedTuple):
     secret: str
 
 
-def _mint(organization: dict[str, Any], name: str, created_by: str, created_from: str) -> tuple[MintedKey, Put, Put]:
+def _mint(
+    organization: dict[str, Any], name: str, secret: str | None, created_by: str, created_from: str
+) -> tuple[MintedKey, Put, Put]:
     organization_id = organization["organizationId"]
     local = ids.new_local()
     key_id = ids.owned(ids.KEY, organization_id, local)
-    secret = tokens.mint(settings.service_brand)
+    secret = secret or tokens.mint(settings.service_brand)
     rate_limit = PLANS[organization["plan"]].requests_per_minute
     shown = {
         **keys.api_key(organization_id, local)._asdict(),
@@ -82,17 +84,24 @@ def _with_api_access(organization: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def create_key(
-    organization_id: str, name: str, created_by: str, created_from: str, beside: Mapping[str, Leg] = _NO_LEGS
+    organization_id: str,
+    name: str,
+    created_by: str,
+    created_from: str,
+    *,
+    beside: Mapping[str, Leg] = _NO_LEGS,
+    secret: str | None = None,
 ) -> MintedKey:
     """A new key with the rate limit of the current plan. Raises PlanHasNoKeys, KeyLimitReached.
 
+    `secret` is what it is to be, where not a random one.
     `beside` are the caller's own conditions, first in the transaction: where one fails, LegFailed with its name.
     When the answer is lost on its way, a listed key remains whose secret nobody knows: it counts, and can be deleted
     or rolled.
     """
     for _ in range(_TRIES):
         organization = _with_api_access(table.get(keys.organization(organization_id)))
-        minted, shown, authenticating = _mint(organization, name, created_by, created_from)
+        minted, shown, authenticating = _mint(organization, name, secret, created_by, created_from)
         count = Update(
             keys.organization(organization_id),
             "SET #keys = #keys + :one, #keyVersion = #keyVersion + :one",
@@ -114,11 +123,18 @@ def create_key(
 
 
 def roll_key(
-    organization_id: str, key_id: str, rolled_by: str, created_from: str, beside: Mapping[str, Leg] = _NO_LEGS
+    organization_id: str,
+    key_id: str,
+    rolled_by: str,
+    created_from: str,
+    *,
+    beside: Mapping[str, Leg] = _NO_LEGS,
+    secret: str | None = None,
 ) -> MintedKey:
     """A new key in the place of another, at the rate of the current plan. Raises UnknownKey, PlanHasNoKeys.
 
-    The old secret dies in the same transaction. The counter stays, so rolling works at the cap. `beside` as above.
+    The old secret dies in the same transaction. The counter stays, so rolling works at the cap. `beside` and `secret`
+    as above.
     """
     located = ids.locate(ids.KEY, key_id)
     if located is None or located.organization_id != organization_id:
@@ -129,7 +145,7 @@ def roll_key(
         organization = _with_api_access(found)
         if old is None:
             raise UnknownKey
-        minted, shown, authenticating = _mint(organization, old["name"], rolled_by, created_from)
+        minted, shown, authenticating = _mint(organization, old["name"], secret, rolled_by, created_from)
         same_plan = Update(
             keys.organization(organization_id),
             "SET #keyVersion = #keyVersion + :one",
