@@ -122,6 +122,27 @@ def at_most_one_invitation_an_address(items: Items) -> None:
         assert max(counted.values()) == 1, f"{organization}: {counted}"
 
 
+def families_know_their_access_tokens(items: Items) -> None:
+    """A live family lists the access tokens it gave, and no other; a revoked one has none."""
+    listed: dict[str, set[str]] = {}
+    for key, item in items.items():
+        if key.pk.startswith("FAMILY#"):
+            listed[key.pk.removeprefix("FAMILY#")] = {entry["digest"] for entry in item["access"]}
+            assert item["state"] == "live" or not item["access"], f"{key.pk} is revoked and lists access tokens"
+    given: dict[str, set[str]] = {family_id: set() for family_id in listed}
+    for key, item in items.items():
+        if key.pk.startswith("TH#") and "familyId" in item:
+            given.setdefault(item["familyId"], set()).add(key.pk.removeprefix("TH#"))
+    assert given == listed, "families and their access tokens differ"
+
+
+def redeemed_requests_have_one_family_each(items: Items) -> None:
+    """A device code gave tokens at most once, and tokens of devices come from a code that was redeemed."""
+    redeemed = [item for key, item in items.items() if key.pk.startswith("DC#") and item["status"] == "redeemed"]
+    families = sorted(key.pk.removeprefix("FAMILY#") for key in items if key.pk.startswith("FAMILY#"))
+    assert sorted(item["familyId"] for item in redeemed) == families, "redeemed codes and families differ"
+
+
 CHECKS: tuple[Callable[[Items], None], ...] = (
     organizations_are_whole,
     every_organization_has_its_owners,
@@ -131,6 +152,8 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     every_key_has_the_plan_of_its_organization,
     projects_are_counted_and_have_their_slugs,
     at_most_one_invitation_an_address,
+    families_know_their_access_tokens,
+    redeemed_requests_have_one_family_each,
 )
 
 

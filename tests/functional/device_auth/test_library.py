@@ -1,0 +1,112 @@
+"""A general OAuth library signs in, refreshes and signs out, given the address of the metadata and nothing else."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from authlib.common.security import generate_token
+from authlib.integrations.requests_client import OAuth2Session, OAuthError
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
+
+from controlplane.store import device
+from tests.functional.conftest import FakeClock
+from tests.functional.device_auth.devices import CLIENT, DEVICE_GRANT
+from tests.support.api import Api
+from tests.support.world import Person
+
+ADDRESS = "https://api.assent.test"
+
+
+class _Gateway(requests.adapters.BaseAdapter):
+    """Carries what the library sends into the functions, as the gateway does."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__()
+        self.api = api
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
+        assert request.url is not None
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        target = request.url.removeprefix(ADDRESS)
+        reply = self.api.call(request.method, target, raw_body=body, headers=dict(request.headers))
+        response = requests.Response()
+        response.status_code, response.request, response.url = reply.status, request, request.url
+        response.headers.update(reply.headers)
+        response._content = reply.text.encode()
+        return response
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def client(api: Api) -> Iterator[OAuth2Session]:
+    with OAuth2Session(CLIENT, token_endpoint_auth_method="none", scope="organizations.read") as session:
+        session.mount(ADDRESS, _Gateway(api))
+        yield session
+
+
+def test_it_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
+    found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
+    metadata = AuthorizationServerMetadata(found.json())
+    metadata.validate()
+    assert metadata["issuer"] == ADDRESS
+    verifier = generate_token(64)
+    asked = client.post(
+        metadata["device_authorization_endpoint"],
+        data={
+            "client_id": CLIENT,
+            "scope": "organizations.read projects.read",
+            "code_challenge": create_s256_code_challenge(verifier),
+            "code_challenge_method": "S256",
+        },
+        withhold_token=True,
+    ).json()
+    poll = {
+        "url": metadata["token_endpoint"],
+        "grant_type": DEVICE_GRANT,
+        "device_code": asked["device_code"],
+        "code_verifier": verifier,
+    }
+    with pytest.raises(OAuthError, match="authorization_pending"):
+        client.fetch_token(**poll)
+    with pytest.raises(OAuthError, match="slow_down"):
+        client.fetch_token(**poll)
+    device.approve(asked["user_code"], person.user_id, ["organizations.read"])
+    now.advance(asked["interval"] + 5)
+    token = client.fetch_token(**poll)
+    assert token["scope"] == "organizations.read"
+    assert client.get(f"{ADDRESS}/v1/me").json()["data"]["principal"]["userId"] == person.user_id
+    now.advance(token["expires_in"])
+    assert client.get(f"{ADDRESS}/v1/me", withhold_token=True).status_code == 401
+    renewed = client.refresh_token(metadata["token_endpoint"], refresh_token=token["refresh_token"])
+    assert renewed["refresh_token"] != token["refresh_token"]
+    assert client.get(f"{ADDRESS}/v1/me").status_code == 200
+    gone = client.revoke_token(metadata["revocation_endpoint"], token=renewed["refresh_token"])
+    assert gone.status_code == 200
+    assert client.get(f"{ADDRESS}/v1/me").status_code == 401
+    with pytest.raises(OAuthError, match="invalid_grant"):
+        client.refresh_token(metadata["token_endpoint"], refresh_token=renewed["refresh_token"])
+
+
+def test_a_refusal_reaches_the_library(client: OAuth2Session, person: Person):
+    verifier = generate_token(64)
+    asked = client.post(
+        f"{ADDRESS}/v1/auth/device/code",
+        data={
+            "client_id": CLIENT,
+            "code_challenge": create_s256_code_challenge(verifier),
+            "code_challenge_method": "S256",
+        },
+        withhold_token=True,
+    ).json()
+    device.deny(asked["user_code"], person.user_id)
+    with pytest.raises(OAuthError, match="access_denied"):
+        client.fetch_token(
+            f"{ADDRESS}/v1/auth/device/token",
+            grant_type=DEVICE_GRANT,
+            device_code=asked["device_code"],
+            code_verifier=verifier,
+        )

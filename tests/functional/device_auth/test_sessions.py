@@ -1,0 +1,46 @@
+"""Sessions: what signing in on the pages makes, and a bearer of every scope."""
+
+import re
+
+from controlplane.scopes import SCOPES
+from controlplane.store import sessions
+from tests.functional.conftest import FakeClock
+from tests.functional.device_auth.devices import works
+from tests.support.api import Api
+from tests.support.world import Person, World, table_dump
+
+
+def test_a_session_acts_for_the_person_with_every_scope(api: Api, person: Person, world: World):
+    company = world.company(owner=person)
+    secret = sessions.create(person.user_id)
+    assert re.fullmatch(r"assent_st_[0-9A-Za-z]{36}", secret)
+    me = api.get("/v1/me", secret).data
+    assert me["principal"] == {
+        "type": "session",
+        "userId": person.user_id,
+        "activeOrganizationId": company.organization_id,
+    }
+    assert me["scopes"] == sorted(SCOPES)
+    assert api.post("/v1/organizations", secret, json_body={"name": "Second one"}).status == 201
+    assert secret not in str(table_dump())
+
+
+def test_it_ends_after_a_working_day(api: Api, person: Person, now: FakeClock):
+    secret = sessions.create(person.user_id)
+    now.advance(12 * 3_600 - 1)
+    assert works(api, secret)
+    now.advance(1)
+    assert not works(api, secret)
+
+
+def test_it_ends_when_revoked_and_no_other_does(api: Api, person: Person):
+    first, second = sessions.create(person.user_id), sessions.create(person.user_id)
+    for _ in range(2):
+        sessions.revoke(first)
+    assert [works(api, secret) for secret in (first, second, person.token)] == [False, True, True]
+
+
+def test_only_sessions_are_revoked_so(api: Api, person: Person):
+    sessions.revoke(person.token)
+    sessions.revoke("nonsense")
+    assert works(api, person.token)

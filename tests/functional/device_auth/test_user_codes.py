@@ -1,0 +1,193 @@
+"""What the pages do with a user code: find the request, approve it, deny it."""
+
+import secrets
+
+import pytest
+
+from controlplane.store import device, keys
+from controlplane.store.device import AlreadyDecided, RequestExpired, ScopeNotRequested, TooManyTries, UnknownUserCode
+from controlplane.store.table import table
+from controlplane.tokens import digest
+from tests.functional.conftest import FakeClock
+from tests.functional.device_auth.devices import CODE, Device, ask, code_body
+from tests.support.api import Api
+from tests.support.world import Person, World
+
+
+def wrong_code(asking: Device) -> str:
+    """A code of the right form that is not this device's."""
+    return "BBBB-BBBB" if asking.user_code != "BBBB-BBBB" else "CCCC-CCCC"
+
+
+class TestFind:
+    def test_shows_who_asks_for_what_and_from_where(self, person: Person, now: FakeClock):
+        api = Api(source_ip="203.0.113.9")
+        asking = ask(api, scope="projects.read billing.read", deviceName="laptop")
+        asked_at = int(now())
+        now.advance(120)
+        assert device.find_by_user_code(asking.user_code, person.user_id) == device.DeviceRequest(
+            user_code=asking.user_code,
+            client_id="assent-cli",
+            device_name="laptop",
+            scopes=["billing.read", "projects.read"],
+            address="203.0.113.9",
+            created_at=asked_at,
+            expires_at=asked_at + 900,
+            status="pending",
+        )
+
+    @pytest.mark.parametrize("separator", ["", " ", "-", "_", "\u2011", " - ", "."])
+    @pytest.mark.parametrize("case", [str.lower, str.upper, str.swapcase])
+    def test_takes_the_code_as_people_type_it(self, api: Api, person: Person, separator: str, case):
+        asking = ask(api)
+        typed = " " + case(asking.user_code.replace("-", separator)) + "\n"
+        assert device.find_by_user_code(typed, person.user_id).user_code == asking.user_code
+
+    @pytest.mark.parametrize(
+        "code",
+        ["", "-", "BCDF", "BCDF-GHJ", "BCDF-GHJKL", "AEIO-UYBC", "1234-5678", "\u0412\u0421DF-GHJK", "B" * 9_999],
+    )
+    def test_what_cannot_be_a_code_is_unknown(self, person: Person, code: str):
+        with pytest.raises(UnknownUserCode):
+            device.find_by_user_code(code, person.user_id)
+
+    def test_says_what_became_of_the_request(self, api: Api, person: Person, now: FakeClock):
+        approved, denied, redeemed, pending = (ask(api) for _ in range(4))
+        approved.approved(person.user_id)
+        redeemed.approved(person.user_id).redeem()
+        device.deny(denied.user_code, person.user_id)
+
+        def statuses() -> list[str]:
+            asked = (approved, denied, redeemed, pending)
+            return [device.find_by_user_code(asking.user_code, person.user_id).status for asking in asked]
+
+        assert statuses() == ["approved", "denied", "redeemed", "pending"]
+        now.advance(900)
+        assert statuses() == ["expired", "denied", "redeemed", "expired"]
+
+    def test_a_code_is_looked_up_five_times_by_whomever(self, api: Api, world: World):
+        asking = ask(api)
+        for _ in range(5):
+            device.find_by_user_code(asking.user_code, world.person().user_id)
+        with pytest.raises(UnknownUserCode):
+            device.find_by_user_code(asking.user_code, world.person().user_id)
+
+    def test_a_person_tries_five_wrong_codes_in_a_quarter_of_an_hour(self, api: Api, world: World, now: FakeClock):
+        person, asking = world.person(), ask(api)
+        for _ in range(5):
+            with pytest.raises(UnknownUserCode):
+                device.find_by_user_code(wrong_code(asking), person.user_id)
+        with pytest.raises(TooManyTries) as refusal:
+            device.find_by_user_code(asking.user_code, person.user_id)
+        assert refusal.value.retry_after_seconds == 900 - int(now()) % 900
+        assert device.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
+        now.advance(refusal.value.retry_after_seconds)
+        assert device.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+
+    def test_right_codes_use_up_no_tries(self, person: Person):
+        for number in range(12):
+            asking = ask(Api(source_ip=f"203.0.113.{number}"))
+            assert device.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+
+
+class TestApprove:
+    def test_gives_the_scopes_that_the_person_left(self, api: Api, person: Person):
+        asking = ask(api, scope="projects.read billing.read")
+        device.approve(asking.user_code.lower(), person.user_id, ["billing.read"])
+        assert asking.redeem().data["scope"] == "billing.read"
+
+    def test_never_more_than_was_asked_for(self, api: Api, person: Person):
+        asking = ask(api, scope="billing.read")
+        with pytest.raises(ScopeNotRequested):
+            device.approve(asking.user_code, person.user_id, ["billing.read", "projects.write"])
+        assert asking.redeem().status == 409
+
+    def test_an_expired_request_stays_so(self, api: Api, person: Person, now: FakeClock):
+        asking = ask(api)
+        now.advance(900)
+        with pytest.raises(RequestExpired):
+            device.approve(asking.user_code, person.user_id, [])
+
+    @pytest.mark.parametrize("another", [False, True], ids=["the same person", "another person"])
+    def test_is_done_once(self, api: Api, person: Person, world: World, another: bool):
+        asking = ask(api).approved(person.user_id)
+        second = world.person() if another else person
+        with pytest.raises(AlreadyDecided) as refusal:
+            device.approve(asking.user_code, second.user_id, [])
+        assert refusal.value.status == "approved"
+        assert api.get("/v1/me", asking.redeem().data["accessToken"]).data["principal"]["userId"] == person.user_id
+
+    def test_a_denial_stands(self, api: Api, person: Person):
+        asking = ask(api)
+        device.deny(asking.user_code, person.user_id)
+        with pytest.raises(AlreadyDecided) as refusal:
+            device.approve(asking.user_code, person.user_id, [])
+        assert refusal.value.status == "denied"
+
+    def test_an_unknown_code(self, api: Api, person: Person):
+        for code in (wrong_code(ask(api)), "nonsense"):
+            with pytest.raises(UnknownUserCode):
+                device.approve(code, person.user_id, [])
+            with pytest.raises(UnknownUserCode):
+                device.deny(code, person.user_id)
+
+
+class TestDeny:
+    def test_the_device_is_told(self, api: Api, person: Person):
+        asking = ask(api)
+        device.deny(asking.user_code, person.user_id)
+        assert asking.redeem().status == 403
+
+    def test_an_approval_can_be_taken_back_by_who_gave_it_until_it_is_redeemed(
+        self, api: Api, person: Person, world: World
+    ):
+        asking = ask(api).approved(person.user_id)
+        with pytest.raises(AlreadyDecided):
+            device.deny(asking.user_code, world.person().user_id)
+        device.deny(asking.user_code, person.user_id)
+        assert asking.redeem().status == 403
+        redeemed = ask(api).approved(person.user_id)
+        redeemed.redeem()
+        with pytest.raises(AlreadyDecided) as refusal:
+            device.deny(redeemed.user_code, person.user_id)
+        assert refusal.value.status == "redeemed"
+
+    def test_an_expired_request_stays_so(self, api: Api, person: Person, now: FakeClock):
+        asking = ask(api)
+        now.advance(900)
+        with pytest.raises(RequestExpired):
+            device.deny(asking.user_code, person.user_id)
+
+
+class TestUserCodes:
+    def test_a_code_in_use_is_not_given_out_again(self, api: Api, monkeypatch: pytest.MonkeyPatch, now: FakeClock):
+        taken = ask(api)
+        letters = iter((taken.user_code + "BCDFGHJK" + taken.user_code).replace("-", ""))
+        monkeypatch.setattr(secrets, "choice", _choice_of(letters, secrets.choice))
+        second = ask(api)
+        assert second.user_code == "BCDF-GHJK"
+        now.advance(900)
+        # Expired: free again, though TTL has not removed it.
+        third = ask(api)
+        assert third.user_code == taken.user_code
+        assert device.find(taken.device_code)["status"] == "pending"
+
+    def test_they_are_of_twenty_consonants(self):
+        found = set("".join(device._new_user_code() for _ in range(200)).replace("-", ""))
+        assert found == set("BCDFGHJKLMNPQRSTVWXZ")
+
+
+def _choice_of(letters, ordinary):
+    """Random choices, but of a user code's letters those given."""
+
+    def choice(alphabet):
+        return next(letters) if alphabet == device.USER_CODE_LETTERS else ordinary(alphabet)
+
+    return choice
+
+
+def test_an_item_is_found_by_neither_half_of_a_code(api: Api):
+    data = api.post(CODE, json_body=code_body()).data
+    assert device.find(data["deviceCode"][:-1]) is None
+    assert device.find(data["userCode"]) is None
+    assert table.get(keys.device_request(digest(data["userCode"]))) is None

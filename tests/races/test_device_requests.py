@@ -1,0 +1,272 @@
+"""A device code gives tokens at most once, and only while it is approved, whatever happens at the same time."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane.store import device
+from controlplane.store.device import AlreadyDecided, RequestExpired
+from tests.functional.device_auth.devices import Device, ask, works
+from tests.races.stage import STILL_AT, Stage
+from tests.races.verdicts import check_first
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.calls import Call
+from tests.support.faults import Case, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+
+pytestmark = pytest.mark.races
+
+EXPIRY = STILL_AT + 900
+
+
+def uncounted(call: Call) -> bool:
+    """All but the count of calls by address: an addition that no act reads."""
+    key = call.parameters.get("Key")
+    return not (key and key["pk"]["S"].startswith("IP#"))
+
+
+def status_of(reply: Reply) -> str:
+    """What a redemption came to, in a word."""
+    if reply.status == 200:
+        return "tokens"
+    return str((reply.error.get("details") or {}).get("status"))
+
+
+def outcome_of(outcome: Outcome) -> str:
+    """What a person's decision came to, in a word."""
+    if isinstance(outcome.error, AlreadyDecided):
+        return outcome.error.status
+    if isinstance(outcome.error, RequestExpired):
+        return "expired"
+    outcome.get()
+    return "done"
+
+
+class Scene:
+    """A device that has asked, and two people who may decide."""
+
+    def __init__(self, stage: Stage) -> None:
+        world = stage.fresh()
+        self.ada, self.bob = world.person().user_id, world.person().user_id
+        self.asking: Device = ask(stage.api, scope="projects.read billing.read")
+
+    def approve(self, user_id: str, *scopes: str) -> Callable[[], None]:
+        return lambda: device.approve(self.asking.user_code, user_id, list(scopes or ["projects.read"]))
+
+    def deny(self, user_id: str) -> Callable[[], None]:
+        return lambda: device.deny(self.asking.user_code, user_id)
+
+
+def at(own_clock: Callable[[float], None], seconds: float, act: Callable[[], Any]) -> Callable[[], Any]:
+    """The act on an instance whose clock says so."""
+
+    def run() -> Any:
+        own_clock(seconds)
+        return act()
+
+    return run
+
+
+class TestRedemptions:
+    def test_of_two_one_gets_tokens_and_the_other_takes_them_back(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+            scene.approve(scene.ada)()
+
+            def check(outcomes: list[Outcome]) -> None:
+                replies: list[Reply] = [outcome.get() for outcome in outcomes]
+                assert sorted(status_of(reply) for reply in replies) == ["tokens", "used"]
+                assert not any(works(stage.api, reply.data["accessToken"]) for reply in replies if reply.status == 200)
+                stage.hold()
+
+            return Race([scene.asking.redeem] * 2, check)
+
+        explored = explore(stage.client, scenario, yields_at=uncounted)
+        assert explored.exhaustive
+
+    def test_of_sixteen_one_gets_tokens(self, stage: Stage) -> None:
+        world = stage.fresh()
+        for number in range(8):
+            asking = ask(DirectApi(source_ip=f"203.0.113.{number}")).approved(world.person().user_id)
+            outcomes = hammer([asking.redeem] * 16)
+            assert Counter(status_of(outcome.get()) for outcome in outcomes) == {"tokens": 1, "used": 15}
+        items = stage.hold()
+        assert sum(key.pk.startswith("FAMILY#") for key in items) == 8
+
+    def test_against_denial_exactly_one_of_the_two_happens(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+            scene.approve(scene.ada)()
+
+            def check(outcomes: list[Outcome]) -> None:
+                reply: Reply = outcomes[0].get()
+                came = status_of(reply), outcome_of(outcomes[1])
+                assert came in {("tokens", "redeemed"), ("access_denied", "done")}
+                if reply.status == 200:
+                    assert works(stage.api, reply.data["accessToken"])
+                stage.hold()
+
+            return Race([scene.asking.redeem, scene.deny(scene.ada)], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_at_the_last_moment_only_who_is_in_time_gets_tokens(
+        self, stage: Stage, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+            scene.approve(scene.ada)()
+
+            def check(outcomes: list[Outcome]) -> None:
+                in_time, late = (status_of(outcome.get()) for outcome in outcomes)
+                assert in_time == "tokens"
+                assert late in {"expired", "used"}
+                stage.hold()
+
+            redeem = scene.asking.redeem
+            return Race([at(own_clock, EXPIRY - 0.001, redeem), at(own_clock, EXPIRY, redeem)], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_whatever_breaks_tokens_are_given_once_and_never_lost_in_silence(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            scene = Scene(stage)
+            scene.approve(scene.ada)()
+
+            def check(case: Case) -> None:
+                first, second = check_first(case, 200), case.second.get()
+                assert status_of(second) in {"tokens", "used"}
+                if first is not None and first.status == 200:
+                    assert status_of(second) == "used"
+                for reply in (first, second):
+                    if reply is not None and reply.status == 200:
+                        assert works(stage.api, reply.data["accessToken"]) is (status_of(second) == "tokens")
+                stage.hold()
+
+            return Trial(scene.asking.redeem, check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+
+class TestDecisions:
+    def test_approval_against_denial_by_another_one_of_them_stands(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                came = outcome_of(outcomes[0]), outcome_of(outcomes[1])
+                after = status_of(scene.asking.redeem())
+                assert (*came, after) in {("done", "approved", "tokens"), ("denied", "done", "access_denied")}
+
+            return Race([scene.approve(scene.ada), scene.deny(scene.bob)], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_of_two_approvals_one_counts_with_its_person_and_scopes(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                came = outcome_of(outcomes[0]), outcome_of(outcomes[1])
+                assert came in {("done", "approved"), ("approved", "done")}
+                me = stage.api.get("/v1/me", scene.asking.redeem().data["accessToken"]).data
+                expected = (scene.ada, ["projects.read"]) if came[0] == "done" else (scene.bob, ["billing.read"])
+                assert (me["principal"]["userId"], me["scopes"]) == expected
+
+            return Race([scene.approve(scene.ada, "projects.read"), scene.approve(scene.bob, "billing.read")], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    @pytest.mark.parametrize("decision", ["approve", "deny"])
+    def test_against_expiry_only_what_is_in_time_counts(
+        self, decision: str, stage: Stage, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                in_time, late = outcome_of(outcomes[0]), outcome_of(outcomes[1])
+                assert in_time == "done"
+                assert late in {"expired", "approved" if decision == "approve" else "denied"}
+
+            in_time = getattr(scene, decision)(scene.ada)
+            late = getattr(scene, decision)(scene.bob)
+            return Race([at(own_clock, EXPIRY - 0.001, in_time), at(own_clock, EXPIRY, late)], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_an_approval_that_comes_too_late_lets_nobody_in(
+        self, stage: Stage, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcome_of(outcomes[0]) == "expired"
+                assert status_of(outcomes[1].get()) == "authorization_pending"
+                stage.hold()
+
+            redeem = at(own_clock, EXPIRY - 0.001, scene.asking.redeem)
+            return Race([at(own_clock, EXPIRY, scene.approve(scene.ada)), redeem], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_a_poll_at_the_same_time_loses_no_approval(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            scene = Scene(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                polled = status_of(outcomes[0].get())
+                assert outcome_of(outcomes[1]) == "done"
+                assert polled in {"tokens", "authorization_pending"}
+                if polled == "authorization_pending":
+                    assert status_of(scene.asking.redeem()) == "tokens"
+                stage.hold()
+
+            return Race([scene.asking.redeem, scene.approve(scene.ada)], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_whatever_breaks_an_approval_counts_once_and_is_not_told_of_another(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            scene = Scene(stage)
+
+            def check(case: Case) -> None:
+                after = outcome_of(case.second)
+                if case.first.error is None:
+                    assert after == "approved"
+                assert not isinstance(case.first.error, AlreadyDecided)
+                assert after in {"done", "approved"}
+                assert status_of(scene.asking.redeem()) == "tokens"
+
+            return Trial(scene.approve(scene.ada), check)
+
+        assert explore_faults(stage.client, scenario) > 10
+
+
+def test_whatever_breaks_a_request_has_both_its_codes(stage: Stage) -> None:
+    def scenario() -> Trial:
+        world = stage.fresh()
+
+        def check(case: Case) -> None:
+            for reply in (check_first(case, 201), case.second.get()):
+                if reply is not None and reply.status == 201:
+                    asking = Device(stage.api, reply.data["deviceCode"], reply.data["userCode"])
+                    assert asking.approved(world.person().user_id).redeem().status == 200
+            stage.hold()
+
+        return Trial(lambda: stage.api.post("/v1/auth/device/code", json_body=_BODY), check)
+
+    assert explore_faults(stage.client, scenario) > 10
+
+
+_BODY = {
+    "clientId": "assent-cli",
+    "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    "codeChallengeMethod": "S256",
+}

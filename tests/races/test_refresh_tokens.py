@@ -1,0 +1,154 @@
+"""A refresh token works once, however often it is sent at the same time, and a revoked family has nothing alive."""
+
+from typing import Any
+
+import pytest
+
+from tests.functional.device_auth.devices import REVOKE, ask, refresh, works
+from tests.races.stage import Stage
+from tests.races.test_device_requests import uncounted
+from tests.races.verdicts import check_first
+from tests.support.api import Reply
+from tests.support.faults import Case, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+
+pytestmark = pytest.mark.races
+
+
+def first_pair(stage: Stage) -> dict[str, Any]:
+    """The tokens of a device that was let in."""
+    world = stage.fresh()
+    pair: dict[str, Any] = ask(stage.api).approved(world.person().user_id).redeem().data
+    return pair
+
+
+class TestTwoRefreshes:
+    def test_of_one_token_get_the_same_pair(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            first = first_pair(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                one, other = (outcome.get().data for outcome in outcomes)
+                assert one == other
+                assert works(stage.api, one["accessToken"])
+                assert refresh(stage.api, one["refreshToken"]).status == 200
+                stage.hold()
+
+            return Race([lambda: refresh(stage.api, first["refreshToken"])] * 2, check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_of_a_token_and_its_successor_end_in_one_living_chain_or_none(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            first = first_pair(stage)
+            second = refresh(stage.api, first["refreshToken"]).data
+
+            def check(outcomes: list[Outcome]) -> None:
+                repeated, next_one = (outcome.get() for outcome in outcomes)
+                pairs = [first, second, *(reply.data for reply in (repeated, next_one) if reply.status == 200)]
+                alive = [works(stage.api, pair["accessToken"]) for pair in pairs]
+                if repeated.status == 200:
+                    assert repeated.data == second
+                    assert next_one.status == 200
+                    assert all(alive)
+                else:
+                    assert repeated.status == 401
+                    assert not any(alive)
+                stage.hold()
+
+            acts = [first["refreshToken"], second["refreshToken"]]
+            return Race([lambda token=token: refresh(stage.api, token) for token in acts], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_of_sixteen_all_get_the_same_pair(self, stage: Stage) -> None:
+        first = first_pair(stage)
+        outcomes = hammer([lambda: refresh(stage.api, first["refreshToken"])] * 16)
+        assert len({outcome.get().text for outcome in outcomes}) == 1
+        assert works(stage.api, outcomes[0].get().data["accessToken"])
+        stage.hold()
+
+
+class TestRevocation:
+    @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
+    def test_against_a_refresh_leaves_nothing_alive(self, kind: str, stage: Stage) -> None:
+        def scenario() -> Race:
+            first = first_pair(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                refreshed: Reply = outcomes[0].get()
+                assert outcomes[1].get().status == 200
+                assert refreshed.status in {200, 401}
+                assert not works(stage.api, first["accessToken"])
+                if refreshed.status == 200:
+                    assert not works(stage.api, refreshed.data["accessToken"])
+                    assert refresh(stage.api, refreshed.data["refreshToken"]).status == 401
+                stage.hold()
+
+            revoke = {"token": first[kind]}
+            return Race(
+                [
+                    lambda: refresh(stage.api, first["refreshToken"]),
+                    lambda: stage.api.post(REVOKE, json_body=revoke),
+                ],
+                check,
+            )
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+    def test_against_a_request_in_flight_leaves_no_token_behind(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            first = first_pair(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcomes[0].get().status in {200, 401}
+                assert not works(stage.api, first["accessToken"])
+                stage.hold()
+
+            revoke = {"token": first["refreshToken"]}
+            return Race(
+                [
+                    lambda: stage.api.get("/v1/me", first["accessToken"]),
+                    lambda: stage.api.post(REVOKE, json_body=revoke),
+                ],
+                check,
+            )
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+
+class TestWhateverBreaks:
+    def test_a_refresh_that_is_sent_again_gets_its_pair(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            first = first_pair(stage)
+
+            def check(case: Case) -> None:
+                came, again = check_first(case, 200), case.second.get()
+                assert again.status == 200
+                if came is not None and came.status == 200:
+                    assert came.data == again.data
+                assert works(stage.api, again.data["accessToken"])
+                assert refresh(stage.api, again.data["refreshToken"]).status == 200
+                stage.hold()
+
+            return Trial(lambda: refresh(stage.api, first["refreshToken"]), check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    def test_a_revocation_that_is_sent_again_is_done(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            first = first_pair(stage)
+            second = refresh(stage.api, first["refreshToken"]).data
+
+            def check(case: Case) -> None:
+                check_first(case, 200)
+                assert case.second.get().status == 200
+                assert not works(stage.api, first["accessToken"])
+                assert not works(stage.api, second["accessToken"])
+                stage.hold()
+
+            return Trial(lambda: stage.api.post(REVOKE, json_body={"token": first["refreshToken"]}), check)
+
+        assert explore_faults(stage.client, scenario) > 20
