@@ -63,6 +63,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     from local.stack import LocalStack  # noqa: PLC0415 - loads botocore while MiniStack starts
 
     stack = LocalStack(ministack.endpoint)
+    _prepare_github()
     ministack.wait_until_ready()
     deployment = stack.deploy(memory.deployed)
     memory.deployed = stack.digest
@@ -76,6 +77,16 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")
     return credentials
+
+
+def _prepare_github() -> None:
+    from local.github import setup  # noqa: PLC0415
+    from local.github.repositories import GitFailed  # noqa: PLC0415
+
+    try:
+        setup.prepare(checkout.DIRECTORY / setup.FOLDER)
+    except GitFailed as failure:
+        print(f"The demo repository is left out: {failure}.", file=sys.stderr)
 
 
 def _serve(port: int) -> None:

@@ -8,11 +8,15 @@ import threading
 from multiprocessing.connection import wait
 from typing import Any
 
-from starlette.routing import BaseRoute, Match
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Match, Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from controlplane.app import not_found_app
-from local.checkout import ROOT
+from local.checkout import DIRECTORY, ROOT
+from local.github import setup
+from local.github.app import create_app
+from local.github.stand_in import StandIn
 
 
 def load_apps() -> dict[str, Any]:
@@ -68,4 +72,6 @@ def _end_with_parent() -> None:
 
 threading.Thread(target=_end_with_parent, daemon=True).start()
 
-app = Gateway(load_apps())
+_github = Starlette(routes=[Mount(setup.PREFIX, create_app(StandIn(DIRECTORY / setup.FOLDER)))])
+
+app = Gateway(load_apps() | {"github": _github})

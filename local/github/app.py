@@ -1,0 +1,236 @@
+"""The stand-in over HTTP: GitHub's endpoints under /api/v3, and pages for people."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from email.utils import formatdate
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from controlplane import clock
+from local.github import pages, shapes
+from local.github.faults import Fault
+from local.github.repositories import GitRepository, stable_id
+from local.github.setup import APP_ID
+from local.github.shapes import Address
+from local.github.stand_in import Denied, Recorded, StandIn
+
+API = "/api/v3"
+_TITLE_LIMIT = 256
+_BODY_LIMIT = 65_536
+
+_Endpoint = Callable[["Call"], Response]
+
+
+class Call:
+    """One request, with its body read."""
+
+    def __init__(self, stand_in: StandIn, request: Request, body: bytes) -> None:
+        self.stand_in = stand_in
+        self.parameters: dict[str, str] = request.path_params
+        self.query = dict(request.query_params)
+        self.authorization = request.headers.get("Authorization", "")
+        self.path = request.url.path
+        self.address = Address(str(request.base_url).rstrip("/"), f"{str(request.base_url).rstrip('/')}{API}")
+        try:
+            self.body: Any = json.loads(body) if body else None
+        except ValueError:
+            self.body = None
+
+    def repository(self, permission: str, level: str = "read") -> GitRepository:
+        token = self.stand_in.check_token(self.authorization)
+        owner, name = self.parameters["owner"], self.parameters["repo"]
+        return self.stand_in.get_repository(token, owner, name, permission, level)
+
+
+def create_app(stand_in: StandIn) -> Starlette:
+    """The ASGI app. It may be mounted anywhere: the addresses in its answers follow."""
+    operations: dict[str, _Endpoint] = {
+        "POST /app/installations/{installation_id}/access_tokens": _create_token,
+        "GET /repos/{owner}/{repo}/installation": _get_installation,
+        "GET /repos/{owner}/{repo}": _get_repository,
+        "GET /repos/{owner}/{repo}/branches/{branch}": _get_branch,
+        "GET /repos/{owner}/{repo}/tarball/{ref}": _get_tarball,
+        "GET /repos/{owner}/{repo}/issues": _list_issues,
+        "POST /repos/{owner}/{repo}/issues": _create_issue,
+    }
+    # A branch may hold slashes, which arrive decoded.
+    routes = [_route(stand_in, API, name, endpoint) for name, endpoint in operations.items()]
+    routes.append(_route(stand_in, "", "GET /_codeload/{owner}/{repo}/legacy.tar.gz/{ref}", _download))
+    routes.append(Route(API + "/{path:path}", _not_found, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
+    return Starlette(routes=[*routes, *pages.routes(stand_in)])
+
+
+def _route(stand_in: StandIn, prefix: str, operation: str, endpoint: _Endpoint) -> Route:
+    method, path = operation.split()
+
+    async def answer(request: Request) -> Response:
+        body = await request.body()
+        call = Call(stand_in, request, body)
+        headers = dict(request.headers)
+        stand_in.requests.append(Recorded(operation, method, call.path, call.query, headers, call.body))
+        fault = stand_in.faults.take(operation)
+        if fault is None:
+            return await run_in_threadpool(_answer, call, endpoint)
+        return await _fail(call, endpoint, fault)
+
+    return Route(prefix + path.replace("{branch}", "{branch:path}"), answer, methods=[method])
+
+
+def _answer(call: Call, endpoint: _Endpoint) -> Response:
+    renamed = call.stand_in.faults.renamed.get(f"{call.parameters.get('owner')}/{call.parameters.get('repo')}")
+    try:
+        response = _redirect(call, renamed) if renamed else endpoint(call)
+    except Denied as denied:
+        response = _problem(denied.message, denied.status)
+    response.headers["Date"] = _http_date(clock.now())
+    response.headers["X-GitHub-Request-Id"] = f"LOCAL:{stable_id(call.path):X}"
+    return response
+
+
+async def _fail(call: Call, endpoint: _Endpoint, fault: Fault) -> Response:
+    if fault.takes_effect or fault.cut_after_bytes is not None:
+        response = await run_in_threadpool(_answer, call, endpoint)
+        if fault.cut_after_bytes is not None:
+            return StreamingResponse(_cut(response, fault.cut_after_bytes), headers={"Content-Length": "1000000000"})
+    await asyncio.sleep(fault.hang_seconds)
+    headers = {"Date": _http_date(clock.now()), **fault.headers}
+    return JSONResponse(fault.content or shapes.problem("Server Error", fault.status), fault.status, headers)
+
+
+async def _cut(response: Response, length: int) -> AsyncIterator[bytes]:
+    """The first bytes of a body that was announced to be longer. The server ends the connection."""
+    body = b""
+    if isinstance(response, StreamingResponse):
+        async for chunk in response.body_iterator:
+            body += bytes(chunk) if not isinstance(chunk, str) else chunk.encode()
+    else:
+        body = bytes(response.body)
+    yield body[:length]
+
+
+def _problem(message: str, status: int, **more: Any) -> Response:
+    return JSONResponse(shapes.problem(message, status) | more, status)
+
+
+async def _not_found(_: Request) -> Response:
+    return _problem("Not Found", 404)
+
+
+def _http_date(seconds: float) -> str:
+    return formatdate(seconds, usegmt=True)
+
+
+def _redirect(call: Call, renamed: str) -> Response:
+    """What a renamed repository answers under its old name: permanent for reads, the same method for writes."""
+    old = f"/repos/{call.parameters['owner']}/{call.parameters['repo']}"
+    target = call.path.replace(old, f"/repos/{renamed}", 1) + (f"?{urlencode(call.query)}" if call.query else "")
+    is_write = call.body is not None
+    status = 307 if is_write else 301
+    return JSONResponse(shapes.problem("Moved Permanently", status) | {"url": target}, status, {"Location": target})
+
+
+def _create_token(call: Call) -> Response:
+    call.stand_in.check_app(call.authorization)
+    permissions = (call.body or {}).get("permissions")
+    token = call.stand_in.issue_token(_number(call.parameters["installation_id"]), permissions)
+    content = {
+        "token": token.value,
+        "expires_at": shapes.moment(token.expires_seconds),
+        "permissions": token.permissions,
+        "repository_selection": "all",
+    }
+    return JSONResponse(content, 201)
+
+
+def _get_installation(call: Call) -> Response:
+    call.stand_in.check_app(call.authorization)
+    owner = call.parameters["owner"]
+    if call.stand_in.repositories.find(owner, call.parameters["repo"]) is None:
+        raise Denied(404, "Not Found")
+    number = stable_id(owner)
+    permissions = call.stand_in.permissions(number)
+    return JSONResponse(shapes.installation(number, int(APP_ID), owner, permissions, call.address))
+
+
+def _get_repository(call: Call) -> Response:
+    return JSONResponse(shapes.repository(call.repository("metadata"), call.address))
+
+
+def _get_branch(call: Call) -> Response:
+    repository, name = call.repository("contents"), call.parameters["branch"]
+    head = repository.find_commit(f"refs/heads/{name}")
+    if head is None:
+        raise Denied(404, "Branch not found")
+    return JSONResponse(shapes.branch(repository, name, head, call.address))
+
+
+def _get_tarball(call: Call) -> Response:
+    repository, ref = call.repository("contents"), call.parameters["ref"]
+    ticket = call.stand_in.offer_download(repository, ref)
+    host = call.stand_in.download_url or call.address.html_url
+    path = f"/_codeload/{repository.full_name}/legacy.tar.gz/{ref}?token={ticket}"
+    return RedirectResponse(host + path, 302)
+
+
+def _download(call: Call) -> Response:
+    repository, sha = call.stand_in.take_download(call.query.get("token", ""))
+    return StreamingResponse(repository.archive(sha), media_type="application/x-gzip")
+
+
+def _create_issue(call: Call) -> Response:
+    repository = call.repository("issues", "write")
+    if repository.full_name in call.stand_in.faults.without_issues:
+        raise Denied(410, "Issues has been disabled in this repository.")
+    content = call.body if isinstance(call.body, dict) else {}
+    title, body, labels = content.get("title"), content.get("body"), content.get("labels", [])
+    wrong = _wrong_field(title, body, labels)
+    if wrong is not None:
+        problem = {"resource": "Issue", "field": wrong, "code": "invalid"}
+        return _problem("Validation Failed", 422, errors=[problem])
+    stored = call.stand_in.issues.create(repository.owner, repository.name, str(title), body, labels)
+    return JSONResponse(shapes.issue(repository, stored, call.address), 201)
+
+
+def _wrong_field(title: object, body: object, labels: object) -> str | None:
+    if not isinstance(title, str) or not 0 < len(title) <= _TITLE_LIMIT:
+        return "title"
+    if body is not None and (not isinstance(body, str) or len(body) > _BODY_LIMIT):
+        return "body"
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        return "labels"
+    return None
+
+
+def _list_issues(call: Call) -> Response:
+    repository, query = call.repository("issues"), call.query
+    visible_until = clock.now() - call.stand_in.faults.list_lag_seconds
+    since = datetime.fromisoformat(query["since"]).timestamp() if "since" in query else 0
+    found = [
+        issue
+        for issue in call.stand_in.issues.list(repository.owner, repository.name)
+        if issue.updated_seconds >= since and issue.created_seconds <= visible_until
+    ]
+    if query.get("direction", "desc") == "desc":
+        found.reverse()
+    size, page = min(100, int(query.get("per_page", "30"))), int(query.get("page", "1"))
+    shown = found[(page - 1) * size : page * size]
+    headers = {}
+    if page * size < len(found):
+        following = f"{call.address.api_url}/repositories/{repository.repository_id}/issues"
+        headers["Link"] = f'<{following}?{urlencode(query | {"page": str(page + 1)})}>; rel="next"'
+    content = [shapes.issue(repository, issue, call.address) for issue in shown]
+    return JSONResponse(content, headers=headers)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise Denied(404, "Not Found")
+    return int(text)

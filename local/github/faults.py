@@ -1,0 +1,55 @@
+"""What can go wrong at a code host, switched on through Python alone: nothing that a client sends has a say in it."""
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What one request meets instead of its answer.
+
+    `takes_effect`: the request is carried out first, and only its answer is lost. `hang_seconds` is waited before the
+    answer. `cut_after_bytes` ends the connection in the middle of the body.
+    """
+
+    status: int = 502
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: Any = None
+    takes_effect: bool = False
+    hang_seconds: float = 0
+    cut_after_bytes: int | None = None
+
+
+class Faults:
+    """The faults that wait, by operation ("POST /repos/{owner}/{repo}/issues"): each meets one request, in order."""
+
+    def __init__(self) -> None:
+        self.list_lag_seconds = 0.0
+        """How much later than its creation an issue appears in the list."""
+
+        self.suspended: set[int] = set()
+        """Installations that their owner suspended."""
+
+        self.withheld: dict[int, set[str]] = {}
+        """Permissions, by installation, that its owner has not granted."""
+
+        self.without_issues: set[str] = set()
+        """Repositories (owner/name) that have issues turned off."""
+
+        self.renamed: dict[str, str] = {}
+        """Repositories (owner/name) that are called something else now."""
+
+        self._waiting: dict[str, deque[Fault]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, operation: str, *faults: Fault) -> None:
+        with self._lock:
+            self._waiting.setdefault(operation, deque()).extend(faults)
+
+    def take(self, operation: str) -> Fault | None:
+        with self._lock:
+            waiting = self._waiting.get(operation)
+            return waiting.popleft() if waiting else None

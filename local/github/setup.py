@@ -1,0 +1,65 @@
+"""What a run of the stand-in starts with: the App's key pair, and the demo repository."""
+
+import os
+from pathlib import Path
+
+from local.github.repositories import Repositories, stable_id
+
+APP_ID = "1"
+PREFIX = "/github-stand-in"
+"""Where the local server mounts it."""
+
+FOLDER = "github"
+"""Where a checkout keeps it, below .local/."""
+
+DEMO_OWNER = "demo-shop"
+DEMO_NAME = "storefront"
+DEMO_BRANCH = "main"
+DEMO_FILES = Path(__file__).with_name("demo")
+
+
+def prepare(root: Path) -> None:
+    """Makes what is missing in the folder, and nothing anew. Raises GitFailed where git is not installed."""
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not key_file(root).exists():
+        _write_key(key_file(root))
+    repositories = Repositories(root / "repositories")
+    if repositories.find(DEMO_OWNER, DEMO_NAME) is None:
+        repositories.create(DEMO_OWNER, DEMO_NAME, DEMO_FILES, DEMO_BRANCH)
+
+
+def key_file(root: Path) -> Path:
+    """The App's private key. The stand-in, which is GitHub here, reads only the public half of it."""
+    return root / "app-key.pem"
+
+
+def installation_id(owner: str) -> int:
+    """The installation through which that owner let the App in."""
+    return stable_id(owner)
+
+
+def function_variables(root: Path, base_url: str) -> dict[str, str]:
+    """What the functions' environment says of the code host."""
+    return {
+        "GITHUB_API_URL": f"{base_url}{PREFIX}/api/v3",
+        "GITHUB_APP_ID": APP_ID,
+        "GITHUB_APP_PRIVATE_KEY_FILE": str(key_file(root)),
+    }
+
+
+def _write_key(path: Path) -> None:
+    from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415 - needed once a checkout
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    # The form in which GitHub hands out the keys of Apps.
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    unfinished = path.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(text)
+    unfinished.replace(path)

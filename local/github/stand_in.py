@@ -1,0 +1,161 @@
+"""The state of the stand-in: repositories, issues, tokens, and who may do what. It speaks no HTTP; `app` does."""
+
+import base64
+import binascii
+import json
+import secrets
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from controlplane import clock
+from local.github.faults import Faults
+from local.github.issues import Issues
+from local.github.repositories import GitRepository, Repositories, stable_id
+from local.github.setup import APP_ID, key_file
+
+PERMISSIONS = {"contents": "read", "issues": "write", "metadata": "read"}
+_TOKEN_SECONDS = 3600
+# GitHub takes an App's token for ten minutes at most.
+_APP_TOKEN_LIMIT_SECONDS = 600
+_LEVELS = {"read": 1, "write": 2, "admin": 3}
+
+
+class Denied(Exception):
+    """The request is refused with that status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An installation token. It sees the repositories of one owner."""
+
+    value: str = field(repr=False)
+    installation_id: int
+    owner: str
+    permissions: dict[str, str]
+    expires_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A request as it came."""
+
+    operation: str
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str] = field(repr=False)
+    body: Any = field(repr=False)
+
+
+class StandIn:
+    """One stand-in over one folder. Each owner of repositories has installed the App: see `setup.installation_id`."""
+
+    def __init__(self, root: Path) -> None:
+        self.repositories = Repositories(root / "repositories")
+        self.issues = Issues(root / "issues")
+        self.faults = Faults()
+        self.requests: deque[Recorded] = deque(maxlen=200)
+        """The last requests, oldest first."""
+
+        self.download_url: str | None = None
+        """Where archives are served from. None: by the host that was asked."""
+
+        self._key_file = key_file(root)
+        self._public_key: RSAPublicKey | None = None
+        self._tokens: dict[str, Token] = {}
+        self._downloads: dict[str, tuple[GitRepository, str]] = {}
+
+    def check_app(self, authorization: str) -> None:
+        """Raises Denied unless it is a token that the App signed, and that is valid now."""
+        try:
+            signed, _, signature = authorization.removeprefix("Bearer ").rpartition(".")
+            header, claims = (json.loads(_decode(part)) for part in signed.split("."))
+            self._key().verify(_decode(signature), signed.encode(), PKCS1v15(), SHA256())
+            issued, expires, issuer = claims["iat"], claims["exp"], claims["iss"]
+        except (InvalidSignature, ValueError, KeyError, TypeError, binascii.Error):
+            raise Denied(401, "A JSON web token could not be decoded") from None
+        now = clock.now()
+        if header.get("alg") != "RS256" or str(issuer) != APP_ID:
+            raise Denied(401, "Integration not found")
+        if issued > now:
+            raise Denied(401, "'Issued at' claim ('iat') must be an Integer representing a time in the past")
+        if not now < expires <= now + _APP_TOKEN_LIMIT_SECONDS:
+            raise Denied(401, "'Expiration time' claim ('exp') is too far in the future or in the past")
+
+    def issue_token(self, installation_id: int, permissions: dict[str, str] | None) -> Token:
+        owner = next((it.owner for it in self.repositories.list() if stable_id(it.owner) == installation_id), None)
+        if owner is None:
+            raise Denied(404, "Not Found")
+        if installation_id in self.faults.suspended:
+            raise Denied(403, "This installation has been suspended")
+        granted = self.permissions(installation_id)
+        wanted = granted if permissions is None else permissions
+        if any(_LEVELS[level] > _LEVELS.get(granted.get(name, ""), 0) for name, level in wanted.items()):
+            raise Denied(422, "The permissions requested are not granted to this installation.")
+        # The form of GitHub's own, with letters that say what this one is.
+        token = Token(f"ghs_local{secrets.token_hex(18)}", installation_id, owner, wanted, clock.now() + _TOKEN_SECONDS)
+        self._tokens[token.value] = token
+        return token
+
+    def permissions(self, installation_id: int) -> dict[str, str]:
+        withheld = self.faults.withheld.get(installation_id, set())
+        return {name: level for name, level in PERMISSIONS.items() if name not in withheld}
+
+    def revoke_tokens(self) -> None:
+        self._tokens.clear()
+
+    def check_token(self, authorization: str) -> Token:
+        """The token of an installation. Raises Denied where it is none, or no more."""
+        token = self._tokens.get(authorization.removeprefix("Bearer "))
+        if token is None or token.expires_seconds <= clock.now():
+            raise Denied(401, "Bad credentials")
+        return token
+
+    def get_repository(self, token: Token, owner: str, name: str, permission: str, level: str) -> GitRepository:
+        """The repository, where the token sees it. Raises Denied."""
+        found = self.repositories.find(owner, name)
+        if found is None or found.owner != token.owner:
+            raise Denied(404, "Not Found")
+        if _LEVELS.get(token.permissions.get(permission, ""), 0) < _LEVELS[level]:
+            raise Denied(403, "Resource not accessible by integration")
+        return found
+
+    def offer_download(self, repository: GitRepository, sha: str) -> str:
+        """A ticket that stands for the archive: the host that serves it is shown no token."""
+        ticket = secrets.token_urlsafe(18)
+        self._downloads[ticket] = repository, sha
+        return ticket
+
+    def take_download(self, ticket: str) -> tuple[GitRepository, str]:
+        """Raises Denied."""
+        found = self._downloads.pop(ticket, None)
+        if found is None or found[0].find_commit(found[1]) is None:
+            raise Denied(404, "Not Found")
+        return found
+
+    def _key(self) -> RSAPublicKey:
+        """The public half of the App's key. Read late: the file is made by `make run`, and this at every import."""
+        if self._public_key is None:
+            private_key = load_pem_private_key(self._key_file.read_bytes(), password=None)
+            public_key = private_key.public_key()
+            if not isinstance(public_key, RSAPublicKey):
+                raise Denied(401, "Integration not found")
+            self._public_key = public_key
+        return self._public_key
+
+
+def _decode(segment: str) -> bytes:
+    return base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
