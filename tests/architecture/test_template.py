@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from controlplane.errors import CATALOGUE
+from controlplane.queues import MAX_RECEIVES
 from local.template import TEMPLATE, load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.api import operations
-from tests.support.template import Route, gateway_responses, resources, routes_by_group
+from tests.support.template import Route, api_functions, gateway_responses, resources, routes_by_group
 
 FUNCTIONS = resources("AWS::Serverless::Function")
 GATEWAY_RESPONSES = gateway_responses()
@@ -40,6 +41,15 @@ RESPONSE_TYPES = {
     "UNAUTHORIZED",
     "UNSUPPORTED_MEDIA_TYPE",
     "WAF_FILTERED",
+}
+
+
+TABLE = resources("AWS::DynamoDB::Table")["Table"]
+# What a policy may speak of, and whose actions belong to it.
+SERVICES = {
+    "AWS::DynamoDB::Table": "dynamodb",
+    "AWS::SQS::Queue": "sqs",
+    "AWS::SecretsManager::Secret": "secretsmanager",
 }
 
 
@@ -71,7 +81,7 @@ class TestRoutes:
         assert len(routes) == len(set(routes))
 
     def test_name_the_api_of_this_template(self):
-        for function in FUNCTIONS.values():
+        for function in api_functions().values():
             for event in function["Properties"]["Events"].values():
                 assert event["Type"] == "Api"
                 assert event["Properties"]["RestApiId"] == {"Ref": "Api"}
@@ -100,22 +110,108 @@ class TestEachFunction:
         retention = resources("AWS::Logs::LogGroup")[log_group]["Properties"]["RetentionInDays"]
         assert retention == {"Ref": "LogRetentionDays"}
 
-    def test_may_call_named_actions_on_the_table_and_nothing_else(self, name: str):
+    def test_may_call_named_actions_on_named_resources_and_nothing_else(self, name: str):
         own = statements(FUNCTIONS[name])
         assert own
         for statement in own:
             assert set(statement) == {"Effect", "Action", "Resource"}
             assert statement["Effect"] == "Allow"
-            assert statement["Resource"] == {"Fn::GetAtt": ["Table", "Arn"]}
-            assert all(re.fullmatch(r"dynamodb:[A-Z][A-Za-z]+", action) for action in statement["Action"])
             assert "dynamodb:Scan" not in statement["Action"]
+            for target in targets(statement):
+                service = SERVICES[resources_named()[target]]
+                assert all(re.fullmatch(rf"{service}:[A-Z][A-Za-z]+", action) for action in statement["Action"])
 
-    def test_names_no_action_twice(self, name: str):
-        actions = [action for statement in statements(FUNCTIONS[name]) for action in statement["Action"]]
-        assert len(actions) == len(set(actions))
+    def test_names_no_action_twice_for_one_resource(self, name: str):
+        granted = [
+            (action, json.dumps(target))
+            for statement in statements(FUNCTIONS[name])
+            for target in _listed(statement["Resource"])
+            for action in statement["Action"]
+        ]
+        assert len(granted) == len(set(granted))
+
+    def test_queries_indexes_that_there_are(self, name: str):
+        defined = {index["IndexName"] for index in TABLE["Properties"]["GlobalSecondaryIndexes"]}
+        for statement in statements(FUNCTIONS[name]):
+            for target in _listed(statement["Resource"]):
+                if "Fn::Sub" in target:
+                    assert statement["Action"] == ["dynamodb:Query"]
+                    assert target["Fn::Sub"].removeprefix("${Table.Arn}/index/") in defined
 
     def test_publishes_when_only_its_layer_or_its_variables_changed(self, name: str):
         assert FUNCTIONS[name]["Properties"]["AutoPublishAliasAllProperties"] is True
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def targets(statement: dict[str, Any]) -> list[str]:
+    """The logical ids of what a statement is about: a resource of the template, or an index of its table."""
+    found = []
+    for target in _listed(statement["Resource"]):
+        if "Fn::Sub" in target:
+            assert re.fullmatch(r"\$\{Table\.Arn\}/index/[A-Za-z]+", target["Fn::Sub"])
+            found.append("Table")
+        elif "Ref" in target:
+            found.append(target["Ref"])
+        else:
+            logical_id, attribute = target["Fn::GetAtt"]
+            assert attribute == "Arn"
+            found.append(logical_id)
+    return found
+
+
+def resources_named() -> dict[str, str]:
+    """The type of each resource, by logical id."""
+    return {name: entry["Type"] for name, entry in load_template()["Resources"].items()}
+
+
+WORKERS = {name: function for name, function in FUNCTIONS.items() if name not in api_functions()}
+QUEUES = {name: queue for name, queue in resources("AWS::SQS::Queue").items() if "RedrivePolicy" in queue["Properties"]}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+class TestEachQueue:
+    def _mapping(self, name: str) -> dict[str, Any]:
+        (mapping,) = [
+            entry["Properties"]
+            for entry in resources("AWS::Lambda::EventSourceMapping").values()
+            if entry["Properties"]["EventSourceArn"] == {"Fn::GetAtt": [name, "Arn"]}
+        ]
+        return mapping
+
+    def test_has_a_worker_that_reports_each_failed_message_and_is_bounded(self, name: str):
+        mapping = self._mapping(name)
+        assert mapping["FunctionName"]["Ref"].removesuffix(".Alias") in WORKERS
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+
+    def test_hides_a_message_six_times_as_long_as_its_worker_may_run(self, name: str):
+        worker = WORKERS[self._mapping(name)["FunctionName"]["Ref"].removesuffix(".Alias")]
+        assert QUEUES[name]["Properties"]["VisibilityTimeout"] >= 6 * worker["Properties"]["Timeout"]
+
+    def test_hands_what_failed_to_dead_letters_that_are_kept_longer(self, name: str):
+        properties = QUEUES[name]["Properties"]
+        assert properties["RedrivePolicy"]["maxReceiveCount"] == MAX_RECEIVES
+        dead = properties["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
+        dead_properties = resources("AWS::SQS::Queue")[dead]["Properties"]
+        assert dead_properties["MessageRetentionPeriod"] > properties["MessageRetentionPeriod"]
+
+    def test_raises_an_alarm_for_dead_letters_and_for_the_age_of_its_oldest_message(self, name: str):
+        dead = QUEUES[name]["Properties"]["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
+        watched = {
+            (alarm["Properties"]["MetricName"], dimension["Value"]["Fn::GetAtt"][0])
+            for alarm in resources("AWS::CloudWatch::Alarm").values()
+            for dimension in alarm["Properties"]["Dimensions"]
+        }
+        assert ("ApproximateNumberOfMessagesVisible", dead) in watched
+        assert ("ApproximateAgeOfOldestMessage", name) in watched
+
+
+@pytest.mark.parametrize("name", resources("AWS::SQS::Queue"))
+def test_what_lies_in_a_queue_is_encrypted(name: str):
+    assert resources("AWS::SQS::Queue")[name]["Properties"]["SqsManagedSseEnabled"] is True
 
 
 class TestAllFunctions:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.template import Route, resources
+from controlplane.queues import MAX_RECEIVES
+from tests.support.template import Route, api_functions, resources
 
 EVENTS = Path(__file__).parents[2] / "events"
 
@@ -15,7 +16,7 @@ EVENTS = Path(__file__).parents[2] / "events"
 def expected() -> dict[str, Route]:
     """The route of each event, by the event's name."""
     found = {}
-    for function in resources("AWS::Serverless::Function").values():
+    for function in api_functions().values():
         group = Path(function["Properties"]["CodeUri"]).name
         for operation, event in function["Properties"]["Events"].items():
             name = re.sub(r"(?<!^)([A-Z])", r"_\1", operation).lower()
@@ -28,8 +29,33 @@ def read(name: str) -> dict[str, Any]:
     return content
 
 
+def workers() -> set[str]:
+    """The functions that no route calls, by the names of their folders."""
+    functions = resources("AWS::Serverless::Function")
+    return {Path(functions[name]["Properties"]["CodeUri"]).name for name in functions.keys() - api_functions().keys()}
+
+
+def of_worker(stem: str) -> str | None:
+    """The worker that an event is for, if it is for one."""
+    return next((worker for worker in workers() if stem.startswith(f"{worker}_")), None)
+
+
 def test_there_is_one_for_each_route_and_none_more():
-    assert {path.stem for path in EVENTS.glob("*.json")} == set(expected())
+    assert {path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem) is None} == set(expected())
+
+
+def test_there_is_one_for_each_worker_at_least():
+    assert {of_worker(path.stem) for path in EVENTS.glob("*.json")} - {None} == workers()
+
+
+@pytest.mark.parametrize("stem", sorted(path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem)))
+def test_it_is_what_a_queue_sends(stem: str):
+    for record in read(stem).get("Records", []):
+        assert record["eventSource"] == "aws:sqs"
+        assert json.loads(record["body"])["version"] == 1
+        assert 1 <= int(record["attributes"]["ApproximateReceiveCount"]) <= MAX_RECEIVES
+        assert record["messageId"]
+        assert record["receiptHandle"]
 
 
 @pytest.mark.parametrize("name", expected())

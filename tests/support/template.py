@@ -18,10 +18,19 @@ def resources(kind: str) -> dict[str, dict[str, Any]]:
     return {name: entry for name, entry in load_template()["Resources"].items() if entry["Type"] == kind}
 
 
+def api_functions() -> dict[str, dict[str, Any]]:
+    """The functions that the API calls, by logical id. The others are workers."""
+    return {
+        name: function
+        for name, function in resources("AWS::Serverless::Function").items()
+        if any(event["Type"] == "Api" for event in function["Properties"].get("Events", {}).values())
+    }
+
+
 def routes_by_group() -> dict[str, list[Route]]:
-    """The routes each function is given, by the group that its code folder is named after."""
+    """The routes each function of the API is given, by the group that its code folder is named after."""
     found = {}
-    for function in resources("AWS::Serverless::Function").values():
+    for function in api_functions().values():
         properties = [event["Properties"] for event in function["Properties"]["Events"].values()]
         group = Path(function["Properties"]["CodeUri"]).name
         found[group] = sorted(Route(entry["Method"], entry["Path"]) for entry in properties)

@@ -43,6 +43,12 @@ class Settings(BaseModel):
     scan_execution_dead_letters_url: OptionalUrl = None
     issue_creation_queue_url: OptionalUrl = None
     issue_creation_dead_letters_url: OptionalUrl = None
+    # What a scan reads of a repository: beyond the first four it fails, beyond the last it leaves the file out.
+    scan_archive_bytes: int = Field(256 * 1024**2, ge=1)
+    scan_unpacked_bytes: int = Field(2 * 1024**3, ge=1)
+    scan_stored_bytes: int = Field(384 * 1024**2, ge=1)
+    scan_stored_files: int = Field(40_000, ge=1)
+    scan_file_bytes: int = Field(8 * 1024**2, ge=1)
     # How long the start of a scan waits for the scan before it answers with the request for one.
     scan_start_wait_seconds: float = Field(3, ge=0, le=15)
     # How long the opening of an issue waits for it before it answers that it is still being opened.

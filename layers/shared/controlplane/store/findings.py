@@ -1,7 +1,7 @@
 """What scans found: the findings of each scan, and since when a repository has each of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from controlplane.store import keys
 from controlplane.store.inbox import Discovery, Evidence, Priority
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
     description: str
     category: str
     severity: str
-    priority: Priority
+    priority: str
     location: Location
     remediation: str
     references: tuple[str, ...]
@@ -110,7 +110,7 @@ def as_discovery(scan: ScanItem, finding: Finding) -> Discovery:
         finding.title,
         scan.created_at,
         summary=finding.description,
-        priority=finding.priority,
+        priority=cast("Priority", finding.priority),
         project_id=scan.project_id,
         repository_id=scan.repository_id,
         repository_name=scan.repository_name,

@@ -1,0 +1,1 @@
+"""Code audit: connected repositories, scans of them, and what the scans found."""

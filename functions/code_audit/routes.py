@@ -1,0 +1,181 @@
+"""HTTP of `code_audit`: connected repositories, scans and scan requests, findings, and their unlocking."""
+
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from code_audit import service
+from code_audit.schemas import (
+    RETRY_AFTER_SECONDS,
+    Issue,
+    Reason,
+    Repository,
+    Scan,
+    ScanCreate,
+    ScanIssues,
+    ScanNotStarted,
+    ScanStarted,
+    ScanStarting,
+    ScanStatus,
+    Unlocked,
+)
+from code_audit.service import Outcome
+from controlplane import ids
+from controlplane.access import Access, Requires, Resource
+from controlplane.app import ControlRouter
+from controlplane.envelope import Answer, Page
+from controlplane.errors import NotFound
+from controlplane.idempotency import IdempotencyKey, idempotent
+from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.store import keys, repositories, scan_requests, scans
+from controlplane.store.scan_requests import RequestItem
+from controlplane.store.scans import ScanItem
+
+router = ControlRouter(tags=["Code audit"])
+
+SCAN = Resource("scanId", ids.SCAN, keys.scan, scans.read_scan)
+REQUEST = Resource("preparationId", ids.SCAN_REQUEST, keys.scan_request, scan_requests.read_request)
+
+ListsOfCodeAudit = Annotated[Access[None], Requires("code-audit.read", organization="query")]
+StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True)]
+ReadsScan = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN)]
+UnlocksScan = Annotated[Access[ScanItem], Requires("code-audit.write", role="owner", resource=SCAN, user_token=True)]
+ReadsRequest = Annotated[
+    Access[RequestItem], Requires("code-audit.read", or_scope="code-audit.write", resource=REQUEST)
+]
+
+Start = ScanStarted | ScanStarting | ScanNotStarted
+
+RepositoryFilter = Annotated[
+    str | None, Query(alias="repositoryId", min_length=1, max_length=100, description="Only scans of this repository.")
+]
+StatusFilter = Annotated[ScanStatus | None, Query(description="Only scans in this status.")]
+RequestedRepository = Annotated[
+    str,
+    Query(alias="repositoryId", min_length=1, max_length=100, description="The `repositoryId` of the scan request."),
+]
+
+
+@router.get("/v1/code-audit/repositories", operation_id="listRepositories")
+async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor: Cursor = None) -> Page[Repository]:
+    """The repositories connected to the organization, each with its linked projects, the latest connected first."""
+    walk = Walk(cursor, "listRepositories", access.organization_id)
+    page = repositories.list_repositories(access.organization_id, limit, walk.after)
+    projects = repositories.find_linked_projects(page.repositories)
+    return Page([Repository.of(item, projects) for item in page.repositories], walk.cursor(page.next_sk))
+
+
+@router.get("/v1/code-audit/scans", operation_id="listScans")
+async def list_scans(
+    access: ListsOfCodeAudit,
+    repository_id: RepositoryFilter = None,
+    status: StatusFilter = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[Scan]:
+    """The organization's scans, newest first: all, or those of a repository, in a status, or both."""
+    organization_id = access.organization_id
+    walk = Walk(cursor, "listScans", organization_id, repository_id or "", status or "")
+    page = service.list_scans(organization_id, limit, walk.after, repository_id, status)
+    return Page([Scan.of(scan) for scan in page.scans], walk.cursor(page.next_sk))
+
+
+@router.post("/v1/code-audit/scans", operation_id="startScan", status_code=202)
+async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None) -> Answer[Start]:
+    """Starts a scan of the production branch of a linked project of the repository. User token.
+
+    The answer holds the scan where it exists within 3 seconds; else it is `starting`, and
+    `GET /v1/code-audit/scan-requests/{preparationId}` says how it went on. The first scan of a repository is a free
+    preview.
+
+    404 `NOT_FOUND` for a repository that is none of the organization's. 409 `REPOSITORY_NOT_LINKED` without a linked
+    project. 409 `SCAN_IN_PROGRESS` while the repository is being scanned, with `details.scanId`, or with
+    `details.preparationId` while that scan does not exist yet.
+    """
+    repository = service.get_repository(access.organization_id, body.repository_id)
+    asked = idempotent(
+        access,
+        "startScan",
+        idempotency_key,
+        body,
+        lambda first: _starting(service.request_scan(repository, body.project_id or None, access.user_id, first)),
+    )
+    outcome = await service.wait_for_outcome(_preparation_id(asked))
+    # What the first request came to after its wait is kept as well: a repetition answers that.
+    answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
+    return Answer(answer.content, headers={**answer.headers, **_replayed(asked)})
+
+
+@router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan")
+async def get_scan(access: ReadsScan) -> Scan:
+    """One scan. Its `progress` can be watched by asking again."""
+    return Scan.of(access.resource)
+
+
+@router.get("/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues")
+async def list_scan_issues(access: ReadsScan) -> ScanIssues:
+    """The findings of a scan, most urgent first, in one answer: 500 at most are kept of a scan.
+
+    Of a free preview the 3 most urgent ones; `lockedCount` says how many more there are, and `unlockCredits` what they
+    cost. None until the scan is completed. 402 `UNLOCK_REQUIRED` for a scan that is neither a free preview nor
+    unlocked, with `details.scanId`, `unlockCredits` and `lockedCount`.
+    """
+    scan = access.resource
+    found = service.list_visible_issues(scan)
+    return ScanIssues(
+        issues=[Issue.of(scan, finding, item) for finding, item in found],
+        locked_count=scan.locked_count,
+        unlock_credits=scan.unlock_credits,
+    )
+
+
+@router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan")
+async def unlock_scan(access: UnlocksScan) -> Unlocked:
+    """Spends the scan's `unlockCredits` and opens all of its findings. Owner, user token.
+
+    It charges once, however often it is called. 402 `INSUFFICIENT_CREDITS` with `details.remainingCredits` and
+    `requiredCredits`. 409 `CONFLICT` for a scan that is not completed.
+    """
+    unlocked = service.unlock_scan(access.resource, access.user_id)
+    return Unlocked(status="unlocked" if unlocked else "already-unlocked")
+
+
+@router.get("/v1/code-audit/scan-requests/{preparationId}", operation_id="getScanRequest")
+async def get_scan_request(access: ReadsRequest, repository_id: RequestedRepository) -> Answer[Start]:
+    """What became of the start of a scan: `started` with the scan, `starting`, or `failed` with the reason.
+
+    404 `NOT_FOUND` where the request is not one for this repository.
+    """
+    if access.resource.repository_id != repository_id:
+        raise NotFound
+    return _answer(service.find_outcome(access.resource))
+
+
+def _starting(request: RequestItem) -> Answer[ScanStarting]:
+    return Answer(ScanStarting.of(request), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+
+def _answer(outcome: Outcome) -> Answer[Start]:
+    request, scan = outcome
+    if scan is not None:
+        return Answer(ScanStarted(status="started", scan=Scan.of(scan)))
+    if request.failure is None:
+        return Answer(ScanStarting.of(request), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
+    return Answer(
+        ScanNotStarted(
+            status="failed",
+            preparation_id=request.request_id,
+            repository_id=request.repository_id,
+            error=Reason(code=request.failure.code, message=request.failure.message),
+        )
+    )
+
+
+def _preparation_id(answer: Answer[Any]) -> str:
+    """Of a new answer, or of a kept one, which comes back as its fields."""
+    content = answer.content
+    return str(content["preparationId"] if isinstance(content, dict) else content.preparation_id)
+
+
+def _replayed(answer: Answer[ScanStarting]) -> dict[str, str]:
+    return {name: value for name, value in answer.headers.items() if name == "Idempotency-Replayed"}

@@ -1,0 +1,278 @@
+"""What `code_audit` takes and answers."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field
+
+from controlplane.envelope import Wire
+from controlplane.store.findings import Finding
+from controlplane.store.inbox import InboxItem, Priority, Status
+from controlplane.store.projects import ProjectItem
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scan_requests import RequestItem
+from controlplane.store.scans import STAGES, ScanItem
+
+_TIME: dict[str, Any] = {"json_schema_extra": {"format": "date-time"}, "examples": ["2026-03-04T05:06:07.000Z"]}
+_REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+_SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+_PREPARATION_ID = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+_PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+
+RETRY_AFTER_SECONDS = 2
+
+ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]
+
+
+class LinkedProject(Wire):
+    project_id: str = Field(examples=[_PROJECT_ID])
+    project_slug: str = Field(examples=["shop"])
+    project_name: str = Field(examples=["Shop"])
+    production_branch: str | None = Field(
+        description="The branch that is scanned. Null: the repository's default branch.", examples=["main"]
+    )
+    root_directory: str | None = Field(
+        description="The folder that is scanned. Null: the whole repository.", examples=["apps/web"]
+    )
+    pull_request_scans_enabled: bool = Field(examples=[False])
+
+
+class Repository(Wire):
+    id: str = Field(examples=[_REPOSITORY_ID])
+    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
+    owner: str = Field(description="The account at the code host.", examples=["acme"])
+    name: str = Field(examples=["shop"])
+    html_url: str = Field(json_schema_extra={"format": "uri"}, examples=["https://github.com/acme/shop"])
+    default_branch: str | None = Field(examples=["main"])
+    visibility: str = Field(examples=["private"])
+    connected_at: str | None = Field(**_TIME)
+    projects: list[LinkedProject]
+
+    @classmethod
+    def of(cls, repository: RepositoryItem, projects: dict[str, ProjectItem]) -> Self:
+        linked = [(link, projects[link.project_id]) for link in repository.links if link.project_id in projects]
+        return cls(
+            id=repository.repository_id,
+            organization_id=repository.organization_id,
+            owner=repository.owner,
+            name=repository.name,
+            html_url=repository.html_url,
+            default_branch=repository.default_branch,
+            visibility=repository.visibility,
+            connected_at=repository.connected_at,
+            projects=[
+                LinkedProject(
+                    project_id=project.project_id,
+                    project_slug=project.slug,
+                    project_name=project.name,
+                    production_branch=link.production_branch,
+                    root_directory=link.root_directory,
+                    pull_request_scans_enabled=link.pull_request_scans_enabled,
+                )
+                for link, project in linked
+            ],
+        )
+
+
+class Progress(Wire):
+    stage: str = Field(description=f"One of {', '.join(STAGES)}, in this order.", examples=["analyze"])
+    stage_status: str | None = Field(description="pending, running, completed or failed.", examples=["running"])
+    completed_stages: int | None = Field(examples=[2])
+    total_stages: int | None = Field(examples=[len(STAGES)])
+
+
+class Reason(Wire):
+    code: str = Field(examples=["ARCHIVE_TOO_LARGE"])
+    message: str = Field(examples=["The repository is larger than a scan reads."])
+
+
+class Coverage(Wire):
+    """What a scan looked at."""
+
+    files: int = Field(description="Files in the scanned folder.", examples=[412])
+    analyzed_files: int = Field(examples=[398])
+    skipped: dict[str, int] = Field(
+        description="How many files were left out, by reason.", examples=[{"too_large": 2, "minified": 12}]
+    )
+
+
+class Scan(Wire):
+    id: str = Field(examples=[_SCAN_ID])
+    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
+    repository_id: str = Field(examples=[_REPOSITORY_ID])
+    repository_name: str = Field(examples=["shop"])
+    branch: str | None = Field(examples=["main"])
+    head_commit_sha: str | None = Field(examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"])
+    pull_request_number: int | None = Field(examples=[None])
+    scope: str = Field(description="What is scanned: `repository`.", examples=["repository"])
+    trigger: str = Field(description="What started it: `manual`.", examples=["manual"])
+    status: ScanStatus = Field(examples=["completed"])
+    access: Literal["full", "free-preview", "locked"] = Field(
+        description="How much of the findings can be read: all, the 3 most urgent, or none.", examples=["free-preview"]
+    )
+    unlock_credits: int | None = Field(
+        description="What reading all of them costs. Null where nothing is left to unlock.", examples=[50]
+    )
+    finding_count: int | None = Field(
+        description="Places in the code that were found. Null until the scan is completed.", examples=[21]
+    )
+    issue_count: int | None = Field(
+        description="Different findings: the same code at several places of a file counts once. Null until the scan "
+        "is completed.",
+        examples=[17],
+    )
+    progress: Progress | None
+    created_at: str = Field(**_TIME)
+    started_at: str | None = Field(**_TIME)
+    completed_at: str | None = Field(description="When it ended, however it did.", **_TIME)
+    failure: Reason | None = Field(description="Why the scan failed.", examples=[None])
+    coverage: Coverage | None = Field(description="Null until the scan is completed.")
+
+    @classmethod
+    def of(cls, scan: ScanItem) -> Self:
+        progress, coverage, failure = scan.progress, scan.coverage, scan.failure
+        return cls(
+            id=scan.scan_id,
+            organization_id=scan.organization_id,
+            repository_id=scan.repository_id,
+            repository_name=scan.repository_name,
+            branch=scan.branch,
+            head_commit_sha=scan.head_commit_sha,
+            pull_request_number=None,
+            scope="repository",
+            trigger="manual",
+            status=scan.status,
+            access=scan.access,
+            unlock_credits=scan.unlock_credits,
+            finding_count=scan.finding_count,
+            issue_count=scan.issue_count,
+            progress=Progress(
+                stage=progress.stage,
+                stage_status=progress.stage_status,
+                completed_stages=progress.completed_stages,
+                total_stages=len(STAGES),
+            ),
+            created_at=scan.created_at,
+            started_at=scan.started_at,
+            completed_at=scan.completed_at,
+            failure=Reason(code=failure.code, message=failure.message) if failure else None,
+            coverage=Coverage(
+                files=coverage.files, analyzed_files=coverage.analyzed_files, skipped=dict(coverage.skipped)
+            )
+            if coverage
+            else None,
+        )
+
+
+class ScanCreate(Wire):
+    repository_id: str = Field(min_length=1, max_length=100, examples=[_REPOSITORY_ID])
+    project_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
+        default_factory=str,
+        description="The linked project whose production branch and folder are scanned. Without it: the first one.",
+        examples=[_PROJECT_ID],
+    )
+
+
+class ScanStarted(Wire):
+    status: Literal["started"] = Field(examples=["started"])
+    scan: Scan
+
+
+class ScanStarting(Wire):
+    """The scan does not exist yet: ask again."""
+
+    status: Literal["starting"] = Field(examples=["starting"])
+    preparation_id: str = Field(
+        description="For `GET /v1/code-audit/scan-requests/{preparationId}`.", examples=[_PREPARATION_ID]
+    )
+    repository_id: str = Field(examples=[_REPOSITORY_ID])
+    created_at: str = Field(**_TIME)
+    retry_after_seconds: int = Field(examples=[RETRY_AFTER_SECONDS])
+
+    @classmethod
+    def of(cls, request: RequestItem) -> Self:
+        return cls(
+            status="starting",
+            preparation_id=request.request_id,
+            repository_id=request.repository_id,
+            created_at=request.created_at,
+            retry_after_seconds=RETRY_AFTER_SECONDS,
+        )
+
+
+class ScanNotStarted(Wire):
+    """There will be no scan: its branch could not be read."""
+
+    status: Literal["failed"] = Field(examples=["failed"])
+    preparation_id: str = Field(examples=[_PREPARATION_ID])
+    repository_id: str = Field(examples=[_REPOSITORY_ID])
+    error: Reason
+
+
+class Location(Wire):
+    path: str = Field(examples=["apps/web/src/app.tsx"])
+    start_line: int = Field(description="From 1.", examples=[12])
+    end_line: int = Field(examples=[14])
+    start_column: int = Field(description="From 1.", examples=[5])
+    end_column: int = Field(examples=[7])
+    snippet: str = Field(examples=["gtag('config', 'G-123')"])
+    permalink: str = Field(
+        description="The lines at the scanned commit.",
+        json_schema_extra={"format": "uri"},
+        examples=["https://github.com/acme/shop/blob/1f0c2b9e/apps/web/src/app.tsx#L12-L14"],
+    )
+
+
+class Issue(Wire):
+    """One finding of a scan."""
+
+    id: str = Field(examples=["77abf0c2"])
+    scan_id: str = Field(examples=[_SCAN_ID])
+    fingerprint: str = Field(
+        description="The same in every scan of the repository that finds it, wherever its lines have moved.",
+        examples=["77abf0c21d9e"],
+    )
+    rule_id: str = Field(examples=["tracker-before-consent"])
+    title: str = Field(examples=["Google Analytics loads before consent"])
+    description: str
+    category: str = Field(examples=["third-party-tracker"])
+    severity: str = Field(examples=["high"])
+    priority: Priority = Field(examples=["P1"])
+    status: Status = Field(description="What people decided in the inbox.", examples=["open"])
+    inbox_item_id: str | None = Field(examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    location: Location
+    remediation: str = Field(description="How to mend it.")
+    references: list[str] = Field(examples=[["https://gdpr-info.eu/art-7-gdpr/"]])
+    first_seen_at: str = Field(description="When a scan of the repository first found it.", **_TIME)
+
+    @classmethod
+    def of(cls, scan: ScanItem, finding: Finding, item: InboxItem | None) -> Self:
+        place = finding.location
+        return cls.model_validate(
+            {
+                "id": f"{scan.scan_id}:{finding.fingerprint[:16]}",
+                "scan_id": scan.scan_id,
+                "fingerprint": finding.fingerprint,
+                "rule_id": finding.rule_id,
+                "title": finding.title,
+                "description": finding.description,
+                "category": finding.category,
+                "severity": finding.severity,
+                "priority": finding.priority,
+                "status": item.status if item else "open",
+                "inbox_item_id": item.item_id if item else None,
+                "location": Location(**place._asdict()),
+                "remediation": finding.remediation,
+                "references": list(finding.references),
+                "first_seen_at": finding.first_seen_at,
+            }
+        )
+
+
+class ScanIssues(Wire):
+    issues: list[Issue] = Field(description="The findings that can be read, most urgent first.")
+    locked_count: int = Field(description="How many more there are.", ge=0, examples=[14])
+    unlock_credits: int | None = Field(description="What reading those costs.", examples=[50])
+
+
+class Unlocked(Wire):
+    status: Literal["unlocked", "already-unlocked"] = Field(examples=["unlocked"])

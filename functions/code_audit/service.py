@@ -1,0 +1,172 @@
+"""The rules of `code_audit`: which scan may start, what of a scan may be read, and what opening the rest costs."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from controlplane import ids, queues
+from controlplane.errors import ApiError, Conflict, Forbidden, NotFound
+from controlplane.queues import PrepareScan, PublishScan, Queue
+from controlplane.settings import settings
+from controlplane.store import findings, inbox, repositories, scan_requests, scans
+from controlplane.store.findings import Finding
+from controlplane.store.inbox import InboxItem
+from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scan_requests import RequestItem
+from controlplane.store.scans import ScanItem
+from controlplane.store.table import Leg
+
+_POLL_SECONDS = 0.25
+
+
+class RepositoryNotLinked(ApiError):
+    code = "REPOSITORY_NOT_LINKED"
+    message = "The repository is not linked to that project, or to any. Link it in the dashboard first."
+
+
+class ScanInProgress(ApiError):
+    code = "SCAN_IN_PROGRESS"
+    message = "A scan of this repository is in progress. Wait until it has ended."
+
+    def __init__(self, request_id: str, scan_id: str | None) -> None:
+        super().__init__(details={"scanId": scan_id} if scan_id else {"preparationId": request_id})
+
+
+class UnlockRequired(ApiError):
+    code = "UNLOCK_REQUIRED"
+    message = "The findings of this scan are locked. An owner of the organization can unlock them for credits."
+
+    def __init__(self, scan: ScanItem) -> None:
+        super().__init__(
+            details={
+                "scanId": scan.scan_id,
+                "unlockCredits": scan.unlock_credits,
+                "lockedCount": scan.locked_count,
+            }
+        )
+
+
+class InsufficientCredits(ApiError):
+    code = "INSUFFICIENT_CREDITS"
+    message = "The organization has fewer credits than this costs."
+
+    def __init__(self, remaining: int, required: int) -> None:
+        super().__init__(details={"remainingCredits": remaining, "requiredCredits": required})
+
+
+class NothingToUnlock(Conflict):
+    message = "Only the findings of a completed scan can be unlocked."
+
+    def __init__(self, scan: ScanItem) -> None:
+        super().__init__(details={"reason": "not_completed", "status": scan.status})
+
+
+# Starting
+
+
+def get_repository(organization_id: str, repository_id: str) -> RepositoryItem:
+    """Raises NotFound, also for another organization's."""
+    located = ids.locate(ids.REPOSITORY, repository_id)
+    if located is None or located.organization_id != organization_id:
+        raise NotFound
+    try:
+        return repositories.get_repository(repository_id)
+    except repositories.UnknownRepository:
+        raise NotFound from None
+
+
+def request_scan(
+    repository: RepositoryItem, project_id: str | None, user_id: str, first: Mapping[str, Leg]
+) -> RequestItem:
+    """A new request for a scan of the linked project, or of the first one that still exists.
+
+    Raises RepositoryNotLinked, ScanInProgress, NotFound. `first`: legs that go before those of the request.
+    """
+    request_id = scan_requests.new_request_id(repository.organization_id)
+    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    for link in _candidates(repository, project_id):
+        try:
+            request = scan_requests.create_request(
+                repository, link, request_id, message=message, requested_by=user_id, first=first
+            )
+        except repositories.ProjectGone:
+            continue
+        except repositories.UnknownRepository:
+            raise NotFound from None
+        except scan_requests.ScanInProgress as refusal:
+            raise ScanInProgress(refusal.request_id, refusal.scan_id) from None
+        queues.dispatch(message)
+        return request
+    raise RepositoryNotLinked
+
+
+def _candidates(repository: RepositoryItem, project_id: str | None) -> list[Link]:
+    return [link for link in repository.links if project_id in (None, link.project_id)]
+
+
+class Outcome(NamedTuple):
+    """A request as it stands, with its scan once there is one."""
+
+    request: RequestItem
+    scan: ScanItem | None
+
+
+def find_outcome(request: RequestItem) -> Outcome:
+    return Outcome(request, scans.get_scan(request.scan_id) if request.scan_id else None)
+
+
+async def wait_for_outcome(request_id: str) -> Outcome:
+    """The request once its scan exists or cannot, or as it stands after SCAN_START_WAIT_SECONDS."""
+    for _ in range(int(settings.scan_start_wait_seconds / _POLL_SECONDS)):
+        request = scan_requests.get_request(request_id)
+        if request.status != "starting":
+            return find_outcome(request)
+        await asyncio.sleep(_POLL_SECONDS)
+    return find_outcome(scan_requests.get_request(request_id))
+
+
+# Reading
+
+
+def list_scans(
+    organization_id: str, limit: int, after: str | None, repository_id: str | None, status: str | None
+) -> scans.ScanPage:
+    """One page, newest first. A repository that is none of the organization's has no scans."""
+    if repository_id is not None:
+        located = ids.locate(ids.REPOSITORY, repository_id)
+        if located is None or located.organization_id != organization_id:
+            return scans.ScanPage([], None)
+    return scans.list_scans(organization_id, limit, after, repository_id, status)
+
+
+def list_visible_issues(scan: ScanItem) -> list[tuple[Finding, InboxItem | None]]:
+    """The findings that may be read, most urgent first, each with its inbox item. Raises UnlockRequired."""
+    if scan.access == "locked" and (scan.locked_count or scan.status != "completed"):
+        raise UnlockRequired(scan)
+    found = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
+    item_ids = [findings.as_discovery(scan, finding).item_id for finding in found]
+    items = inbox.find_items(item_ids)
+    return [(finding, items.get(item_id)) for finding, item_id in zip(found, item_ids, strict=True)]
+
+
+# Unlocking
+
+
+def unlock_scan(scan: ScanItem, user_id: str) -> bool:
+    """Whether this call unlocked and charged; False where the scan was unlocked before.
+
+    Raises NothingToUnlock, InsufficientCredits, Forbidden.
+    """
+    message = queues.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
+    try:
+        scans.unlock_scan(scan, user_id, message)
+    except scans.AlreadyUnlocked:
+        return False
+    except scans.NotCompleted:
+        raise NothingToUnlock(scan) from None
+    except scans.NoLongerOwner:
+        raise Forbidden from None
+    except scans.InsufficientCredits as refusal:
+        raise InsufficientCredits(refusal.remaining, refusal.required) from None
+    queues.dispatch(message)
+    return True

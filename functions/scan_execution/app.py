@@ -1,0 +1,17 @@
+"""Wiring of `scan_execution`."""
+
+from controlplane.queues import Queue
+from controlplane.worker import create_worker
+from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.service import execute_scan, publish_scan
+
+
+def take(message: ScanMessage) -> None:
+    """What each kind of message asks for."""
+    if message.kind == "execute-scan":
+        execute_scan(message)
+    else:
+        publish_scan(message)
+
+
+handler = create_worker(Queue.SCAN_EXECUTION, ACCEPTED, take)

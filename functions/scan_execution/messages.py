@@ -1,0 +1,11 @@
+"""What the queue of `scan_execution` takes."""
+
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from controlplane.queues import ExecuteScan, PublishScan
+
+type ScanMessage = ExecuteScan | PublishScan
+
+ACCEPTED: TypeAdapter[ScanMessage] = TypeAdapter(Annotated[ExecuteScan | PublishScan, Field(discriminator="kind")])

@@ -1,0 +1,161 @@
+"""The rules of `scan_execution`: the stages of a scan, what is kept of its findings, and which of them people see."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from controlplane.github.client import CodeHost, connect
+from controlplane.queues import ExecuteScan, PublishScan
+from controlplane.scanning import Hopeless, asking_the_code_host, attempt
+from controlplane.settings import settings
+from controlplane.store import findings as store
+from controlplane.store import inbox, scans
+from controlplane.store.findings import Finding, Location
+from controlplane.store.leases import Lease
+from controlplane.store.repositories import UnknownRepository
+from controlplane.store.scans import Coverage, Failure, ScanItem, Stage
+from scan_execution import analysis, workspace
+from scan_execution.analysis.files import language_of, reason_to_skip
+from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
+
+# The function's timeout in template.yaml: whoever still runs then has been ended.
+LEASE_SECONDS = 420
+# The most urgent ones. Whoever has more mends these first.
+MOST_ISSUES = 500
+
+_TOO_LARGE = Failure("REPOSITORY_TOO_LARGE", "The repository is larger than a scan reads.")
+_INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository could not be read.")
+_GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
+
+
+def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
+    """Runs the scan through its stages to its end. Raises Postponed, Rejected."""
+
+    def run(lease: Lease, scan: ScanItem) -> None:
+        with tempfile.TemporaryDirectory(prefix="scan-") as folder:
+            _run(lease, scan, Path(folder), connect_host)
+
+    attempt(
+        lambda: scans.acquire_scan(message.scan_id, LEASE_SECONDS),
+        run,
+        lambda failure, lease: scans.fail_scan(message.scan_id, failure, lease),
+    )
+
+
+def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]) -> None:
+    with _stage(lease, "fetch"):
+        unpacked = _fetch(scan, folder, connect_host)
+    with _stage(lease, "inventory"):
+        skipped = Counter(unpacked.skipped)
+    with _stage(lease, "analyze"):
+        result = analysis.analyze_folder(folder)
+        skipped.update(result.skipped)
+    # The disk is the next scan's as well, in the same environment.
+    shutil.rmtree(folder, ignore_errors=True)
+    with _stage(lease, "publish"):
+        issues = _issues(scan, result.findings)
+        store.put_findings(scan.scan_id, lease.attempt, issues)
+        ended = scan._replace(status="completed", issue_count=len(issues))
+        _publish(ended, issues[: ended.visible_count])
+        store.delete_attempts_before(scan.scan_id, lease.attempt)
+    coverage = Coverage(unpacked.files, result.files, dict(skipped))
+    scans.complete_scan(scan, lease, len(result.findings), len(issues), coverage)
+
+
+@contextmanager
+def _stage(lease: Lease, stage: Stage) -> Iterator[None]:
+    """Shows the scan at this stage. Raises leases.LeaseLost, so that who lost the scan stops."""
+    scans.report_stage(lease, stage, "running")
+    yield
+    scans.report_stage(lease, stage, "completed")
+
+
+def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]) -> Unpacked:
+    """The commit's files below the folder. Raises Hopeless, Postponed."""
+    try:
+        repository = scans.get_repository_of(scan)
+    except UnknownRepository:
+        raise Hopeless(_GONE) from None
+    limits = Limits(
+        unpacked_bytes=settings.scan_unpacked_bytes,
+        stored_bytes=settings.scan_stored_bytes,
+        stored_files=settings.scan_stored_files,
+        file_bytes=settings.scan_file_bytes,
+    )
+    with asking_the_code_host():
+        host = connect_host(repository.installation_id)
+        pieces = host.stream_tarball(
+            repository.owner, repository.name, scan.head_commit_sha, limit_bytes=settings.scan_archive_bytes
+        )
+        try:
+            return workspace.unpack(
+                pieces, folder, limits=limits, root_directory=scan.root_directory, reason_to_skip=_reason_to_skip
+            )
+        except ArchiveTooLarge as refusal:
+            raise Hopeless(_TOO_LARGE) from refusal
+        except ArchiveInvalid as refusal:
+            raise Hopeless(_INVALID) from refusal
+
+
+def _reason_to_skip(path: str) -> str | None:
+    """Why the analysis would not look at the file: it is then not even written."""
+    reason = reason_to_skip(path)
+    if reason is None and language_of(path.rpartition("/")[2]) is None:
+        return "other kind of file"
+    return reason
+
+
+def _issues(scan: ScanItem, found: list[analysis.Finding]) -> list[Finding]:
+    """Each fingerprint once, most urgent first (as the analysis orders them), with the time it was first seen."""
+    once: dict[str, analysis.Finding] = {}
+    for finding in found:
+        once.setdefault(finding.fingerprint, finding)
+    kept = list(once.values())[:MOST_ISSUES]
+    seen = store.date_findings(scan.repository_id, [finding.fingerprint for finding in kept], scan.created_at)
+    return [_issue(scan, finding, seen[finding.fingerprint]) for finding in kept]
+
+
+def _issue(scan: ScanItem, finding: analysis.Finding, first_seen_at: str) -> Finding:
+    place = finding.location
+    lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
+    permalink = f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}"
+    return Finding(
+        finding.fingerprint,
+        finding.rule_id,
+        finding.title,
+        finding.description,
+        finding.category,
+        finding.severity,
+        finding.priority,
+        Location(
+            place.path,
+            place.start_line,
+            place.end_line,
+            place.start_column,
+            place.end_column,
+            place.snippet,
+            permalink,
+        ),
+        finding.remediation,
+        finding.references,
+        first_seen_at,
+    )
+
+
+def publish_scan(message: PublishScan) -> None:
+    """Puts all findings of a scan that was unlocked into the inbox. Those that are there already stay as they are."""
+    try:
+        scan = scans.get_scan(message.scan_id)
+    except scans.UnknownScan:
+        return
+    if scan.status == "completed":
+        _publish(scan, store.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count))
+
+
+def _publish(scan: ScanItem, findings: list[Finding]) -> None:
+    for finding in findings:
+        inbox.publish_finding(store.as_discovery(scan, finding))

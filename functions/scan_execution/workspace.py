@@ -1,0 +1,266 @@
+"""Unpacks a repository's archive into an empty folder, trusting nothing in it.
+
+The archive is read as a stream and written file by file, so memory stays flat whatever is in it. Only regular files are
+written, only below the folder, and only as much as the limits allow. What one file asks for too much is left out and
+counted; what the archive as a whole asks for too much ends the unpacking.
+"""
+
+import tarfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
+
+_BLOCK = 512
+_PIECE = 64 * 1024
+# A path or a comment of git; more is no header of a repository.
+_MAX_HEADER_BYTES = 64 * 1024
+_MAX_NAME_BYTES = 255
+
+_REGULAR = frozenset({tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE})
+_LINKS = frozenset({tarfile.SYMTYPE, tarfile.LNKTYPE})
+
+
+class Limits(NamedTuple):
+    """What an archive may ask for. Entries are files, folders, links and everything else that it lists."""
+
+    entries: int = 200_000
+    unpacked_bytes: int = 2 * 1024**3
+    stored_files: int = 40_000
+    stored_bytes: int = 384 * 1024**2
+    file_bytes: int = 2 * 1024**2
+    path_bytes: int = 1_024
+    depth: int = 64
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class ArchiveTooLarge(Exception):
+    """The archive as a whole asks for more than the limits allow. `limit` names which."""
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+
+class ArchiveInvalid(Exception):
+    """It is no gzipped tar, or ends in the middle."""
+
+
+class Unpacked(NamedTuple):
+    """How many files the scanned folder of the archive has, and how many of them were left out, by reason."""
+
+    files: int
+    skipped: Counter[str]
+
+
+def _skip_none(_: str) -> None:
+    return None
+
+
+def unpack(
+    pieces: Iterator[bytes],
+    folder: Path,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    root_directory: str | None = None,
+    reason_to_skip: Callable[[str], str | None] = _skip_none,
+) -> Unpacked:
+    """Writes the archive's files below `folder`, without the one folder that a code host puts around them.
+
+    root_directory: only what lies below it; paths stay those of the repository. reason_to_skip: why a path is not worth
+    writing, or None. Raises ArchiveTooLarge, ArchiveInvalid, and what reading the pieces raises.
+    """
+    unpacking = _Unpacking(_Stream(pieces, limits.unpacked_bytes), folder, limits, root_directory, reason_to_skip)
+    unpacking.run()
+    return Unpacked(unpacking.files, unpacking.skipped)
+
+
+class _Stream:
+    """The bytes of the tar inside the gzip, in order, a bounded piece at a time."""
+
+    def __init__(self, pieces: Iterator[bytes], limit: int) -> None:
+        self._pieces = pieces
+        self._inflater = zlib.decompressobj(wbits=31)
+        self._ready = b""
+        self._left = limit
+
+    def read(self, size: int) -> bytes:
+        """That many bytes exactly, for what is small. Raises ArchiveInvalid, ArchiveTooLarge."""
+        return b"".join(self.iterate(size))
+
+    def iterate(self, size: int) -> Iterator[bytes]:
+        """That many bytes exactly, piece by piece."""
+        while size > 0:
+            if not self._ready:
+                self._ready = self._inflate()
+            piece, self._ready = self._ready[:size], self._ready[size:]
+            size -= len(piece)
+            yield piece
+
+    def skip(self, size: int) -> None:
+        for _ in self.iterate(size):
+            pass
+
+    def _inflate(self) -> bytes:
+        """The next bytes, at most a piece of them. Raises ArchiveInvalid where there are none."""
+        while True:
+            source = self._inflater.unconsumed_tail or next(self._pieces, b"")
+            try:
+                # At the end without more input: what the inflater still holds back.
+                out = self._inflater.decompress(source, _PIECE)
+            except zlib.error:
+                raise ArchiveInvalid("it is not gzip") from None
+            if out:
+                self._left -= len(out)
+                if self._left < 0:
+                    raise ArchiveTooLarge("unpacked_bytes")
+                return out
+            if not source or self._inflater.eof:
+                raise ArchiveInvalid("it ends in the middle")
+
+
+class _Unpacking:
+    """One pass over the entries of a tar."""
+
+    def __init__(
+        self,
+        stream: _Stream,
+        folder: Path,
+        limits: Limits,
+        root_directory: str | None,
+        reason_to_skip: Callable[[str], str | None],
+    ) -> None:
+        self._stream = stream
+        self._folder = folder
+        self._limits = limits
+        self._root = PurePosixPath(root_directory).parts if root_directory else ()
+        self._reason_to_skip = reason_to_skip
+        self._stored_bytes = 0
+        self._stored_files = 0
+        # What extended headers say of the next entry.
+        self._next_path: str | None = None
+        self._next_size: int | None = None
+        self._next_is_sparse = False
+        self.files = 0
+        self.skipped: Counter[str] = Counter()
+
+    def run(self) -> None:
+        entries = 0
+        while True:
+            block = self._stream.read(_BLOCK)
+            if not block.strip(b"\0"):
+                return
+            entries += 1
+            if entries > self._limits.entries:
+                raise ArchiveTooLarge("entries")
+            try:
+                header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            except tarfile.HeaderError:
+                raise ArchiveInvalid("a header is damaged") from None
+            if header.size < 0:
+                raise ArchiveInvalid("a size is negative")
+            self._take(header)
+
+    def _take(self, header: tarfile.TarInfo) -> None:
+        if header.type == tarfile.XHDTYPE:
+            self._read_extended(self._read_header(header.size))
+        elif header.type == tarfile.GNUTYPE_LONGNAME:
+            self._next_path = self._read_header(header.size).rstrip(b"\0").decode("utf-8", "surrogateescape")
+        elif header.type in {tarfile.XGLTYPE, tarfile.GNUTYPE_LONGLINK}:
+            self._skip_padded(header.size)
+        else:
+            size = header.size if self._next_size is None else self._next_size
+            self._take_entry(header.type, self._next_path or header.name, size)
+            self._next_path, self._next_size, self._next_is_sparse = None, None, False
+
+    def _read_header(self, size: int) -> bytes:
+        if size > _MAX_HEADER_BYTES:
+            raise ArchiveTooLarge("header_bytes")
+        content = self._stream.read(size)
+        self._stream.skip(-size % _BLOCK)
+        return content
+
+    def _read_extended(self, content: bytes) -> None:
+        """pax records: `<length> <keyword>=<value>\\n`, one after another (POSIX.1-2001)."""
+        while content:
+            digits, _, _ = content.partition(b" ")
+            if not digits.isdigit() or len(digits) > 6 or not len(digits) + 1 < int(digits) <= len(content):
+                raise ArchiveInvalid("an extended header is damaged")
+            record, content = content[len(digits) + 1 : int(digits)], content[int(digits) :]
+            keyword, _, value = record.rstrip(b"\n").partition(b"=")
+            if keyword == b"path":
+                self._next_path = value.decode("utf-8", "surrogateescape")
+            elif keyword == b"size":
+                if not value.isdigit() or len(value) > 18:
+                    raise ArchiveInvalid("a size is no number")
+                self._next_size = int(value)
+            elif keyword.startswith(b"GNU.sparse"):
+                self._next_is_sparse = True
+
+    def _take_entry(self, kind: bytes, name: str, size: int) -> None:
+        if kind == tarfile.DIRTYPE:
+            self._skip_padded(size)
+            return
+        parts = PurePosixPath(name).parts[1:]
+        if parts[: len(self._root)] != self._root:
+            self._skip_padded(size)
+            return
+        self.files += 1
+        reason = self._refusal(kind, name, parts, size)
+        if reason is None:
+            reason = self._store(parts, size)
+        else:
+            self._skip_padded(size)
+        if reason is not None:
+            self.skipped[reason] += 1
+
+    def _refusal(self, kind: bytes, name: str, parts: tuple[str, ...], size: int) -> str | None:
+        """Why the file is left out, or None."""
+        if kind in _LINKS:
+            return "link"
+        if kind not in _REGULAR or self._next_is_sparse:
+            return "special file"
+        if not parts or name.startswith("/") or ".." in PurePosixPath(name).parts or not name.isprintable():
+            return "unsafe path"  # surrogates of bytes that are no UTF-8 are not printable either
+        names = [part.encode() for part in parts]
+        if (
+            len(parts) > self._limits.depth
+            or sum(map(len, names)) + len(names) > self._limits.path_bytes
+            or max(map(len, names)) > _MAX_NAME_BYTES
+        ):
+            return "path too long"
+        reason = self._reason_to_skip("/".join(parts))
+        if reason is None and size > self._limits.file_bytes:
+            return "too large"
+        return reason
+
+    def _store(self, parts: tuple[str, ...], size: int) -> str | None:
+        """Writes the file. Returns why it could not, where another entry has its place."""
+        self._stored_bytes += size
+        self._stored_files += 1
+        if self._stored_bytes > self._limits.stored_bytes:
+            raise ArchiveTooLarge("stored_bytes")
+        if self._stored_files > self._limits.stored_files:
+            raise ArchiveTooLarge("stored_files")
+        place = self._folder.joinpath(*parts)
+        try:
+            # The folder was empty, and nothing but folders and files is ever made in it: no link leads out.
+            place.parent.mkdir(parents=True, exist_ok=True)
+            file = place.open("xb")
+        except (FileExistsError, NotADirectoryError):
+            self._skip_padded(size)
+            return "duplicate"
+        with file:
+            self._copy(size, file)
+        return None
+
+    def _copy(self, size: int, file: IO[bytes]) -> None:
+        for piece in self._stream.iterate(size):
+            file.write(piece)
+        self._stream.skip(-size % _BLOCK)
+
+    def _skip_padded(self, size: int) -> None:
+        self._stream.skip(size + -size % _BLOCK)

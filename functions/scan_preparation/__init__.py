@@ -1,0 +1,1 @@
+"""Worker: from a request for a scan to the scan."""

@@ -1,0 +1,63 @@
+"""The rules of `scan_preparation`: what exactly a request asks to have scanned, and how much of it will be readable."""
+
+from collections.abc import Callable
+
+from controlplane import queues
+from controlplane.github.client import CodeHost, connect
+from controlplane.plans import PLANS
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.scanning import Hopeless, asking_the_code_host, attempt
+from controlplane.store import scan_requests
+from controlplane.store.leases import Lease
+from controlplane.store.scan_requests import RequestItem, Subject, Target
+from controlplane.store.scans import Access, Failure
+
+# The function's timeout in template.yaml: whoever still runs then has been ended.
+LEASE_SECONDS = 30
+
+_NOT_LINKED = Failure("REPOSITORY_NOT_LINKED", "The repository is no longer linked to the project. Link it again.")
+_NO_BRANCH = Failure("BRANCH_GONE", "The repository has no production branch: it has no commit yet.")
+
+
+def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
+    """Makes the scan of the head of the production branch, and sends it on; or ends the request with a reason.
+
+    Raises Postponed, Rejected.
+    """
+
+    def prepare(lease: Lease, request: RequestItem) -> None:
+        subject = scan_requests.find_subject(request)
+        target = _find_target(subject, request, connect_host)
+        scan_id = scan_requests.new_scan_id(request.organization_id)
+        execution = queues.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
+        access = _access(target, subject.plan if subject else "")
+        scan_requests.start_scan(request, lease, scan_id, target, access=access, message=execution)
+        queues.dispatch(execution)
+
+    attempt(
+        lambda: scan_requests.acquire_request(message.request_id, LEASE_SECONDS),
+        prepare,
+        lambda failure, lease: scan_requests.fail_request(message.request_id, failure, lease),
+    )
+
+
+def _find_target(subject: Subject | None, request: RequestItem, connect_host: Callable[[int], CodeHost]) -> Target:
+    """Raises Hopeless, Postponed."""
+    link = subject.repository.find_link(request.project_id) if subject and subject.project_exists else None
+    if subject is None or link is None:
+        raise Hopeless(_NOT_LINKED)
+    repository = subject.repository
+    branch = link.production_branch or repository.default_branch
+    if branch is None:
+        raise Hopeless(_NO_BRANCH)
+    with asking_the_code_host():
+        host = connect_host(repository.installation_id)
+        sha = host.get_branch_head(repository.owner, repository.name, branch)
+    return Target(repository, link, branch, sha)
+
+
+def _access(target: Target, plan: str) -> Access:
+    """The first scan of a repository is a free preview, on every plan. Later ones are full where the plan says so."""
+    if not target.repository.preview_used:
+        return "free-preview"
+    return "full" if PLANS[plan].full_scans else "locked"
