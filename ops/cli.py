@@ -3,7 +3,7 @@
 import typer
 
 from ops.command import Program, root, unwrap
-from ops.commands import audits, billing, keys, members, organizations, tokens, users
+from ops.commands import audits, billing, feedback, keys, members, organizations, tokens, users
 
 _EPILOG = (
     "Exit codes: 0 done · 1 refused or failed · 2 wrong command line, or nobody to ask and no --yes · "
@@ -26,3 +26,4 @@ app.add_typer(billing.plan_app, name="plan")
 app.add_typer(billing.credits_app, name="credits")
 app.add_typer(keys.app, name="key")
 app.add_typer(audits.app, name="audit")
+app.add_typer(feedback.app, name="feedback")

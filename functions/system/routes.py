@@ -83,3 +83,10 @@ async def get_authorization_server() -> Response:
     """Where and how a device gets a user token, as RFC 8414 has it. 404 where device authorization is switched off."""
     metadata = service.describe_authorization_server()
     return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
+
+
+@router.get("/.well-known/agent-feedback.json", operation_id="getAgentFeedback")
+async def get_agent_feedback() -> Response:
+    """Where and how agents report on this service, as the feedback.now protocol has it."""
+    described = service.describe_feedback()
+    return Response(json.dumps(described), media_type="application/json", headers=_KEPT_A_WHILE)

@@ -1,6 +1,6 @@
-"""The rules of `system`: what a credential reaches, whether the database answers, and how to sign in."""
+"""The rules of `system`: what a credential reaches, whether the database answers, how to sign in and to report."""
 
-from typing import Any
+from typing import Any, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -9,7 +9,7 @@ from controlplane.addresses import public_base_url
 from controlplane.errors import RouteNotFound, ServiceUnavailable
 from controlplane.scopes import SCOPES
 from controlplane.settings import settings
-from controlplane.store import organizations
+from controlplane.store import feedback, organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.table import StoreError, table
 
@@ -47,6 +47,61 @@ def describe_authorization_server() -> dict[str, Any]:
         # Clients are public: they have an id and no secret.
         "token_endpoint_auth_methods_supported": ["none"],
         "revocation_endpoint_auth_methods_supported": ["none"],
+    }
+
+
+def describe_feedback() -> dict[str, Any]:
+    """The discovery document of the feedback.now protocol: what may be reported, where, how often and how."""
+    base, name = public_base_url(), settings.service_brand
+    return {
+        "schema_version": "1.0",
+        "name": name,
+        "description": f"Reports on the {name} API, its documentation and its tools, from agents and people.",
+        "endpoints": {"feedback": f"{base}/v1/feedback"},
+        "categories": [*get_args(feedback.Category)],
+        "surfaces": [*get_args(feedback.Surface)],
+        "rate_limits": {
+            "submissions_per_hour": feedback.NEW_PER_HOUR,
+            "window": "UTC clock hour",
+            "counted_by": "the person behind a user token, the organization behind an API key",
+            "exceeded": "429 with Retry-After",
+        },
+        "auth": {
+            "required": True,
+            "schemes": ["bearer"],
+            "scopes": [],
+            "authorization_server": f"{base}/.well-known/oauth-authorization-server",
+        },
+        "field_limits": {
+            name: {"required": name == "message", "min_length": 1, "max_length": longest}
+            for name, longest in feedback.FIELD_LIMITS.items()
+        },
+        "deduplication": {
+            "window": "UTC day",
+            "scope": "caller and all fields, after trimming",
+            "repeated": "200 with the reference it got first; counts against no limit",
+        },
+        "guidance": {
+            "report": [
+                "an unexpected failure",
+                "documentation that misleads",
+                "a capability that is missing",
+                "a workaround you had to find",
+            ],
+            "rules": [
+                "Send one report for each distinct issue.",
+                "Say what you expected, what happened, and the smallest way to see it again.",
+                "Quote the X-Request-Id of the answer it is about in requestId.",
+                "Keep the reference of the answer: people quote it when they ask about the report.",
+            ],
+            "never_include": [
+                "credentials",
+                "personal data",
+                "payloads of customers",
+                "full transcripts",
+            ],
+            "documentation": f"{base}/openapi.json",
+        },
     }
 
 

@@ -143,6 +143,18 @@ def redeemed_requests_have_one_family_each(items: Items) -> None:
     assert sorted(item["familyId"] for item in redeemed) == families, "redeemed codes and families differ"
 
 
+def reports_are_counted_and_capped(items: Items) -> None:
+    """A caller is charged in each hour with its new reports of that hour, and with 10 at most."""
+    counted: Counter[Key] = Counter(
+        keys.feedback_quota(item["callerId"], item["createdAt"][:13])
+        for key, item in items.items()
+        if key.pk.startswith("FEEDBACK#")
+    )
+    charged = {key: item["taken"] for key, item in items.items() if key.pk.startswith("FEEDBACKQUOTA#")}
+    assert counted == charged, f"reports {counted}, charged {charged}"
+    assert all(taken <= 10 for taken in charged.values()), f"{charged}"
+
+
 CHECKS: tuple[Callable[[Items], None], ...] = (
     organizations_are_whole,
     every_organization_has_its_owners,
@@ -152,6 +164,7 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     every_key_has_the_plan_of_its_organization,
     projects_are_counted_and_have_their_slugs,
     at_most_one_invitation_an_address,
+    reports_are_counted_and_capped,
     families_know_their_access_tokens,
     redeemed_requests_have_one_family_each,
 )

@@ -301,3 +301,26 @@ def outbox_pk(shard: int) -> str:
 # {pk: OUTBOX#3, sk: 2026-03-04T05:06:07.000Z#01j…, queue: scan-preparation, message: {kind: …, version: 1, …}}
 def outbox_message(shard: int, at: str, local: str) -> Key:
     return Key(outbox_pk(shard), f"{at}#{local}")
+
+
+# What a caller reported on a day; the end of the key follows from the caller and the content.
+# {pk: FEEDBACK#2026-03-04, sk: 7k3m9q…, reference: FDB-20260304-7K3M9Q-…, callerId: usr_8k…, category: bug,
+#  surface: api, message: …, createdAt: 2026-…, expiresAt: 1807160767}
+def feedback_report(date: str, local: str) -> Key:
+    return Key(feedback_pk(date), local)
+
+
+def feedback_pk(date: str) -> str:
+    return f"FEEDBACK#{date}"
+
+
+# How many new reports of a caller were taken in an hour.
+# {pk: FEEDBACKQUOTA#usr_8k…, sk: 2026-03-04T05, taken: 3, expiresAt: 1772690400}
+def feedback_quota(caller_id: str, hour: str) -> Key:
+    return Key(f"FEEDBACKQUOTA#{caller_id}", hour)
+
+
+# Whether new reports are taken. Nothing there: they are.
+# {pk: FEEDBACKINTAKE, sk: FEEDBACKINTAKE, paused: true, changedAt: 2026-…}
+def feedback_intake() -> Key:
+    return Key("FEEDBACKINTAKE", "FEEDBACKINTAKE")

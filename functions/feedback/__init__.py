@@ -1,0 +1,1 @@
+"""Reports on the service itself, from agents and people."""

@@ -1,0 +1,37 @@
+"""HTTP of `feedback`: one report in, its reference out."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from controlplane.access import Access, Requires
+from controlplane.app import ControlRouter
+from controlplane.envelope import Answer
+from controlplane.idempotency import IdempotencyKey, idempotent
+from controlplane.store.table import Leg
+from feedback import service
+from feedback.schemas import FeedbackCreate, FeedbackReceipt
+
+router = ControlRouter(tags=["Feedback"])
+
+AnyCredential = Annotated[Access[None], Requires()]
+
+
+@router.post("/v1/feedback", operation_id="createFeedback", status_code=201)
+async def create_feedback(
+    access: AnyCredential, body: FeedbackCreate, idempotency_key: IdempotencyKey = None
+) -> Answer[FeedbackReceipt]:
+    """Reports an unexpected failure, misleading documentation, a missing capability or a workaround.
+
+    Any valid credential will do, without scope or role, and nothing is charged. The same report of the same caller
+    answers 200 for the rest of the UTC day, with the reference it got first. 429 `RATE_LIMITED` after 10 new reports in
+    a UTC hour, with `details.reason` `feedback_quota` and `Retry-After` up to the next hour; 503 `SERVICE_UNAVAILABLE`
+    while intake is paused. Reports sent before are answered all the same. The caller is the person behind a user
+    token, and the organization behind an API key.
+    """
+
+    def create(first: Mapping[str, Leg]) -> Answer[FeedbackReceipt]:
+        receipt = service.submit_report(access.caller_id, body.given, first)
+        shown = FeedbackReceipt(reference=receipt.reference, already_submitted=receipt.already_submitted)
+        return Answer(shown, 200 if receipt.already_submitted else None)
+
+    return idempotent(access, "createFeedback", idempotency_key, body.given, create)

@@ -1,0 +1,33 @@
+"""The rules of `feedback`: a report counts once a day, new ones are limited by the hour, and intake can be paused."""
+
+from collections.abc import Mapping
+
+from controlplane.errors import RateLimited, ServiceUnavailable
+from controlplane.store import feedback
+from controlplane.store.feedback import NEW_PER_HOUR, Receipt
+from controlplane.store.table import Leg
+
+
+class HourlyQuotaReached(RateLimited):
+    message = (
+        f"{NEW_PER_HOUR} new reports an hour are taken from one caller. Keep this one and send it as long from now as "
+        "the Retry-After header says. Reports sent before can be repeated."
+    )
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__(retry_after_seconds)
+        self.details = {"reason": "feedback_quota", "limit": NEW_PER_HOUR}
+
+
+class IntakePaused(ServiceUnavailable):
+    message = "New reports are not taken for the time being. Keep the report and send it later."
+
+
+def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str, Leg]) -> Receipt:
+    """Raises HourlyQuotaReached, IntakePaused; nothing is written then. `first`: legs that go before."""
+    try:
+        return feedback.submit_report(caller_id, report, first)
+    except feedback.QuotaUsedUp as refusal:
+        raise HourlyQuotaReached(refusal.seconds) from None
+    except feedback.IntakePaused:
+        raise IntakePaused from None

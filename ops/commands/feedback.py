@@ -1,0 +1,92 @@
+"""`assent-ops feedback`: what callers report on the service, and whether new reports are taken."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from ops.command import command
+from ops.errors import NotFound
+from ops.output import Shown
+
+app = typer.Typer(no_args_is_help=True, help="Reports on the service: read them, group them, pause their intake.")
+
+
+def _parse_day(text: str) -> str:
+    try:
+        return str(date.fromisoformat(text))
+    except ValueError:
+        raise typer.BadParameter("Write a day as in 2026-03-04.") from None
+
+
+Day = Annotated[
+    str | None, typer.Option("--day", parser=_parse_day, metavar="DAY", help="The last UTC day; today if not said.")
+]
+Days = Annotated[int, typer.Option("--days", min=1, max=400, help="How many days, up to that one.")]
+
+
+@command(app, "list")
+def list_reports(day: Day = None, days: Days = 1) -> Shown:
+    """List the reports of a day or several, the newest first."""
+    from ops import feedback
+
+    reports = feedback.read_days(day or feedback.today(), days)
+    return Shown([feedback.summary_document(report) for report in reports], _intake_note())
+
+
+@command(app, "show")
+def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="FDB-…")]) -> Shown:
+    """Show a report in full."""
+    from controlplane.store.feedback import UnknownReport, get_report
+    from ops import feedback
+
+    try:
+        return Shown(feedback.document(get_report(reference)))
+    except UnknownReport:
+        raise NotFound(f"There is no report {reference}. Reports are kept for 400 days.") from None
+
+
+@command(app, "cluster")
+def cluster_reports(
+    day: Day = None,
+    days: Days = 7,
+    least: Annotated[
+        float,
+        typer.Option("--least", min=0.05, max=1.0, help="The share of words two reports must have in common."),
+    ] = 0.5,
+) -> Shown:
+    """Group reports that seem to say the same, the largest group first.
+
+    Two reports of one category belong together if they have that share of their words in common, where letter case
+    does not count and every number or id is the same word. Each group is compared with its oldest report.
+    """
+    from ops import feedback
+
+    return Shown(feedback.cluster(feedback.read_days(day or feedback.today(), days), least))
+
+
+@command(app, "pause")
+def pause_intake() -> Shown:
+    """Take no new reports from now on. They are answered 503; repetitions still get their reference."""
+    return _set_intake(paused=True)
+
+
+@command(app, "resume")
+def resume_intake() -> Shown:
+    """Take new reports again."""
+    return _set_intake(paused=False)
+
+
+def _set_intake(*, paused: bool) -> Shown:
+    from controlplane.store import feedback
+
+    feedback.set_intake(paused=paused)
+    return Shown({"paused": paused})
+
+
+def _intake_note() -> str | None:
+    from controlplane.store import feedback
+
+    paused, since = feedback.get_intake()
+    return f"Intake is paused since {since}." if paused else None

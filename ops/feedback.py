@@ -1,0 +1,106 @@
+"""Reports as an operator reads them: by day, one in full, and those together that seem to say the same.
+
+Two reports are as similar as the share of words that both have among all words of either (Jaccard's index), after
+letter case is dropped and numbers and ids are made equal. Nothing is learned and nothing is weighed, so whoever doubts
+a group can count.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from controlplane import clock
+from controlplane.store import feedback
+
+_COMPARED = ("message", "expected", "actual", "reproduction", "operation")
+_ADDRESS = re.compile(r"https?://\S+")
+# What holds a digit (an id, a digest, a time) differs between two reports of one issue.
+_WORD = re.compile(r"[^\W_]+(?:[_'-][^\W_]+)*")
+_SUMMARY_LENGTH = 100
+
+type Report = Mapping[str, Any]
+
+
+def today() -> str:
+    """The current UTC day."""
+    return clock.timestamp()[:10]
+
+
+def read_days(last: str, days: int) -> list[dict[str, Any]]:
+    """All reports of so many UTC days up to `last`, the newest first."""
+    end = date.fromisoformat(last)
+    return [report for back in range(days) for report in feedback.list_reports(str(end - timedelta(days=back)))]
+
+
+def summary_document(report: Report) -> dict[str, Any]:
+    """A report on one line."""
+    message = " ".join(report["message"].split())
+    return {
+        "reference": report["reference"],
+        "createdAt": report["createdAt"],
+        "category": report["category"],
+        "surface": report.get("surface"),
+        "callerId": report["callerId"],
+        "message": message if len(message) <= _SUMMARY_LENGTH else message[: _SUMMARY_LENGTH - 1] + "…",
+    }
+
+
+def document(report: Report) -> dict[str, Any]:
+    """A report in full."""
+    names = ("reference", "createdAt", "callerId", "category", "surface", *feedback.FIELD_LIMITS)
+    return {name: report.get(name) for name in names}
+
+
+def words(report: Report) -> frozenset[str]:
+    """The words a report is compared by: those of its texts, in lower case, with one word for all numbers and ids."""
+    text = " ".join(str(report[name]) for name in _COMPARED if name in report)
+    plain = _ADDRESS.sub(" <address> ", unicodedata.normalize("NFKC", text).casefold())
+    found = {"<number>" if any(char.isdigit() for char in word) else word for word in _WORD.findall(plain)}
+    return frozenset(found)
+
+
+def similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of common words among all words of either, from 0 to 1."""
+    either = one | other
+    return len(one & other) / len(either) if either else 1.0
+
+
+def cluster(reports: Iterable[Report], least: float) -> list[dict[str, Any]]:
+    """The reports in groups, the largest first. A group is named after its oldest report.
+
+    From the oldest on, each report joins the group to whose oldest report it is most similar, if it is so by `least` at
+    any rate and of the same category; else it begins a group.
+    """
+    groups: list[tuple[frozenset[str], list[tuple[Report, float]]]] = []
+    for report in sorted(reports, key=lambda it: str(it["createdAt"])):
+        own = words(report)
+        near = [
+            (similarity(first, own), members)
+            for first, members in groups
+            if members[0][0]["category"] == report["category"]
+        ]
+        best, members = max(near, key=lambda pair: pair[0], default=(0.0, []))
+        if members and best >= least:
+            members.append((report, best))
+        else:
+            groups.append((own, [(report, 1.0)]))
+    ordered = sorted((members for _, members in groups), key=len, reverse=True)
+    return [_group_document(members) for members in ordered]
+
+
+def _group_document(members: list[tuple[Report, float]]) -> dict[str, Any]:
+    first, last = members[0][0], members[-1][0]
+    shown = summary_document(first)
+    return {
+        "reports": len(members),
+        "callers": len({report["callerId"] for report, _ in members}),
+        "category": shown["category"],
+        "surfaces": sorted({str(report["surface"]) for report, _ in members if "surface" in report}),
+        "firstAt": first["createdAt"],
+        "lastAt": last["createdAt"],
+        "message": shown["message"],
+        "references": [report["reference"] for report, _ in members],
+        "similarity": [round(alike, 2) for _, alike in members],
+    }

@@ -1,0 +1,147 @@
+"""`assent-ops feedback`."""
+
+import pytest
+
+from controlplane.store import feedback
+from tests.functional.ops.conftest import Ops
+from tests.support.world import table_dump
+
+DAY_SECONDS = 86_400
+CALLER, OTHER = "usr_0123456789abcdef", "org_fedcba9876543210"
+
+
+def submit(message: str, caller: str = CALLER, category: str = "bug", **fields: str) -> str:
+    return feedback.submit_report(caller, {"category": category, "message": message, **fields}).reference
+
+
+class TestList:
+    def test_the_reports_of_today_the_newest_first(self, ops: Ops, now):
+        first = submit("The list is empty.\nAlways.", surface="api")
+        now.advance(1)
+        second = submit("x" * 300)
+        listed = ops("feedback", "list").document
+        assert [entry["reference"] for entry in listed] == [second, first]
+        assert listed[1] == {
+            "reference": first,
+            "createdAt": "2026-03-04T05:06:07.000Z",
+            "category": "bug",
+            "surface": "api",
+            "callerId": CALLER,
+            "message": "The list is empty. Always.",
+        }
+        assert len(listed[0]["message"]) == 100
+
+    def test_of_another_day_and_of_several(self, ops: Ops, now):
+        old = submit("It fails.")
+        now.advance(DAY_SECONDS)
+        new = submit("It fails.")
+        assert [entry["reference"] for entry in ops("feedback", "list").document] == [new]
+        assert [entry["reference"] for entry in ops("feedback", "list", "--day", "2026-03-04").document] == [old]
+        assert [entry["reference"] for entry in ops("feedback", "list", "--days", "2").document] == [new, old]
+
+    def test_all_of_them_however_many(self, ops: Ops):
+        made = {submit("It fails.", f"usr_{number:016d}") for number in range(120)}
+        assert {entry["reference"] for entry in ops("feedback", "list").document} == made
+
+    def test_says_that_intake_is_paused(self, plain: Ops):
+        assert "paused" not in plain("feedback", "list").stderr
+        feedback.set_intake(paused=True)
+        assert "Intake is paused since 2026-03-04T05:06:07.000Z." in plain("feedback", "list").stderr
+
+    @pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "2026-3-4", "", "FEEDBACK#"])
+    def test_exit_code_2_for_what_is_no_day(self, ops: Ops, day: str):
+        assert ops("feedback", "list", "--day", day).exit_code == 2
+
+
+class TestShow:
+    def test_a_report_in_full(self, ops: Ops):
+        reference = submit("It fails.", surface="cli", requestId="r-1", reproduction="a\nb")
+        expected = {
+            "reference": reference,
+            "createdAt": "2026-03-04T05:06:07.000Z",
+            "callerId": CALLER,
+            "category": "bug",
+            "surface": "cli",
+            "message": "It fails.",
+            "expected": None,
+            "actual": None,
+            "reproduction": "a\nb",
+            "requestId": "r-1",
+            "operation": None,
+            "clientName": None,
+            "clientVersion": None,
+        }
+        assert ops("feedback", "show", reference).document == expected
+        assert ops("feedback", "show", reference.lower()).document == expected
+
+    def test_nothing_in_a_report_reaches_the_terminal_as_a_command(self, plain: Ops):
+        reference = submit("\x1b[2J[red]It fails.\x1b]0;x\x07")
+        shown = plain("feedback", "show", reference).stdout
+        assert "\x1b" not in shown
+        assert "[red]It fails." in shown
+
+    @pytest.mark.parametrize(
+        "reference", ["FDB-20260304-000000-000000-000000", "FDB-20260304", "FEEDBACK#2026-03-04", "", "x" * 2_000]
+    )
+    def test_exit_code_3_for_no_report(self, ops: Ops, reference: str):
+        assert ops("feedback", "show", reference).exit_code == 3
+
+
+class TestCluster:
+    def test_reports_that_differ_in_case_numbers_and_ids_are_one_group(self, ops: Ops, now):
+        first = submit("Creating project 17 answers 400 for a wildcard website.", surface="api")
+        now.advance(1)
+        second = submit("creating project 4711 answers 400 for a WILDCARD website!", OTHER, surface="docs")
+        now.advance(1)
+        submit("The page of members is slow.", OTHER)
+        groups = ops("feedback", "cluster").document
+        assert [group["reports"] for group in groups] == [2, 1]
+        assert groups[0] == {
+            "reports": 2,
+            "callers": 2,
+            "category": "bug",
+            "surfaces": ["api", "docs"],
+            "firstAt": "2026-03-04T05:06:07.000Z",
+            "lastAt": "2026-03-04T05:06:08.000Z",
+            "message": "Creating project 17 answers 400 for a wildcard website.",
+            "references": [first, second],
+            "similarity": [1.0, 1.0],
+        }
+
+    def test_another_category_is_another_group(self, ops: Ops):
+        submit("It is slow.")
+        submit("It is slow.", category="performance")
+        assert len(ops("feedback", "cluster").document) == 2
+
+    def test_least_says_how_similar(self, ops: Ops, now):
+        submit("the list of projects is empty")
+        now.advance(1)
+        submit("the list of members is empty")
+        assert len(ops("feedback", "cluster", "--least", "0.7").document) == 1
+        assert len(ops("feedback", "cluster", "--least", "0.8").document) == 2
+
+    def test_over_several_days(self, ops: Ops, now):
+        submit("It fails.")
+        now.advance(DAY_SECONDS)
+        submit("It fails.")
+        (group,) = ops("feedback", "cluster").document
+        assert (group["reports"], group["callers"]) == (2, 1)
+        assert ops("feedback", "cluster", "--days", "1").document[0]["reports"] == 1
+
+    def test_of_nothing_is_nothing(self, ops: Ops):
+        assert ops("feedback", "cluster").document == []
+
+
+class TestPause:
+    def test_and_resume(self, ops: Ops):
+        assert ops("feedback", "pause").document == {"paused": True}
+        with pytest.raises(feedback.IntakePaused):
+            submit("It fails.")
+        assert ops("feedback", "resume").document == {"paused": False}
+        assert submit("It fails.")
+
+    def test_pausing_twice_changes_nothing_else(self, ops: Ops):
+        ops("feedback", "pause")
+        before = table_dump()
+        ops("feedback", "pause")
+        assert table_dump() == before

@@ -1,0 +1,48 @@
+"""GET /.well-known/agent-feedback.json: the discovery document of the feedback.now protocol."""
+
+from controlplane.store import feedback
+from tests.support.api import Api
+from tests.support.world import World, table_dump
+
+PATH = "/.well-known/agent-feedback.json"
+
+
+class Test200:
+    def test_is_a_plain_document_with_the_members_agents_look_for(self, api: Api):
+        reply = api.get(PATH)
+        assert reply.status == 200
+        assert reply.headers["content-type"] == "application/json"
+        assert reply.headers["cache-control"] == "public, max-age=300"
+        assert list(reply.body) == [
+            "schema_version",
+            "name",
+            "description",
+            "endpoints",
+            "categories",
+            "surfaces",
+            "rate_limits",
+            "auth",
+            "field_limits",
+            "deduplication",
+            "guidance",
+        ]
+        assert (reply.body["schema_version"], reply.body["name"]) == ("1.0", "assent")
+        assert reply.body["endpoints"] == {"feedback": "https://api.assent.test/v1/feedback"}
+
+    def test_says_what_the_operation_takes(self, api: Api, world: World):
+        document = api.get(PATH).body
+        token = world.person().token
+        address = document["endpoints"]["feedback"].removeprefix("https://api.assent.test")
+        assert document["rate_limits"]["submissions_per_hour"] == feedback.NEW_PER_HOUR
+        bodies = [{"category": category, "message": "x"} for category in document["categories"]]
+        bodies += [{"category": "bug", "surface": surface, "message": "x"} for surface in document["surfaces"]]
+        assert len(bodies) == 5 + 7
+        for body in bodies:
+            assert api.post(address, token, json_body=body).status in {201, 429}
+        longest = {name: "x" * limits["max_length"] for name, limits in document["field_limits"].items()}
+        assert api.post(address, world.person().token, json_body={"category": "bug", **longest}).status == 201
+
+    def test_needs_no_credential_and_no_table(self, api: Api):
+        before = table_dump()
+        assert api.get(PATH, "garbage").text == api.get(PATH).text
+        assert table_dump() == before
