@@ -4,8 +4,12 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from controlplane import clock
 from controlplane.scopes import SCOPES
-from controlplane.store import api_keys, billing, keys, organizations, users
+from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, users
+from controlplane.store.inbox import Discovery, Evidence, InboxItem
+from controlplane.store.projects import Address
+from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.table import Delete, Put, table
 
 _NUMBERS = count(1)
@@ -79,6 +83,60 @@ class World:
 
     def credits(self, company: Company, amount: int) -> None:
         billing.add_credits(company.organization_id, amount)
+
+    def connected_repository(
+        self, company: Company, *, linked: bool = True, owner: str = "acme", name: str | None = None
+    ) -> RepositoryItem:
+        """A repository at the code host, linked to a project of its own where it is linked."""
+        name = name or f"shop-{next(_NUMBERS)}"
+        address = f"https://github.com/{owner}/{name}"
+        hosted = HostedRepository(4711, owner, name, address, "main", "private")
+        made = repositories.connect_repository(company.organization_id, hosted)
+        if not linked:
+            return made
+        project = projects.create_project(
+            company.organization_id,
+            name,
+            region="eu-central",
+            addresses=[Address(f"{name}.example.com", "domain")],
+            branding="assent",
+        )
+        return repositories.link_project(made.repository_id, Link(project.project_id, None, None, False))
+
+    def discovery(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> Discovery:
+        """Something found just now: in code, or by an advisory where no repository is given. Each call a new one."""
+        number = next(_NUMBERS)
+        made = Discovery(
+            company.organization_id,
+            "advisory",
+            (str(number),),
+            f"Finding {number}",
+            clock.timestamp(),
+            summary="It should not be so.",
+            priority="P2",
+        )
+        if repository is not None:
+            place = f"{repository.html_url}/blob/{'1f0c2b9e' * 5}/src/index.html#L12-L14"
+            made = made._replace(
+                source="code-audit",
+                repository_id=repository.repository_id,
+                repository_name=repository.name,
+                project_id=repository.links[0].project_id if repository.links else None,
+                rule_id="tracker-before-consent",
+                description="Visitors are tracked before they could say no.",
+                remediation="Load the tag once consent is given.",
+                references=("https://example.com/consent",),
+                evidence=(
+                    Evidence(
+                        "src/index.html, line 12", place, "src/index.html", 12, 14, '<script src="a.js"></script>'
+                    ),
+                ),
+            )
+        return made._replace(**changes)
+
+    def finding(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> InboxItem:
+        """An item of the inbox, as its source publishes it."""
+        return inbox.publish_finding(self.discovery(company, repository, **changes))
 
 
 def table_dump() -> list[dict[str, Any]]:

@@ -1,0 +1,108 @@
+"""SQS in memory, under the clock of the tests: what a queue of the template does with a message.
+
+It takes the place of the SDK's client. A message that a worker neither finished nor put off comes again when its
+visibility ends; a duplicate is a second copy, and the order of delivery is the test's.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from botocore.exceptions import ConnectionClosedError
+
+from controlplane import clock, queues
+from controlplane.queues import MAX_RECEIVES, Queue
+from controlplane.settings import settings
+
+_NUMBERS = count(1)
+
+_KINDS = ("queue", "dead_letters")
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
+
+
+def address(queue: str, kind: str = "queue") -> str:
+    """Where a queue is, or its dead letters."""
+    return f"https://sqs.eu-central-1.amazonaws.com/123456789012/{queue}-{kind}"
+
+
+@dataclass
+class Letter:
+    """A message: when it may be taken next, and how often it was."""
+
+    queue_url: str
+    body: str
+    visible_at: float
+    attributes: dict[str, Any] = field(default_factory=dict)
+    receives: int = 0
+    number: int = field(default_factory=lambda: next(_NUMBERS))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """As a function receives it."""
+        return {
+            "messageId": f"message-{self.number}",
+            "receiptHandle": str(self.number),
+            "body": self.body,
+            "attributes": {"ApproximateReceiveCount": str(self.receives), "SentTimestamp": "1772600767000"},
+            "messageAttributes": {},
+            "md5OfBody": "",
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:queue",
+            "awsRegion": "eu-central-1",
+        }
+
+
+class Mailbox:
+    """Every queue by its address. `broken` makes it take no message."""
+
+    def __init__(self, visibility_seconds: int = 360) -> None:
+        self.letters: list[Letter] = []
+        self.broken = False
+        self._visibility_seconds = visibility_seconds
+
+    def install(self, monkeypatch: Any) -> None:
+        """Makes it the SQS of the settings, with an address for each queue and its dead letters."""
+        addresses = {
+            f"{queue.replace('-', '_')}_{kind}_url": address(queue, kind) for queue in Queue for kind in _KINDS
+        }
+        monkeypatch.setattr(queues, "settings", settings.model_copy(update=addresses))
+        monkeypatch.setattr(queues.sender, "_client", self)
+
+    def send_message(self, **sent: Any) -> dict[str, Any]:
+        if self.broken:
+            raise ConnectionClosedError(endpoint_url=sent["QueueUrl"])
+        attributes = sent.get("MessageAttributes") or {}
+        self.letters.append(Letter(sent["QueueUrl"], sent["MessageBody"], clock.now(), attributes))
+        return {}
+
+    def change_message_visibility(self, **sent: Any) -> dict[str, Any]:
+        for letter in self.letters:
+            if str(letter.number) == sent["ReceiptHandle"]:
+                letter.visible_at = clock.now() + sent["VisibilityTimeout"]
+        return {}
+
+    def at(self, queue_url: str) -> list[Letter]:
+        return [letter for letter in self.letters if letter.queue_url == queue_url]
+
+    def due(self, queue_url: str) -> list[Letter]:
+        """What may be taken now, oldest first."""
+        return [letter for letter in self.at(queue_url) if letter.visible_at <= clock.now()]
+
+    def next_at(self, queue_url: str) -> float | None:
+        """When the next message may be taken."""
+        return min((letter.visible_at for letter in self.at(queue_url)), default=None)
+
+    def deliver(self, letter: Letter, handler: Handler, dead_letters_url: str) -> None:
+        """Hands the message to the function, and removes it where that reports no failure.
+
+        What the function raises goes on to the test: it died, and the message comes again.
+        """
+        if letter.receives == MAX_RECEIVES:
+            letter.queue_url = dead_letters_url
+            return
+        letter.receives += 1
+        letter.visible_at = clock.now() + self._visibility_seconds
+        if not handler({"Records": [letter.record]}, None)["batchItemFailures"]:
+            self.letters.remove(letter)
