@@ -49,3 +49,14 @@ def test_the_secret_is_not_in_its_representation():
 def test_an_address_may_be_left_out_or_empty(name: str):
     for environment in ({**GOOD, name: ""}, {key: value for key, value in GOOD.items() if key != name}):
         assert getattr(load(environment), name.lower()) is None
+
+
+def test_the_clients_of_devices_are_the_brands_command_line_unless_others_are_named():
+    assert load(GOOD).device_clients == ("assent-cli",)
+    assert load({**GOOD, "SERVICE_BRAND": "acme", "DEVICE_CLIENT_IDS": ""}).device_clients == ("acme-cli",)
+    assert load({**GOOD, "DEVICE_CLIENT_IDS": "acme-cli,acme-tv"}).device_clients == ("acme-cli", "acme-tv")
+
+
+def test_device_authorization_is_on_unless_switched_off():
+    assert load(GOOD).device_authorization_enabled is True
+    assert load({**GOOD, "DEVICE_AUTHORIZATION_ENABLED": "false"}).device_authorization_enabled is False

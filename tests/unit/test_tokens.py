@@ -45,3 +45,65 @@ def test_what_lists_show_is_the_prefix_and_four_characters():
 
 def test_the_digest_is_sha256_in_hexadecimal():
     assert tokens.digest("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+class TestRefreshTokens:
+    """They end in a MAC: only what was issued passes, and each has one successor."""
+
+    def test_they_name_their_family(self):
+        token = tokens.mint_refresh("0123456789abcdef")
+        assert re.fullmatch(r"assent_rt_0123456789abcdef[0-9A-Za-z]{52}", token)
+        assert tokens.family_of(token) == "0123456789abcdef"
+        assert tokens.prefix_of(token) is None
+
+    def test_every_single_changed_character_is_noticed(self):
+        token = tokens.mint_refresh("0123456789abcdef")
+        for position in range(len("assent_rt_"), len(token)):
+            other = "a" if token[position] != "a" else "b"
+            assert tokens.family_of(token[:position] + other + token[position + 1 :]) is None
+
+    @pytest.mark.parametrize(
+        "text", ["", "assent_rt_", "assent_rt_" + "\u00e9" * 68, "acme_rt_" + "0" * 68, "a" * 100_000]
+    )
+    def test_what_was_never_issued_has_no_family(self, text: str):
+        assert tokens.family_of(text) is None
+        with pytest.raises(LookupError):
+            tokens.successors_of(text)
+
+    def test_another_signing_secret_makes_them_strangers(self, monkeypatch: pytest.MonkeyPatch):
+        token = tokens.mint_refresh("0123456789abcdef")
+        monkeypatch.setitem(tokens.settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
+        assert tokens.family_of(token) is None
+
+    def test_successors_are_always_the_same_and_of_the_same_family(self):
+        token = tokens.mint_refresh("0123456789abcdef")
+        access_token, successor = tokens.successors_of(token)
+        assert tokens.successors_of(token) == (access_token, successor)
+        assert tokens.prefix_of(access_token) == "assent_at"
+        assert tokens.family_of(successor) == "0123456789abcdef"
+        assert len({token, successor, tokens.successors_of(successor)[1]}) == 3
+        assert access_token[-36:-6] not in successor
+
+    def test_a_long_chain_never_repeats(self):
+        chain = [tokens.mint_refresh("0123456789abcdef")]
+        for _ in range(100):
+            chain.append(tokens.successors_of(chain[-1])[1])
+        assert len(set(chain)) == 101
+
+
+def test_kinds_of_secrets_cannot_pass_for_each_other():
+    for kind in (tokens.ACCESS, tokens.SESSION, tokens.DEVICE_CODE):
+        secret = tokens.mint("assent" + kind)
+        assert tokens.prefix_of(secret) == "assent" + kind
+        for other in (tokens.ACCESS, tokens.SESSION, tokens.DEVICE_CODE, ""):
+            if other != kind:
+                assert tokens.prefix_of(secret.replace(kind + "_", other + "_")) is None
+
+
+def test_a_keyed_digest_needs_the_secret_and_the_purpose(monkeypatch: pytest.MonkeyPatch):
+    found = tokens.keyed_digest("user code", "BCDF-GHJK")
+    assert re.fullmatch(r"[0-9a-f]{64}", found)
+    assert found == tokens.keyed_digest("user code", "BCDF-GHJK")
+    assert found != tokens.keyed_digest("another", "BCDF-GHJK")
+    monkeypatch.setitem(tokens.settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
+    assert found != tokens.keyed_digest("user code", "BCDF-GHJK")

@@ -159,6 +159,27 @@ class TestDeny:
             device.deny(asking.user_code, person.user_id)
 
 
+class TestRedeem:
+    def test_a_request_that_expired_since_it_was_read_gives_nothing(self, api: Api, person: Person, now: FakeClock):
+        item = device.find(ask(api).approved(person.user_id).device_code)
+        now.advance(900)
+        with pytest.raises(device.NotRedeemable):
+            device.redeem(item)
+
+    def test_a_poll_of_a_request_that_was_decided_since_it_was_read_says_so(self, api: Api, person: Person):
+        asking = ask(api)
+        item = device.find(asking.device_code)
+        asking.approved(person.user_id)
+        with pytest.raises(device.NotRedeemable):
+            device.note_poll(item)
+
+    def test_of_two_polls_that_read_the_same_the_later_one_is_too_early(self, api: Api, now: FakeClock):
+        item = device.find(ask(api).device_code)
+        assert device.note_poll(item) is False
+        now.advance(0.1)
+        assert device.note_poll(item) is True
+
+
 class TestUserCodes:
     def test_a_code_in_use_is_not_given_out_again(self, api: Api, monkeypatch: pytest.MonkeyPatch, now: FakeClock):
         taken = ask(api)

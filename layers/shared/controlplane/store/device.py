@@ -168,10 +168,7 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
             table.transact(
                 {"code": Put(pointer, free, {"now": now}), "request": Put(request, "attribute_not_exists(pk)")}
             )
-        except LegFailed as refusal:
-            held = refusal.items.get("code")
-            if held is not None and held["digest"] == digest:
-                return issued  # our own write, whose answer was lost before it was sent again
+        except LegFailed:
             continue  # another live request has that user code
         return issued
     raise Throttled("no user code is free")
@@ -198,7 +195,7 @@ def note_poll(item: Mapping[str, Any]) -> bool:
     poll = Update(
         keys.Key(item["pk"], item["sk"]),
         "SET #polledAt = :now, #interval = #interval + :slower",
-        # Of two polls at once, the second one comes too early.
+        # Of two polls at once, one is noted; the other one came too early unless it is this very one, sent again.
         "#status = :pending AND #polledAt = :seen",
         {"now": now, "slower": SLOWER_BY_SECONDS if early else 0, "pending": "pending", "seen": item["polledAt"]},
     )
@@ -214,18 +211,12 @@ def note_poll(item: Mapping[str, Any]) -> bool:
 def redeem(item: Mapping[str, Any]) -> Pair:
     """The tokens of an approved request, once. Raises NotRedeemable where it is not, not any more, or expired."""
     family_id, pair, legs = token_families.begin(item["userId"], item["clientId"], item["granted"])
-    values = {
-        "redeemed": "redeemed",
-        "family": family_id,
-        "approved": "approved",
-        "decision": item["decision"],
-        "now": int(clock.now()),
-    }
+    values = {"redeemed": "redeemed", "family": family_id, "approved": "approved", "now": int(clock.now())}
     redemption = Update(
         keys.Key(item["pk"], item["sk"]),
         "SET #status = :redeemed, #familyId = :family",
-        # The decision that was read: its person and its scopes are those of the tokens.
-        "#status = :approved AND #decision = :decision AND #validUntil > :now",
+        # Nobody approves twice: the person and the scopes that were read are those of the tokens.
+        "#status = :approved AND #validUntil > :now",
         values,
     )
     try:
@@ -233,9 +224,6 @@ def redeem(item: Mapping[str, Any]) -> Pair:
     except LegFailed as refusal:
         if refusal.leg != "request":
             raise
-        met = refusal.item
-        if met is not None and met.get("familyId") == family_id:
-            return pair  # our own write, whose answer was lost before it was sent again
         raise NotRedeemable from None
     return pair
 
