@@ -62,7 +62,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         ended = scan._replace(status="completed", issue_count=len(issues))
         _publish(ended, issues[: ended.visible_count])
         store.delete_attempts_before(scan.scan_id, lease.attempt)
-    coverage = Coverage(unpacked.files, result.files, dict(skipped))
+    coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped))
     scans.complete_scan(scan, lease, len(result.findings), len(issues), coverage)
 
 

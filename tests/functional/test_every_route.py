@@ -25,6 +25,9 @@ PUBLIC = {
 _LOCALS = {ids.MEMBER: 16}
 _OTHER_PARAMETERS = {"websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
+# What a route cannot do without.
+_QUERIES = {"/v1/code-audit/scan-requests/{preparationId}": "?repositoryId=rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"}
+
 HOSTILE_BODIES = {
     "empty": b" ",
     "not JSON": b"{",
@@ -83,7 +86,7 @@ def address(operation: Operation, organization_id: str) -> str:
             return ids.owned(resource.prefix, organization_id, "0" * _LOCALS.get(resource.prefix, 18))
         return _OTHER_PARAMETERS.get(name) or ids.owned(ids.KEY, organization_id, "0" * 18)
 
-    return re.sub(r"\{(\w+)\}", fill, operation.path)
+    return re.sub(r"\{(\w+)\}", fill, operation.path) + _QUERIES.get(operation.path, "")
 
 
 def send(api: Api, operation: Operation, token: str | None, organization_id: str, query: str = ""):
@@ -102,6 +105,7 @@ def valid_body(operation: Operation) -> dict[str, object]:
         "PATCH /v1/projects/{projectId}": {"description": "a shop"},
         "POST /v1/projects/{projectId}/vendors/{vendorId}/decision": {"decision": "approve"},
         "POST /v1/api-keys": {"name": "deploy"},
+        "POST /v1/code-audit/scans": {"repositoryId": "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"},
         "POST /v1/feedback": {
             "category": "bug",
             "surface": "api",
@@ -193,7 +197,7 @@ class TestScope:
     def test_a_token_of_every_other_scope_is_refused_by_name(self, operation: Operation, api: Api, world: World):
         company = world.company()
         scope = _requires(operation).scope
-        token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope}))
+        token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope, _requires(operation).or_scope}))
         reply = send(api, operation, token, company.organization_id)
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.status == 403
@@ -296,7 +300,7 @@ class TestAnotherOrganizationById:
         resource = _requires(operation).resource
         parameter = resource.parameter if resource else "organizationId"
         path = operation.path.replace("{" + parameter + "}", unquote(named, errors="replace").replace("/", "_"))
-        path = re.sub(r"\{(\w+)\}", lambda match: _OTHER_PARAMETERS[match[1]], path)
+        path = re.sub(r"\{(\w+)\}", lambda match: _OTHER_PARAMETERS[match[1]], path) + _QUERIES.get(operation.path, "")
         body = valid_body(operation) if operation.route.body_field is not None else None
         assert api.call(operation.method, path, company.owner.token, json_body=body).code == "NOT_FOUND"
 

@@ -1,0 +1,92 @@
+"""Repositories and scans that tests need to exist, and the workers that take scans on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from controlplane import queues
+from controlplane.queues import PrepareScan, Queue
+from controlplane.store import findings, repositories, scan_requests, scans
+from controlplane.store.findings import Finding, Location
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scans import Access, Coverage, Failure, ScanItem
+from controlplane.worker import create_worker
+from scan_preparation.service import prepare_scan
+from tests.support.code_host import SHA, FakeHost
+from tests.support.mailbox import Handler
+
+
+def make_request(repository: RepositoryItem, user_id: str = "usr_0000000000000000") -> str:
+    """The id of a new request for a scan; its message is not sent."""
+    request_id = scan_requests.new_request_id(repository.organization_id)
+    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    scan_requests.create_request(repository, repository.links[0], request_id, message=message, requested_by=user_id)
+    return request_id
+
+
+def make_scan(
+    repository: RepositoryItem,
+    *,
+    status: str = "completed",
+    access: Access | None = None,
+    issues: Sequence[Finding] = (),
+) -> ScanItem:
+    """A scan in that status, made as the workers make it; the repository is free again once it has ended."""
+    repository = repositories.get_repository(repository.repository_id)
+    request_id = make_request(repository)
+    lease, request = scan_requests.acquire_request(request_id, 30)
+    scan_id = scan_requests.new_scan_id(repository.organization_id)
+    link = repository.links[0]
+    target = scan_requests.Target(repository, link, link.production_branch or "main", SHA)
+    message = queues.entry(Queue.SCAN_EXECUTION, queues.ExecuteScan(scan_id=scan_id))
+    chosen = access or ("locked" if repository.preview_used else "free-preview")
+    scan = scan_requests.start_scan(request, lease, scan_id, target, access=chosen, message=message)
+    if status == "queued":
+        return scan
+    running, scan = scans.acquire_scan(scan_id, 420)
+    if status == "completed":
+        findings.put_findings(scan_id, running.attempt, issues)
+        return scans.complete_scan(scan, running, len(issues), len(issues), Coverage(10, 9, {"minified": 1}))
+    if status == "failed":
+        scans.fail_scan(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)
+    return scans.get_scan(scan_id)
+
+
+def make_issue(number: int = 1, priority: str = "P1", path: str = "src/app.tsx") -> Finding:
+    """A finding; the number makes its fingerprint."""
+    return Finding(
+        f"{number:064x}",
+        "tracker-before-consent",
+        "Google Analytics loads before consent",
+        "A script of googletagmanager.com is loaded before anybody agreed.",
+        "trackers",
+        "high",
+        priority,
+        Location(
+            path, number, number + 1, 1, 9, "<script>", f"https://github.com/acme/shop/blob/{SHA}/{path}#L{number}"
+        ),
+        "Load it in the consent callback.",
+        ("https://gdpr-info.eu/art-7-gdpr/",),
+        "2026-03-04T05:06:07.000Z",
+    )
+
+
+def preparation_worker(host: FakeHost) -> Handler:
+    return create_worker(
+        Queue.SCAN_PREPARATION, TypeAdapter(PrepareScan), lambda message: prepare_scan(message, host.connect)
+    )
+
+
+def serving(repository: RepositoryItem, archive: bytes = b"", branch: str = "main", sha: str = SHA) -> FakeHost:
+    """A code host with that repository on it."""
+    return FakeHost({(repository.owner, repository.name, branch): sha}, {sha: archive})
+
+
+def stored_repository(repository: RepositoryItem) -> dict[str, Any]:
+    from controlplane.store import keys
+    from controlplane.store.table import table
+
+    item = table.get(keys.repository(*repository.location))
+    assert item is not None
+    return item
