@@ -1,7 +1,6 @@
 """Wiring of `feedback`."""
 
-import controlplane.diet  # noqa: F401 (before FastAPI)  # isort: split
-
+import controlplane.diet  # isort: split  # noqa: F401 (before FastAPI is imported)
 from controlplane.app import create_app
 from controlplane.lambda_handler import create_handler
 from feedback.routes import router

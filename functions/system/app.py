@@ -1,5 +1,6 @@
 """Wiring of `system`."""
 
+import controlplane.diet  # isort: split  # noqa: F401 (before FastAPI is imported)
 from controlplane.app import create_app
 from controlplane.lambda_handler import create_handler
 from system.routes import router

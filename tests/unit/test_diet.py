@@ -117,6 +117,19 @@ class TestImport:
         """)
         assert out == {"slim": True, "modules": [], "doc": "", "paginates": True}
 
+    def test_botocore_registers_no_handlers_that_write_documentation(self):
+        out = run("""
+            import botocore.handlers
+            held, before = botocore.handlers.BUILTIN_HANDLERS, len(botocore.handlers.BUILTIN_HANDLERS)
+            for name in [name for name in sys.modules if name.partition(".")[0] == "botocore"]:
+                del sys.modules[name]
+            from controlplane import diet
+            from botocore.handlers import BUILTIN_HANDLERS
+            out["left"] = [entry[0] for entry in BUILTIN_HANDLERS if entry[0].startswith("docs.")]
+            out["others"] = len(BUILTIN_HANDLERS) == len([entry for entry in held if not entry[0].startswith("docs.")])
+        """)
+        assert out == {"left": [], "others": True}
+
     def test_a_botocore_that_needs_more_is_imported_as_usual(self):
         out = run(CHANGED_BOTOCORE + "out['slim'], out['file'] = diet.SLIM_BOTOCORE, bool(botocore.client.__file__)")
         assert out == {"slim": False, "file": True}

@@ -227,7 +227,16 @@ def _import_botocore() -> bool:
         return False
     finally:
         _withdraw(modules)
+    _drop_documentation_handlers()
     return True
+
+
+def _drop_documentation_handlers() -> None:
+    """Every session registers botocore's handlers one by one, and a quarter of them only write documentation."""
+    handlers = getattr(sys.modules.get("botocore.handlers"), "BUILTIN_HANDLERS", None)
+    if isinstance(handlers, list):
+        # In place: others may hold the list, to add handlers of their own.
+        handlers[:] = [entry for entry in handlers if not str(entry[0]).startswith("docs.")]
 
 
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
