@@ -1,0 +1,211 @@
+"""What the shortened client sends and understands is what botocore's own sends and understands."""
+
+import io
+import json
+from pathlib import Path
+
+import botocore.endpoint
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.session import Session
+
+from controlplane.store import client as shortened
+
+KEY = {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}
+CALLS = {
+    "get_item": {"TableName": "t", "Key": KEY, "ConsistentRead": True},
+    "put_item": {"TableName": "t", "Item": {**KEY, "n": {"N": "1"}, "l": {"L": [{"BOOL": True}, {"NULL": True}]}}},
+    "update_item": {
+        "TableName": "t",
+        "Key": KEY,
+        "UpdateExpression": "SET #a = :a",
+        "ExpressionAttributeNames": {"#a": "a"},
+        "ExpressionAttributeValues": {":a": {"M": {"b": {"S": "c"}}}},
+        "ReturnValues": "ALL_NEW",
+    },
+    "query": {"TableName": "t", "KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": "x"}}},
+    "batch_get_item": {"RequestItems": {"t": {"Keys": [KEY]}}},
+    "transact_write_items": {
+        "TransactItems": [{"Put": {"TableName": "t", "Item": KEY}}],
+        "ClientRequestToken": "0123456789abcdef",
+    },
+    "describe_limits": {},
+}
+# What tells two calls apart.
+VOLATILE = {"authorization", "x-amz-date", "amz-sdk-invocation-id"}
+
+
+class Wire:
+    """Takes the place of the network: keeps what was sent, answers what it was told to."""
+
+    def __init__(self, client, *answers):
+        self.sent = []
+        self._answers = list(answers) or [(200, {})]
+        client.meta.events.register("before-send.dynamodb", self._answer)
+
+    def _answer(self, request, **_):
+        self.sent.append(request)
+        status, content = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        response = io.BytesIO(json.dumps(content).encode())
+        response.stream = lambda **_: iter([response.read()])
+        return AWSResponse(request.url, status, {"x-amzn-requestid": "r"}, response)
+
+    def headers(self, position=-1):
+        return {name.lower(): value for name, value in self.sent[position].headers.items()}
+
+    def gist(self):
+        """The last request without what differs from call to call."""
+        request = self.sent[-1]
+        headers = {name: value for name, value in self.headers().items() if name not in VOLATILE}
+        return request.method, request.url, headers, json.loads(request.body)
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch):
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_SESSION_TOKEN": "session",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_LAMBDA_FUNCTION_NAME": "f",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(botocore.endpoint.time, "sleep", lambda _: None)
+
+
+def ordinary_client():
+    session = Session()
+    agent = Config(user_agent=session.user_agent())
+    return session.create_client("dynamodb", config=shortened._CONFIG.merge(agent))
+
+
+class TestRequests:
+    @pytest.mark.parametrize("operation", CALLS)
+    def test_are_what_botocore_sends(self, operation):
+        ours, theirs = shortened.create_client(), ordinary_client()
+        our_wire, their_wire = Wire(ours), Wire(theirs)
+        for _ in range(2):  # the first is framed by botocore, the second from what it left
+            getattr(ours, operation)(**CALLS[operation])
+            getattr(theirs, operation)(**CALLS[operation])
+            assert our_wire.gist() == their_wire.gist()
+
+    def test_are_signed_each_by_itself(self):
+        client = shortened.create_client()
+        wire = Wire(client)
+        client.get_item(**CALLS["get_item"])
+        client.get_item(**{**CALLS["get_item"], "ConsistentRead": False})
+        first, second = (wire.headers(n)["authorization"] for n in (0, 1))
+        assert b"AKIDEXAMPLE" in first
+        assert first != second
+
+    def test_of_operations_do_not_mix(self):
+        client = shortened.create_client()
+        wire = Wire(client)
+        for operation, parameters in [*CALLS.items(), *CALLS.items()]:
+            getattr(client, operation)(**parameters)
+            assert wire.headers()["x-amz-target"].decode().endswith(operation.title().replace("_", ""))
+            assert json.loads(wire.sent[-1].body) == parameters
+
+    def test_carry_the_trace_of_their_own_invocation(self, monkeypatch):
+        client = shortened.create_client()
+        wire = Wire(client)
+        for trace in ("Root=1-a", "Root=1-b"):
+            monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+            client.get_item(**CALLS["get_item"])
+            assert wire.headers()["x-amzn-trace-id"] == trace.encode()
+
+    def test_with_binary_values_are_written_by_botocore(self):
+        client = shortened.create_client()
+        wire = Wire(client)
+        client.put_item(TableName="t", Item={"pk": {"B": b"\x00\xff"}})
+        assert json.loads(wire.sent[-1].body)["Item"] == {"pk": {"B": "AP8="}}
+
+    def test_name_the_software(self):
+        client = shortened.create_client()
+        wire = Wire(client)
+        client.get_item(**CALLS["get_item"])
+        assert b"Botocore/" in wire.headers()["user-agent"]
+
+
+class TestAnswers:
+    def test_are_dynamodbs_json(self):
+        client = shortened.create_client()
+        Wire(client, (200, {"Item": KEY}))
+        answer = client.get_item(**CALLS["get_item"])
+        assert answer["Item"] == KEY
+        assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+    def test_refusals_are_botocores_errors(self):
+        client = shortened.create_client()
+        kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"
+        Wire(client, (400, {"__type": kind, "message": "no", "Item": KEY}))
+        with pytest.raises(ClientError) as raised:
+            client.put_item(**CALLS["put_item"])
+        assert isinstance(raised.value, client.exceptions.ConditionalCheckFailedException)
+        assert raised.value.response["Error"]["Code"] == "ConditionalCheckFailedException"
+        assert raised.value.response["Item"] == KEY
+
+    def test_of_a_broken_server_are_asked_for_again(self):
+        client = shortened.create_client()
+        wire = Wire(client, (500, {}), (200, {"Item": KEY}), (500, {}), (200, {"Item": KEY}))
+        for _ in range(2):
+            answer = client.get_item(**CALLS["get_item"])
+            assert answer["Item"] == KEY
+            assert answer["ResponseMetadata"]["RetryAttempts"] == 1
+        assert len(wire.sent) == 4
+        assert len({wire.headers(n)["amz-sdk-invocation-id"] for n in range(4)}) == 2
+
+
+class TestFallback:
+    @pytest.mark.parametrize("moved", ["_serializer", "_ruleset_resolver", "_endpoint"])
+    def test_a_botocore_whose_insides_moved_is_used_as_it_is(self, monkeypatch, moved):
+        made = []
+        create_client = Session.create_client
+
+        def create_moved_client(session, *args, **options):
+            client = create_client(session, *args, **options)
+            made.append(client)
+            if len(made) == 1:
+                delattr(client, moved)
+            return client
+
+        monkeypatch.setattr(Session, "create_client", create_moved_client)
+        client = shortened.create_client()
+        Wire(client, (200, {"Item": KEY}))
+        assert client is made[1]
+        assert not isinstance(client._serializer, shortened._DirectSerializer)
+        assert client.get_item(**CALLS["get_item"])["Item"] == KEY
+
+    def test_this_botocore_is_shortened(self):
+        client = shortened.create_client()
+        assert isinstance(client._serializer, shortened._DirectSerializer)
+        assert isinstance(client._ruleset_resolver, shortened._EndpointOnce)
+        assert isinstance(client._endpoint._response_parser_factory.create_parser("json"), shortened._DirectParser)
+
+
+class TestRoots:
+    @pytest.fixture
+    def bundle(self, tmp_path, monkeypatch) -> Path:
+        path = tmp_path / "roots.pem"
+        monkeypatch.setattr(shortened, "ROOTS", path)
+        return path
+
+    def verify(self):
+        return shortened.create_client()._endpoint.http_session._verify
+
+    def test_of_the_build_are_used(self, bundle):
+        bundle.write_text("")
+        assert self.verify() == str(bundle)
+
+    def test_are_botocores_where_the_build_left_none(self, bundle):
+        assert self.verify() is True
+
+    @pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
+    def test_that_the_environment_names_come_first(self, bundle, monkeypatch, name):
+        bundle.write_text("")
+        monkeypatch.setenv(name, "/elsewhere.pem")
+        assert self.verify() == "/elsewhere.pem"
