@@ -39,7 +39,7 @@ build: .tools/sam/.ready ## Build the deployable artifacts into .aws-sam/
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready ## Build, deploy to a local AWS, and test what was deployed
 	@.venv/bin/python -m pytest -m e2e
 
-bench: .venv/.ready .tools/ministack/.ready ## Measure: ratios, round trips and capacity units per operation
+bench: .venv/.ready node_modules/.ready ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
 
 deploy: build ## Deploy to the AWS account of the current credentials

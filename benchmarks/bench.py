@@ -26,7 +26,7 @@ class Bench:
     peers: Path
     functions: dict[str, project.Function]
     tls: tuple[Path, Path]
-    own_roots: Path
+    own_roots: bool
     peer_roots: Path
 
     @classmethod
@@ -44,11 +44,11 @@ class Bench:
     def our_target(self, group: str, address: str, name: str | None = None, ours: Package | None = None) -> Target:
         """A function of ours that finds DynamoDB at `address`.
 
-        It loads the certificate roots its deployed environment names, the peers botocore's own.
+        It trusts the roots that its build made; where it made none, those of the peers.
         """
         target = self.functions[group].target(ours or self.ours, name)
-        roots = self.own_roots if "AWS_CA_BUNDLE" in target.environment else self.peer_roots
-        return target.with_environment(AWS_ENDPOINT_URL_DYNAMODB=address, AWS_CA_BUNDLE=str(roots))
+        target = target.with_environment(AWS_ENDPOINT_URL_DYNAMODB=address)
+        return target if self.own_roots else target.with_environment(AWS_CA_BUNDLE=str(self.peer_roots))
 
     def naive_target(self, address: str, name: str = "naive") -> Target:
         environment = {

@@ -137,8 +137,8 @@ def weigh(folders: list[Path]) -> Weight:
     )
 
 
-def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> tuple[Path, Path]:
-    """Certificate bundles with the stand-in's added: (ours, the peers').
+def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> tuple[bool, Path]:
+    """Has everybody trust the stand-in's certificate: (whether ours has roots of its own, the peers' bundle).
 
     Ours is the bundle of Amazon's roots where the build made one, the peers' is botocore's own: what each would load
     when deployed.
@@ -147,7 +147,7 @@ def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> tup
     peers = folder / "peers.pem"
     peers.write_bytes((naive / "botocore" / "cacert.pem").read_bytes() + added)
     own = package.layer / artifacts.ROOTS_FILE
-    if own.is_file():
-        own.write_bytes(own.read_bytes() + added)
-        return own, peers
-    return peers, peers
+    if not own.is_file():
+        return False, peers
+    own.write_bytes(own.read_bytes() + added)
+    return True, peers
