@@ -1,0 +1,88 @@
+"""The endpoint, the queue, the worker and the code host, joined as they are deployed; only time stands still."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from controlplane import clock
+from controlplane.queues import Queue
+from controlplane.store.inbox import InboxItem
+from controlplane.store.repositories import RepositoryItem
+from issue_creation.app import handler
+from tests.support.api import Api, Reply
+from tests.support.issue_host import HostedIssue, IssueHost
+from tests.support.mailbox import Mailbox, address
+from tests.support.world import Company, World
+
+QUEUE = address(Queue.ISSUE_CREATION)
+DEAD_LETTERS = address(Queue.ISSUE_CREATION, "dead_letters")
+
+
+@dataclass
+class Opening:
+    """A code finding whose issue is wanted. While the endpoint waits, its worker runs, unless it is `idle`."""
+
+    api: Api
+    company: Company
+    repository: RepositoryItem
+    item: InboxItem
+    host: IssueHost
+    mailbox: Mailbox
+    advance: Callable[[float], None]
+    idle: bool = False
+    pauses: list[float] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        return f"/v1/inbox/{self.item.item_id}/github-issue"
+
+    def post(self, token: str | None = None) -> Reply:
+        return self.api.post(self.path, token or self.company.owner.token)
+
+    @property
+    def issues(self) -> list[HostedIssue]:
+        return self.host.of(self.repository.owner, self.repository.name)
+
+    def work(self) -> None:
+        """Lets the worker take every message that is due."""
+        for letter in self.mailbox.due(QUEUE):
+            self.mailbox.deliver(letter, handler, DEAD_LETTERS)
+
+    def work_until_quiet(self) -> None:
+        """The same, as often as messages come again, at the times at which they do."""
+        while (moment := self.mailbox.next_at(QUEUE)) is not None:
+            self.advance(max(0.0, moment - clock.now()))
+            self.work()
+
+    async def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.advance(seconds)
+        if not self.idle:
+            self.work()
+
+
+@pytest.fixture
+def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
+    made = Mailbox()
+    made.install(monkeypatch)
+    return made
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> IssueHost:
+    made = IssueHost()
+    made.install(monkeypatch)
+    return made
+
+
+@pytest.fixture
+def opening(api: Api, world: World, now: Any, mailbox: Mailbox, host: IssueHost) -> Iterator[Opening]:
+    company = world.company()
+    repository = world.connected_repository(company)
+    item = world.finding(company, repository)
+    made = Opening(api, company, repository, item, host, mailbox, now.advance)
+    with mock.patch.object(clock, "pause", made.pause):
+        yield made

@@ -1,0 +1,148 @@
+"""The code host's issues in memory, behind the HTTP client: a list that lags, answers that are lost, refusals.
+
+It takes the place of urllib3's pool, so that everything of ours runs as it is. Time is the clock of the tests.
+"""
+
+import io
+import json
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import urllib3
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from urllib3.exceptions import NewConnectionError, ReadTimeoutError
+
+from controlplane import clock
+from controlplane.github import app_auth, client, transport
+from controlplane.settings import settings
+
+API = "https://code-host.example.com"
+
+
+@dataclass(frozen=True)
+class HostedIssue:
+    number: int
+    title: str
+    body: str
+    created_seconds: float
+    listed_from: float
+
+    def shown(self, repository: str) -> dict[str, Any]:
+        moment = datetime.fromtimestamp(self.created_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "number": self.number,
+            "title": self.title,
+            "body": self.body,
+            "created_at": moment,
+            "updated_at": moment,
+            "html_url": f"https://github.com/{repository}/issues/{self.number}",
+        }
+
+
+@cache
+def _private_key() -> str:
+    key = generate_private_key(65537, 2048)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+class IssueHost:
+    """`lag_seconds`: how late the list shows an issue. `script`: what comes of the next requests for an issue.
+
+    Of the script, "lost" makes the issue and loses the answer, "unreached" does not get there, and a number is the
+    status of a refusal, with headers where it is a pair; `list_script` is the same for the list. `around` stands
+    between the product and each request.
+    """
+
+    def __init__(self) -> None:
+        self.issues: dict[str, list[HostedIssue]] = {}
+        self.requests: list[tuple[str, str]] = []
+        self.lag_seconds = 0.0
+        self.script: deque[Any] = deque()
+        self.list_script: deque[Any] = deque()
+        self.around: Callable[[str, Callable[[], Any]], Any] = lambda operation, proceed: proceed()
+
+    def install(self, monkeypatch: Any) -> None:
+        """Makes it the code host of the settings."""
+        changed = settings.model_copy(update={"github_api_url": API, "github_app_id": "1"})
+        monkeypatch.setattr(client, "settings", changed)
+        monkeypatch.setattr(transport, "_new_pool", lambda: _Pool(self))
+        monkeypatch.setattr(app_auth, "read_configured_key", _private_key)
+        client._app.cache_clear()
+
+    def of(self, owner: str, name: str) -> list[HostedIssue]:
+        return self.issues.get(f"{owner}/{name}", [])
+
+    def count(self, operation: str) -> int:
+        """How many requests of that kind arrived: `token`, `list`, `create`."""
+        return sum(kind == operation for kind, _ in self.requests)
+
+    def answer(self, method: str, url: str, body: bytes | None) -> urllib3.HTTPResponse:
+        parts = urlsplit(url)
+        words = parts.path.strip("/").split("/")
+        if words[0] == "app":
+            self.requests.append(("token", url))
+            expires = datetime.fromtimestamp(clock.now() + 3_600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            return _response(201, {"token": "ghs_double", "expires_at": expires})
+        repository = f"{words[1]}/{words[2]}"
+        if method == "GET":
+            return self.around("list", lambda: self._list(repository, url, parse_qs(parts.query)))
+        return self.around("create", lambda: self._create(repository, url, json.loads(body or b"{}")))
+
+    def _list(self, repository: str, url: str, query: dict[str, list[str]]) -> urllib3.HTTPResponse:
+        self.requests.append(("list", url))
+        if self.list_script:
+            return _scripted(self.list_script.popleft())
+        since = datetime.fromisoformat(query["since"][0]).timestamp()
+        seen = [
+            issue.shown(repository)
+            for issue in self.of(*repository.split("/"))
+            if issue.listed_from <= clock.now() and issue.created_seconds >= since
+        ]
+        return _response(200, seen)
+
+    def _create(self, repository: str, url: str, content: dict[str, Any]) -> urllib3.HTTPResponse:
+        self.requests.append(("create", url))
+        outcome = self.script.popleft() if self.script else None
+        if outcome not in (None, "lost"):
+            return _scripted(outcome)
+        there = self.issues.setdefault(repository, [])
+        now = clock.now()
+        issue = HostedIssue(len(there) + 1, content["title"], content["body"], now, now + self.lag_seconds)
+        there.append(issue)
+        if outcome == "lost":
+            raise ReadTimeoutError(urllib3.HTTPSConnectionPool("code-host.example.com"), url, "lost")
+        return _response(201, issue.shown(repository))
+
+
+def _scripted(outcome: Any) -> urllib3.HTTPResponse:
+    if outcome == "unreached":
+        raise NewConnectionError(urllib3.connection.HTTPSConnection("code-host.example.com"), "refused")
+    status, headers = outcome if isinstance(outcome, tuple) else (outcome, {})
+    return _response(status, {"message": "no"}, headers)
+
+
+def _response(status: int, content: Any, headers: dict[str, str] | None = None) -> urllib3.HTTPResponse:
+    body = io.BytesIO(json.dumps(content).encode())
+    return urllib3.HTTPResponse(body, headers=headers or {}, status=status, preload_content=False)
+
+
+class _Pool:
+    """As much of `urllib3.PoolManager` as the client uses."""
+
+    def __init__(self, host: IssueHost) -> None:
+        self._host = host
+
+    def __enter__(self) -> "_Pool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+    def request(self, method: str, url: str, *, body: bytes | None = None, **_: Any) -> urllib3.HTTPResponse:
+        return self._host.answer(method, url, body)
