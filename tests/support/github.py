@@ -1,16 +1,18 @@
 """The GitHub stand-in behind a real socket, a client of it, and GitHub's published description to compare both with."""
 
 import json
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import uvicorn
 from jsonschema import Draft202012Validator, FormatChecker
@@ -19,6 +21,7 @@ from controlplane.github import app_auth, client
 from controlplane.github.app_auth import AppAuth
 from controlplane.github.client import CodeHost
 from controlplane.github.transport import Patience, Transport
+from controlplane.settings import settings
 from local.github import setup
 from local.github.app import API, create_app
 from local.github.setup import DEMO_OWNER, installation_id, key_file
@@ -29,39 +32,60 @@ _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
 PATIENCE = Patience(connect_seconds=1, read_seconds=0.4, total_seconds=3, tries=3, first_pause_seconds=0.01)
 
 
-@contextmanager
-def served(app: Any) -> Iterator[str]:
-    """The address at which the ASGI app answers, over a socket of this machine."""
+class _Switch:
+    """One server for the process, because a server takes longer to start and stop than most tests: its app changes."""
+
+    def __init__(self) -> None:
+        self.app: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+
+
+_switch = _Switch()
+
+
+@cache
+def _server_port() -> int:
     listener = socket.create_server(("127.0.0.1", 0))
     # The Date header is the stand-in's own, so that it follows the clock that tests set.
-    config = uvicorn.Config(app, log_level="critical", lifespan="off", date_header=False, server_header=False)
+    config = uvicorn.Config(_switch, log_level="critical", lifespan="off", date_header=False, server_header=False)
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
+    threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
     while not server.started:
         time.sleep(0.005)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        server.force_exit = True
-        thread.join(5)
-        listener.close()
+    return int(listener.getsockname()[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request to the REST API as it was sent, and the answer as it was given."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    status: int
+    answer: bytes
 
 
 @contextmanager
 def github(root: Path) -> Iterator["GitHub"]:
-    """A stand-in with the demo repository, over a new folder."""
+    """A stand-in with the demo repository, over a folder. Only one at a time in a process."""
     setup.prepare(root)
     stand_in = StandIn(root)
-    with served(create_app(stand_in)) as url:
-        yield GitHub(stand_in, url, root)
+    exchanges: list[Exchange] = []
+    _switch.app = _recording(create_app(stand_in), exchanges)
+    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}", root, exchanges)
+    _switch.app = None
 
 
 class GitHub:
     """A served stand-in. `slept` is how long its clients waited between requests, without waiting."""
 
-    def __init__(self, stand_in: StandIn, url: str, root: Path) -> None:
+    def __init__(self, stand_in: StandIn, url: str, root: Path, exchanges: list["Exchange"]) -> None:
+        self.exchanges = exchanges
         self.stand_in = stand_in
         self.url = url
         self.root = root
@@ -81,7 +105,7 @@ class GitHub:
     def configure(self, monkeypatch: Any) -> None:
         """Makes it the code host of the settings, which `client.connect` asks."""
         variables = {name.lower(): value for name, value in setup.function_variables(self.root, "").items()}
-        changed = client.settings.model_copy(update=variables | {"github_api_url": self.url + API})
+        changed = settings.model_copy(update=variables | {"github_api_url": self.url + API})
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(app_auth, "settings", changed)
         client._app.cache_clear()
@@ -103,14 +127,77 @@ def complaints(schema: Any, value: Any) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in errors]
 
 
-def parameter_complaints(operation: str, query: dict[str, str]) -> list[str]:
-    """What is wrong with the query: values that the description does not take, and names that it does not know."""
-    declared = {it["name"]: it["schema"] for it in description()["operations"][operation]["parameters"]}
-    wrong = [f"{name} is not declared" for name in query if name not in declared]
-    for name, value in query.items():
+def find_operation(exchange: Exchange) -> str:
+    """The operation of the description that the exchange belongs to. A branch is one segment, whatever is in it."""
+    for operation in description()["operations"]:
+        method, path = operation.split()
+        pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
+        if method == exchange.method and re.fullmatch(pattern, exchange.path):
+            return str(operation)
+    raise AssertionError(f"{exchange.method} {exchange.path} is none of the described operations")
+
+
+def request_complaints(exchange: Exchange) -> list[str]:
+    """What is wrong with a request: what the description does not take, and what it does not know."""
+    described = description()["operations"][find_operation(exchange)]
+    declared = {it["name"]: it["schema"] for it in described["parameters"] if it["in"] == "query"}
+    wrong = [f"{name} is not declared" for name in exchange.query if name not in declared]
+    for name, value in exchange.query.items():
         schema = declared.get(name, {})
         wrong += complaints(schema, int(value) if schema.get("type") == "integer" else value)
+    if bool(described["body"]) < bool(exchange.body):
+        wrong.append("there is a body, and none is declared")
+    if exchange.body:
+        body = json.loads(exchange.body)
+        properties = described["body"]["properties"]
+        wrong += complaints(described["body"], body) + [f"{name} is not declared" for name in body.keys() - properties]
     return wrong
+
+
+def answer_complaints(exchange: Exchange) -> list[str]:
+    """What is wrong with an answer. A status that the description does not name has the shape of any error.
+
+    That it may be 307 for a write to a repository that was renamed, GitHub says of its API as a whole.
+    """
+    answers = description()["operations"][find_operation(exchange)]["answers"]
+    if str(exchange.status) not in answers and exchange.status not in {307, *range(400, 600)}:
+        return [f"{exchange.status} is not declared"]
+    schema = answers.get(str(exchange.status), {"$ref": "#/$defs/basic-error"})
+    if schema is None:
+        return []
+    return complaints(schema, json.loads(exchange.answer))
+
+
+def _recording(app: Any, exchanges: list[Exchange]) -> Any:
+    """The app, with every exchange of its REST API written down. Archives are too large for that."""
+
+    async def record(scope: Any, receive: Any, send: Any) -> None:
+        path = scope["raw_path"].decode().removeprefix(API)
+        if scope["raw_path"].decode() == path:
+            await app(scope, receive, send)
+            return
+        sent, answered = bytearray(), bytearray()
+        status = 0
+
+        async def receive_and_keep() -> Any:
+            message = await receive()
+            sent.extend(message.get("body", b""))
+            return message
+
+        async def send_and_keep(message: Any) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            answered.extend(message.get("body", b""))
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                query = dict(parse_qsl(scope["query_string"].decode()))
+                headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+                exchange = (scope["method"], path, query, headers, bytes(sent), status, bytes(answered))
+                exchanges.append(Exchange(*exchange))
+            await send(message)
+
+        await app(scope, receive_and_keep, send_and_keep)
+
+    return record
 
 
 def _formats() -> FormatChecker:

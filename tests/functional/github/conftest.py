@@ -1,14 +1,29 @@
-"""The stand-in behind a socket. Whatever it is asked and answers in any test here is held against GitHub's description."""
+"""The stand-in behind a socket. All that tests ask of it, and all it answers, is held against GitHub's description."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.github import GitHub, github
+from local.github import setup
+from tests.support.github import GitHub, answer_complaints, github, request_complaints
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the App's key and the demo repository."""
+    root = tmp_path_factory.mktemp("github")
+    setup.prepare(root)
+    return root
 
 
 @pytest.fixture
-def code_host(tmp_path: Path) -> Iterator[GitHub]:
-    with github(tmp_path) as served:
+def code_host(prepared: Path, tmp_path: Path) -> Iterator[GitHub]:
+    root = tmp_path / "github"
+    shutil.copytree(prepared, root)
+    with github(root) as served:
         yield served
+    for exchange in served.exchanges:
+        assert request_complaints(exchange) == []
+        assert answer_complaints(exchange) == []

@@ -210,8 +210,12 @@ class Transport:
             if response.status not in redirects or target is None:
                 return response
             response.close()
-            url = urljoin(url, target)
-            if _origin(url) != _origin(request.url):
+            try:
+                url = urljoin(url, target)
+                is_elsewhere = _origin(url) != _origin(request.url)
+            except ValueError as failure:
+                raise Refused(response.status, operation=request.operation, reason="redirect nowhere") from failure
+            if is_elsewhere:
                 authorization = ""
                 if not elsewhere or not _is_as_safe(url, request.url):
                     raise Refused(response.status, operation=request.operation, reason="redirect to another host")

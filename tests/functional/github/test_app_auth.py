@@ -1,0 +1,190 @@
+"""How the App proves who it is, and how long its tokens are used."""
+
+import base64
+import json
+
+import boto3
+import pytest
+
+from controlplane.github import app_auth
+from controlplane.github.app_auth import READ_CODE, AppAuth
+from controlplane.github.client import CodeHost
+from controlplane.github.errors import AppKeyUnreadable, AppNotConfigured, HostUnavailable, InvalidName, Refused
+from controlplane.github.transport import Deadline
+from controlplane.settings import settings
+from local.github import setup
+from local.github.faults import Fault
+from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
+
+DEMO = (DEMO_OWNER, DEMO_NAME)
+TOKENS = "POST /app/installations/{installation_id}/access_tokens"
+REPOSITORY = "GET /repos/{owner}/{repo}"
+
+
+def claims(request) -> dict:
+    segment = request.headers["authorization"].split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
+
+
+def bought(code_host) -> int:
+    return len(code_host.sent(TOKENS))
+
+
+class TestAppToken:
+    def test_names_the_app_for_ten_minutes_from_a_minute_ago(self, code_host, now):
+        code_host.host().get_repository(*DEMO)
+        (request,) = code_host.sent(TOKENS)
+        assert claims(request) == {"iat": int(now.seconds) - 60, "exp": int(now.seconds) + 540, "iss": "1"}
+
+    @pytest.mark.parametrize("ahead_seconds", [-86_400, -700, 700, 86_400])
+    def test_follows_the_hosts_clock_where_ours_is_wrong(self, code_host, now, monkeypatch, ahead_seconds):
+        # The stand-in and the client share a clock, so the client's is bent where it asks.
+        class Bent:
+            @staticmethod
+            def now() -> float:
+                return now.seconds + ahead_seconds
+
+        monkeypatch.setattr(app_auth, "clock", Bent)
+        host = code_host.host()
+        assert host.get_repository(*DEMO).name == DEMO_NAME
+        assert bought(code_host) == 2
+        host.get_repository(*DEMO)
+        assert bought(code_host) == 2
+
+    @pytest.mark.parametrize("ahead_seconds", [-60, 59])
+    def test_needs_no_second_try_for_clocks_that_differ_by_a_minute(self, code_host, now, monkeypatch, ahead_seconds):
+        class Bent:
+            @staticmethod
+            def now() -> float:
+                return now.seconds + ahead_seconds
+
+        monkeypatch.setattr(app_auth, "clock", Bent)
+        code_host.host().get_repository(*DEMO)
+        assert bought(code_host) == 1
+
+    def test_is_signed_with_the_key_as_it_is_now_after_a_rotation(self, code_host, tmp_path):
+        current = key_file(code_host.root).read_text()
+        setup._write_key(tmp_path / "old.pem")
+        keys = [(tmp_path / "old.pem").read_text(), current]
+        transport = code_host.transport()
+        host = CodeHost(transport, AppAuth(transport, "1", lambda: keys.pop(0)), installation_id(DEMO_OWNER))
+        assert host.get_repository(*DEMO).name == DEMO_NAME
+        assert keys == []
+
+    def test_with_a_wrong_key_or_a_wrong_app_is_refused_and_tried_once_more(self, code_host, tmp_path):
+        setup._write_key(tmp_path / "other.pem")
+        other, ours = (tmp_path / "other.pem").read_text(), key_file(code_host.root).read_text()
+        for app_id, key in (("1", other), ("2", ours)):
+            transport = code_host.transport()
+            host = CodeHost(transport, AppAuth(transport, app_id, lambda key=key: key), installation_id(DEMO_OWNER))
+            with pytest.raises(Refused) as caught:
+                host.get_repository(*DEMO)
+            assert caught.value.status == 401
+        assert bought(code_host) == 4
+        assert code_host.sent(REPOSITORY) == []
+
+
+class TestInstallationToken:
+    def test_is_kept_for_the_next_requests(self, code_host):
+        host = code_host.host()
+        for _ in range(3):
+            host.get_repository(*DEMO)
+        assert bought(code_host) == 1
+
+    def test_is_kept_until_shortly_before_it_ends(self, code_host, now):
+        host = code_host.host()
+        host.get_repository(*DEMO)
+        now.advance(3600 - 301)
+        host.get_repository(*DEMO)
+        assert bought(code_host) == 1
+        now.advance(1)
+        host.get_repository(*DEMO)
+        assert bought(code_host) == 2
+
+    def test_belongs_to_one_installation(self, code_host, tmp_path):
+        (tmp_path / "files").mkdir()
+        (tmp_path / "files" / "a").write_text("a")
+        code_host.stand_in.repositories.create("other-owner", "shop", tmp_path / "files")
+        transport = code_host.transport()
+        auth = code_host.auth(transport)
+        CodeHost(transport, auth, installation_id(DEMO_OWNER)).get_repository(*DEMO)
+        CodeHost(transport, auth, installation_id("other-owner")).get_repository("other-owner", "shop")
+        assert bought(code_host) == 2
+
+    def test_that_was_revoked_is_replaced_once(self, code_host):
+        host = code_host.host()
+        host.get_repository(*DEMO)
+        code_host.stand_in.revoke_tokens()
+        assert host.create_issue(*DEMO, "Title", "Body").number == 1
+        assert host.get_repository(*DEMO)
+        assert bought(code_host) == 3
+
+    def test_that_the_host_never_takes_is_not_replaced_without_end(self, code_host):
+        code_host.stand_in.faults.add(REPOSITORY, *[Fault(401)] * 5)
+        with pytest.raises(Exception, match="AccessLost"):
+            code_host.host().get_repository(*DEMO)
+        assert len(code_host.sent(REPOSITORY)) == 2
+
+    @pytest.mark.parametrize("content", [{}, {"token": "a"}, {"token": "a", "expires_at": "soon"}, []])
+    def test_must_be_one(self, code_host, content):
+        code_host.stand_in.faults.add(TOKENS, Fault(201, content=content or {"none": True}))
+        with pytest.raises(HostUnavailable):
+            code_host.host().get_repository(*DEMO)
+        code_host.exchanges.clear()
+
+    @pytest.mark.parametrize("number", [0, -1])
+    def test_is_not_asked_for_an_installation_that_cannot_be(self, code_host, number):
+        with pytest.raises(InvalidName):
+            CodeHost(code_host.transport(), code_host.auth(), number).get_repository(*DEMO)
+
+    def test_is_shown_by_nothing_that_holds_it(self, code_host):
+        auth = code_host.auth()
+        authorization = auth.authorization(installation_id(DEMO_OWNER), READ_CODE, Deadline(3))
+        assert authorization.startswith("Bearer ghs_")
+        assert authorization[7:] not in repr([auth, vars(auth), auth._tokens])
+
+
+class TestPrivateKey:
+    @pytest.fixture
+    def configure(self, monkeypatch):
+        def change(**variables: str) -> None:
+            monkeypatch.setattr(app_auth, "settings", settings.model_copy(update=variables))
+
+        return change
+
+    def test_comes_from_the_file_of_a_local_run(self, configure, code_host):
+        configure(github_app_private_key_file=str(key_file(code_host.root)))
+        assert app_auth.read_configured_key() == key_file(code_host.root).read_text()
+
+    def test_comes_from_the_secret_on_aws(self, configure):
+        secrets = boto3.client("secretsmanager")
+        arn = secrets.create_secret(Name="github-app", SecretString="-----BEGIN")["ARN"]
+        configure(github_app_secret_arn=arn)
+        assert app_auth.read_configured_key() == "-----BEGIN"
+
+    @pytest.mark.parametrize(
+        "variables",
+        [
+            {"github_app_private_key_file": "/nowhere/app-key.pem"},
+            {"github_app_secret_arn": "arn:aws:secretsmanager:eu-central-1:123456789012:secret:none-AbCdEf"},
+        ],
+    )
+    def test_that_is_not_there_is_unreadable(self, configure, variables):
+        configure(**variables)
+        with pytest.raises(AppKeyUnreadable):
+            app_auth.read_configured_key()
+
+    def test_that_nothing_names_is_not_configured(self, configure):
+        configure()
+        with pytest.raises(AppNotConfigured):
+            app_auth.read_configured_key()
+
+    def test_is_of_no_use_without_the_apps_id(self, code_host):
+        transport = code_host.transport()
+        with pytest.raises(AppNotConfigured):
+            CodeHost(transport, AppAuth(transport, None, lambda: "key"), 1).get_repository(*DEMO)
+
+    @pytest.mark.parametrize("key", ["", "key", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----"])
+    def test_must_be_an_rsa_key(self, key):
+        with pytest.raises(AppKeyUnreadable):
+            app_auth.sign({}, key)

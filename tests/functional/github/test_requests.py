@@ -1,0 +1,191 @@
+"""Exactly what we send to the code host, and what we understand of its answers."""
+
+import tarfile
+from email.utils import parsedate_to_datetime
+from io import BytesIO
+
+import pytest
+
+from controlplane.github import client
+from controlplane.github.errors import InvalidName, RepositoryGone
+from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
+from tests.support.github import description, find_operation
+
+DEMO = (DEMO_OWNER, DEMO_NAME)
+TOKENS = "POST /app/installations/{installation_id}/access_tokens"
+ISSUES = "POST /repos/{owner}/{repo}/issues"
+
+
+class TestEveryRequest:
+    @pytest.fixture(autouse=True)
+    def ask_everything(self, code_host, monkeypatch):
+        code_host.configure(monkeypatch)
+        host = client.connect(client.find_installation(*DEMO))
+        host.get_repository(*DEMO)
+        b"".join(host.stream_tarball(*DEMO, host.get_branch_head(*DEMO, DEMO_BRANCH)))
+        host.create_issue(*DEMO, "Title", "Body", ["consent"])
+        list(host.list_issues_since(*DEMO, 1_772_600_000))
+        client._app.cache_clear()
+
+    def test_is_described_and_every_described_operation_is_asked(self, code_host):
+        asked = {find_operation(exchange) for exchange in code_host.exchanges}
+        assert asked == set(description()["operations"])
+
+    def test_says_who_asks_in_which_version_and_what_it_understands(self, code_host):
+        for exchange in code_host.exchanges:
+            assert exchange.headers["user-agent"] == "assent-control-plane"
+            assert exchange.headers["x-github-api-version"] == "2022-11-28"
+            assert exchange.headers["accept"] == "application/vnd.github+json"
+
+    def test_carries_nothing_else(self, code_host):
+        usual = {"host", "accept-encoding", "user-agent", "x-github-api-version", "accept", "authorization"}
+        for exchange in code_host.exchanges:
+            body = {"content-type", "content-length"} if exchange.body else set()
+            assert exchange.headers.keys() == usual | body
+
+    def test_is_the_apps_own_only_for_tokens_and_for_its_installation(self, code_host):
+        for exchange in code_host.exchanges:
+            is_signed = exchange.headers["authorization"].startswith("Bearer eyJ")
+            assert is_signed == (find_operation(exchange) in {TOKENS, "GET /repos/{owner}/{repo}/installation"})
+
+
+class TestTokens:
+    def test_are_bought_for_the_permissions_that_a_purpose_takes(self, code_host):
+        host = code_host.host()
+        host.get_repository(*DEMO)
+        host.create_issue(*DEMO, "Title", "Body")
+        assert [request.body for request in code_host.sent(TOKENS)] == [
+            {"permissions": {"contents": "read", "metadata": "read"}},
+            {"permissions": {"issues": "write", "metadata": "read"}},
+        ]
+
+
+class TestRepository:
+    def test_is_told_with_its_default_branch_and_its_address(self, code_host):
+        found = code_host.host().get_repository(*DEMO)
+        assert (found.owner, found.name, found.default_branch) == (*DEMO, "main")
+        assert found.html_url == f"{code_host.url}/demo-shop/storefront"
+        assert (found.is_private, found.is_archived, found.has_issues) == (True, False, True)
+
+    def test_follows_a_new_name_with_the_token(self, code_host):
+        code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
+        assert code_host.host().get_repository("demo-shop", "old-name").name == "storefront"
+
+    @pytest.mark.parametrize(
+        ("owner", "name"),
+        [
+            ("", "a"), ("a/b", "a"), ("-a", "a"), ("..", "a"), ("a", ""), ("a", "."), ("a", ".."), ("a", "a/b"),
+            ("a", "b?c"), ("a", "b#c"), ("a", "%2e%2e"), ("a", "b c"), ("ä", "a"), ("a", "a\n"), ("a\n", "a"),
+            ("a", "n" * 101),
+        ],
+    )  # fmt: skip
+    def test_no_request_goes_out_for_a_name_that_cannot_be(self, code_host, owner, name):
+        with pytest.raises(InvalidName):
+            code_host.host().get_repository(owner, name)
+        assert not code_host.exchanges
+
+
+class TestBranch:
+    def test_head_is_the_commit_that_git_has(self, code_host):
+        repository = code_host.stand_in.repositories.find(*DEMO)
+        head = code_host.host().get_branch_head(*DEMO, "main")
+        assert head == repository.find_commit("refs/heads/main").sha
+
+    @pytest.mark.parametrize("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
+    def test_may_have_any_name_that_git_takes(self, code_host, branch):
+        sha = code_host.stand_in.repositories.commit(*DEMO, DEMO_FILES, "Another branch", branch)
+        assert code_host.host().get_branch_head(*DEMO, branch) == sha
+        assert len(code_host.exchanges[-1].path.split("/")) == 6
+
+    @pytest.mark.parametrize(
+        "branch",
+        [
+            "", "../main", "a..b", "/main", "main/", "a//b", ".hidden", "a/.b", "main.lock", "a.lock/b", "-x",
+            "?", "a b", "a\x00b", "a\nb", "@", "a@{1}", "a~1", "a^", "a:b", "a*", "a[b", "a\\b", "x" * 256, "ü" * 128,
+            "\ud800", "main.", "a?b",
+        ],
+    )  # fmt: skip
+    def test_no_request_goes_out_for_a_name_that_git_refuses(self, code_host, branch):
+        with pytest.raises(InvalidName):
+            code_host.host().get_branch_head(*DEMO, branch)
+        assert not code_host.exchanges
+
+
+class TestTarball:
+    def test_holds_the_files_of_the_commit(self, code_host):
+        host = code_host.host()
+        content = b"".join(host.stream_tarball(*DEMO, host.get_branch_head(*DEMO, "main")))
+        with tarfile.open(fileobj=BytesIO(content)) as archive:
+            found = {member.name.split("/", 1)[1] for member in archive if member.isfile()}
+        assert found == {str(path.relative_to(DEMO_FILES)) for path in DEMO_FILES.rglob("*") if path.is_file()}
+
+    @pytest.mark.parametrize("sha", ["main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n"])
+    def test_is_asked_by_a_whole_commit_alone(self, code_host, sha):
+        with pytest.raises(InvalidName):
+            code_host.host().stream_tarball(*DEMO, sha)
+        assert not code_host.exchanges
+
+
+class TestIssues:
+    def test_are_created_as_they_are_given(self, code_host, now):
+        issue = code_host.host().create_issue(*DEMO, "Title: ünïcode 🧀", "Body\n<!-- marker -->", ["consent", "bug"])
+        (request,) = code_host.sent(ISSUES)
+        assert request.body == {
+            "title": "Title: ünïcode 🧀",
+            "body": "Body\n<!-- marker -->",
+            "labels": ["consent", "bug"],
+        }
+        assert (issue.number, issue.url) == (1, f"{code_host.url}/demo-shop/storefront/issues/1")
+        assert issue.created_at == "2026-03-04T05:06:07Z"
+        assert parsedate_to_datetime("Wed, 04 Mar 2026 05:06:07 GMT").timestamp() == now.seconds
+
+    def test_follow_a_new_name_of_the_repository_and_stay_one(self, code_host):
+        code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
+        issue = code_host.host().create_issue("demo-shop", "old-name", "Title", "Body")
+        assert issue.number == 1
+        assert len(code_host.stand_in.issues.list(*DEMO)) == 1
+
+    def test_since_are_asked_for_with_room_for_clocks_that_differ_oldest_first(self, code_host):
+        list(code_host.host().list_issues_since(*DEMO, 1_772_600_767.9))
+        assert code_host.exchanges[-1].query == {
+            "state": "all",
+            "sort": "created",
+            "direction": "asc",
+            "since": "2026-03-04T05:04:07Z",
+            "per_page": "100",
+        }
+
+    def test_are_listed_over_all_pages(self, code_host, now):
+        for number in range(205):
+            code_host.stand_in.issues.create(*DEMO, f"Issue {number}", None, [])
+        found = list(code_host.host().list_issues_since(*DEMO, now.seconds))
+        assert [issue.number for issue in found] == list(range(1, 206))
+        assert {issue.body for issue in found} == {""}
+        assert len(code_host.exchanges) == 1 + 3
+
+    def test_pages_come_only_as_far_as_they_are_read(self, code_host, now):
+        for number in range(105):
+            code_host.stand_in.issues.create(*DEMO, f"Issue {number}", None, [])
+        assert next(code_host.host().list_issues_since(*DEMO, now.seconds)).number == 1
+        assert len(code_host.exchanges) == 1 + 1
+
+    def test_that_are_older_or_that_the_list_does_not_show_yet_are_left_out(self, code_host, now):
+        code_host.stand_in.issues.create(*DEMO, "Old", None, [])
+        now.advance(1000)
+        code_host.stand_in.issues.create(*DEMO, "New", None, [])
+        code_host.stand_in.faults.list_lag_seconds = 30
+        host = code_host.host()
+        assert list(host.list_issues_since(*DEMO, now.seconds)) == []
+        now.advance(30)
+        assert [issue.title for issue in host.list_issues_since(*DEMO, now.seconds - 30)] == ["New"]
+
+
+class TestInstallation:
+    def test_is_found_by_the_repository_that_it_sees(self, code_host, monkeypatch):
+        code_host.configure(monkeypatch)
+        assert client.find_installation(*DEMO) == installation_id(DEMO_OWNER)
+
+    def test_is_gone_where_the_app_sees_no_such_repository(self, code_host, monkeypatch):
+        code_host.configure(monkeypatch)
+        with pytest.raises(RepositoryGone):
+            client.find_installation("demo-shop", "unknown")
