@@ -105,6 +105,8 @@ def _serve(port: int) -> None:
         reload_includes=["*.py", "*.json", "*.html", "*.css"],
         log_config=LOGGING_CONFIG | {"loggers": loggers},
         server_header=False,
+        # The address of a caller is the one it called from, as behind API Gateway: no header changes it.
+        proxy_headers=False,
         timeout_graceful_shutdown=3,
     )
     # The reloader takes over SIGINT and SIGTERM. The end of the terminal must reach it too.

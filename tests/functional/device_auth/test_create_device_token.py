@@ -153,10 +153,14 @@ class Test200Refresh:
         for _ in range(6):
             now.advance(29 * DAY)
             token = refresh(api, token).data["refreshToken"]
-        now.advance(6 * DAY - 1)
-        token = refresh(api, token).data["refreshToken"]
-        now.advance(1)
-        assert refresh(api, token).status == 401
+        now.advance(6 * DAY - 100)
+        last = refresh(api, token).data
+        assert last["expiresIn"] == 100
+        now.advance(40)
+        assert refresh(api, token).data == {**last, "expiresIn": 60}
+        now.advance(60)
+        assert not works(api, last["accessToken"])
+        assert refresh(api, last["refreshToken"]).status == 401
 
     def test_an_unused_one_lives_thirty_days(self, api: Api, person: Person, now: FakeClock):
         late, later = (ask(api).approved(person.user_id).redeem().data["refreshToken"] for _ in range(2))

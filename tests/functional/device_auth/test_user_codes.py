@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from controlplane.store import device, keys
+from controlplane.store import device, keys, rate
 from controlplane.store.device import AlreadyDecided, RequestExpired, ScopeNotRequested, TooManyTries, UnknownUserCode
 from controlplane.store.table import table
 from controlplane.tokens import digest
@@ -123,6 +123,25 @@ class TestApprove:
         with pytest.raises(AlreadyDecided) as refusal:
             device.approve(asking.user_code, person.user_id, [])
         assert refusal.value.status == "denied"
+
+    def test_guessing_by_deciding_is_counted_like_guessing_by_looking(self, api: Api, person: Person):
+        asking = ask(api)
+        for decide in (lambda code: device.approve(code, person.user_id, []), lambda c: device.deny(c, person.user_id)):
+            for _ in range(2):
+                with pytest.raises(UnknownUserCode):
+                    decide(wrong_code(asking))
+        with pytest.raises(UnknownUserCode):
+            device.find_by_user_code(wrong_code(asking), person.user_id)
+        for decide in (device.approve, device.deny):
+            with pytest.raises(TooManyTries):
+                decide(asking.user_code, person.user_id, *([[]] if decide is device.approve else []))
+
+    def test_a_try_is_returned_to_the_window_it_came_from_or_to_none(self, person: Person, now: FakeClock):
+        rate.return_try(person.user_id)
+        assert rate.count_try(person.user_id, 5).hits == 1
+        now.advance(900)
+        rate.return_try(person.user_id)
+        assert rate.count_try(person.user_id, 5).hits == 1
 
     def test_an_unknown_code(self, api: Api, person: Person):
         for code in (wrong_code(ask(api)), "nonsense"):

@@ -99,9 +99,7 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
     Each look-up counts: five of one code, then it is dead; five of codes that are none within a quarter of an hour,
     then the person has to wait. Raises UnknownUserCode, TooManyTries.
     """
-    tries = rate.count_try(user_id, TRIES_PER_PERSON)
-    if tries.hits > tries.limit:
-        raise TooManyTries(tries.resets_at - int(clock.now()))
+    _count_try(user_id)
     user_code = normalize_user_code(code)
     if user_code is None:
         raise UnknownUserCode
@@ -121,9 +119,9 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
 def approve(code: str, user_id: str, scopes: list[str]) -> None:
     """Lets the device in as this person, within `scopes`, some or all of those asked for.
 
-    Raises UnknownUserCode, ScopeNotRequested, RequestExpired, AlreadyDecided.
+    Raises UnknownUserCode and TooManyTries as a look-up does, ScopeNotRequested, RequestExpired, AlreadyDecided.
     """
-    item = _find(code)
+    item = _find(code, user_id)
     if not set(scopes) <= set(item["scopes"]):
         raise ScopeNotRequested
     change = "SET #status = :status, #decision = :decision, #userId = :user, #granted = :granted"
@@ -134,12 +132,12 @@ def approve(code: str, user_id: str, scopes: list[str]) -> None:
 def deny(code: str, user_id: str) -> None:
     """Refuses the device. Who approved it may still deny it, until it has redeemed its code.
 
-    Raises UnknownUserCode, RequestExpired, AlreadyDecided.
+    Raises UnknownUserCode and TooManyTries as a look-up does, RequestExpired, AlreadyDecided.
     """
     change = "SET #status = :status, #decision = :decision, #userId = :user"
     when = "(#status = :pending OR (#status = :approved AND #userId = :user))"
     values = {"status": "denied", "user": user_id, "pending": "pending", "approved": "approved"}
-    _decide(_find(code), change, when, values)
+    _decide(_find(code, user_id), change, when, values)
 
 
 def create(client_id: str, challenge: str, scopes: list[str], device_name: str | None, address: str) -> Issued:
@@ -228,13 +226,22 @@ def redeem(item: Mapping[str, Any]) -> Pair:
     return pair
 
 
-def _find(code: str) -> dict[str, Any]:
-    """The request's item by a user code that was looked up before."""
+def _count_try(user_id: str) -> None:
+    """Takes one of the person's tries, before it is known whether the code is right. Raises TooManyTries."""
+    tries = rate.count_try(user_id, TRIES_PER_PERSON)
+    if tries.hits > tries.limit:
+        raise TooManyTries(tries.resets_at - int(clock.now()))
+
+
+def _find(code: str, user_id: str) -> dict[str, Any]:
+    """The request's item by its user code. A decision on a code that is none counts as a look-up of one does."""
+    _count_try(user_id)
     user_code = normalize_user_code(code)
     pointer = table.get(_code_key(user_code)) if user_code else None
     item = table.get(keys.device_request(pointer["digest"])) if pointer else None
     if item is None:
         raise UnknownUserCode
+    rate.return_try(user_id)
     return item
 
 

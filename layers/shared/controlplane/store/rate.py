@@ -1,10 +1,12 @@
 """Counters for what no credential counts: calls by an address, and user codes that a person tried in vain."""
 
+from contextlib import suppress
+
 from controlplane import clock
 from controlplane.store import keys
 from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
-from controlplane.store.table import Update, table
+from controlplane.store.table import ConditionFailed, Update, table
 
 ADDRESS_WINDOW_SECONDS = 60
 TRIES_WINDOW_SECONDS = 900
@@ -28,7 +30,9 @@ def count_try(user_id: str, limit: int) -> Counted:
 def return_try(user_id: str) -> None:
     """Takes a try back that was none: the code was right."""
     window = int(clock.now()) // TRIES_WINDOW_SECONDS
-    table.update(Update(keys.code_tries(user_id, window), "ADD #hits :less", values={"less": -1}))
+    key = keys.code_tries(user_id, window)
+    with suppress(ConditionFailed):  # the quarter of an hour turned: the old count matters no more
+        table.update(Update(key, "SET #hits = #hits - :one", "#hits > :zero", {"one": 1, "zero": 0}))
 
 
 def _count(key: Key, limit: int, ends_at: int) -> Counted:

@@ -52,7 +52,7 @@ def begin(user_id: str, client_id: str, scopes: list[str]) -> tuple[str, Pair, d
     access_token = tokens.mint(settings.service_brand + tokens.ACCESS)
     refresh_token = tokens.mint_refresh(family_id)
     now = int(clock.now())
-    access = _access_item(access_token, user_id, client_id, scopes, family_id)
+    access = _access_item(access_token, user_id, client_id, scopes, family_id, ACCESS_SECONDS)
     family = {
         **keys.token_family(family_id)._asdict(),
         "userId": user_id,
@@ -94,7 +94,7 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
                 continue  # the other one of two refreshes came first, or the family ended: look again
         if presented == family["previous"] and clock.now() < family["rotatedAt"] + REPEAT_SECONDS:
             access_token, successor = tokens.successors_of(refresh_token)
-            left = family["rotatedAt"] + ACCESS_SECONDS - int(clock.now())
+            left = family["access"][-1]["expiresAt"] - int(clock.now())
             return Pair(access_token, left, successor, family["accessScopes"])
         revoke(family_id, "reused")
         raise RefreshTokenReused
@@ -173,7 +173,9 @@ def _take_turn(family: dict[str, Any], refresh_token: str, scopes: list[str]) ->
     access_token, successor = tokens.successors_of(refresh_token)
     now = int(clock.now())
     family_id = family["pk"].partition("#")[2]
-    access = _access_item(access_token, family["userId"], family["clientId"], scopes, family_id)
+    # Nothing outlives its family, which could not be revoked then.
+    lifetime = min(ACCESS_SECONDS, family["endsAt"] - now)
+    access = _access_item(access_token, family["userId"], family["clientId"], scopes, family_id, lifetime)
     alive = [entry for entry in family["access"] if entry["expiresAt"] > now]
     room = LIVE_ACCESS_TOKENS - 1
     turn = Update(
@@ -192,12 +194,14 @@ def _take_turn(family: dict[str, Any], refresh_token: str, scopes: list[str]) ->
         },
     )
     table.transact({"family": turn, "access": Put(access, _ABSENT), **_deletions(alive[:-room])})
-    return Pair(access_token, ACCESS_SECONDS, successor, access["scopes"])
+    return Pair(access_token, lifetime, successor, access["scopes"])
 
 
-def _access_item(secret: str, user_id: str, client_id: str, scopes: list[str], family_id: str) -> dict[str, Any]:
+def _access_item(  # noqa: PLR0917 (what the token is made of)
+    secret: str, user_id: str, client_id: str, scopes: list[str], family_id: str, lifetime_seconds: int
+) -> dict[str, Any]:
     more = {"familyId": family_id, "clientId": client_id}
-    return users.token_item(secret, user_id, "oauth", scopes, ACCESS_SECONDS, **more)
+    return users.token_item(secret, user_id, "oauth", scopes, lifetime_seconds, **more)
 
 
 def _noted(access_token: str, item: Mapping[str, Any]) -> dict[str, Any]:
