@@ -1,0 +1,166 @@
+"""What must hold of a candidate beside its syntax: each key of a rule's `where` is a function here.
+
+A condition looks at one candidate and answers whether it stands. It may note on the candidate what it found out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis import secrecy
+from scan_execution.analysis.catalogue import Vendor
+from scan_execution.analysis.gates import Gate, gate, runs_on_load
+from scan_execution.analysis.libraries import outdated_address
+from scan_execution.analysis.sources import Block, Source
+
+
+@dataclass
+class Candidate:
+    source: Source
+    block: Block
+    node: SgNode
+    vendor: Vendor | None = None
+    # Stands only where nothing in the project asks for consent.
+    depends_on_callers: bool = False
+    secrets: list[str] = field(default_factory=list)
+    # What a title or description may name.
+    names: dict[str, str] = field(default_factory=dict)
+
+    def text(self, capture: str | None) -> str:
+        if capture is None:
+            return self.node.text()
+        captured = self.node.get_match(capture)
+        return captured.text() if captured else "".join(n.text() for n in self.node.get_multiple_matches(capture))
+
+
+def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
+    text = candidate.text(wanted.get("in"))
+    vendor = candidate.source.catalogue.first_in(text)
+    if vendor is None and "//" not in text and wanted.get("in"):
+        vendor = candidate.source.catalogue.first_in(_value_of_name(candidate.block, text))
+    if vendor is None or vendor.category not in wanted["categories"]:
+        return False
+    candidate.vendor = vendor
+    return True
+
+
+def _value_of_name(block: Block, expression: str) -> str:
+    """The string that the first name of an expression is set to in the same tree."""
+    name = re.match(r"[A-Za-z_$][\w$]*", expression)
+    if not name:
+        return ""
+    value = re.search(rf"(?<![\w$.]){re.escape(name[0])}\s*=\s*[\"'`]([^\"'`\n]{{4,300}})", block.text)
+    return value[1] if value else ""
+
+
+def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
+    name = re.match(r"[\w$]+", candidate.text(wanted["in"]))
+    vendor = candidate.source.imported.get(name[0]) if name else None
+    if vendor is None or vendor.category not in wanted["categories"]:
+        return False
+    candidate.vendor = vendor
+    return True
+
+
+def _ungated(candidate: Candidate, wanted: bool) -> bool:
+    found = gate(candidate.source, candidate.block, candidate.node)
+    candidate.depends_on_callers = found is Gate.CALLER
+    return (found is not Gate.CLOSED) is wanted
+
+
+def _on_load(candidate: Candidate, wanted: bool) -> bool:
+    return runs_on_load(candidate.node) is wanted
+
+
+def _text(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
+    text = candidate.text(wanted.get("in"))
+    return _matches(text, wanted)
+
+
+def _also(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
+    return _text(candidate, wanted)
+
+
+def _file(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
+    return _matches(candidate.source.text, wanted)
+
+
+def _path(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
+    return _matches(candidate.source.path, wanted)
+
+
+def _matches(text: str, wanted: Mapping[str, str]) -> bool:
+    if "matches" in wanted and not _pattern(wanted["matches"]).search(text):
+        return False
+    return not ("not" in wanted and _pattern(wanted["not"]).search(text))
+
+
+@cache
+def _pattern(written: str) -> re.Pattern[str]:
+    return re.compile(written)
+
+
+def _secret(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
+    text = candidate.text(wanted.get("in"))
+    if "matches" in wanted:
+        found = _pattern(wanted["matches"]).search(text)
+        if not found:
+            return False
+        value = found[1] if found.re.groups else found[0]
+    else:
+        value = text.strip("\"'`")
+    if secrecy.is_placeholder(value) or (wanted.get("random") and not secrecy.is_random(value)):
+        return False
+    if "role" in wanted and secrecy.jwt_claims(value).get("role") != wanted["role"]:
+        return False
+    candidate.secrets.append(value)
+    return True
+
+
+def _above(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
+    """A number that the text gives, possibly as a product (60 * 60 * 24 * 730), is larger than the bound."""
+    found = _pattern(wanted["number"]).search(candidate.text(wanted.get("in")))
+    if not found:
+        return False
+    product = 1.0
+    for factor in found[1].split("*"):
+        try:
+            product *= float(factor.strip().replace("_", ""))
+        except ValueError:
+            return False
+    return product > wanted["bound"]
+
+
+def _outdated_library(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
+    found = outdated_address(candidate.text(wanted.get("in")))
+    if found is None:
+        return False
+    library, version = found
+    candidate.names |= {"library": library.name, "version": version, "why": library.why}
+    return True
+
+
+CONDITIONS: Final[dict[str, Callable[[Candidate, Any], bool]]] = {
+    "vendor": _vendor,
+    "package": _package,
+    "text": _text,
+    "also": _also,
+    "file": _file,
+    "path": _path,
+    "secret": _secret,
+    "above": _above,
+    "outdated_library": _outdated_library,
+    "on_load": _on_load,
+    "ungated": _ungated,
+}
+
+
+def holds(candidate: Candidate, where: Mapping[str, Any]) -> bool:
+    """Every condition, in the order of the table: from the cheap ones to the walk through the tree."""
+    return all(check(candidate, where[key]) for key, check in CONDITIONS.items() if key in where)

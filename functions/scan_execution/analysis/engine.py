@@ -1,0 +1,208 @@
+"""One file against every rule.
+
+A file is parsed only when a word, an address or a package in it makes a rule possible; each of its trees is built once
+for all rules, and equal candidates of several rules are looked for once.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis import secrecy
+from scan_execution.analysis.catalogue import catalogue
+from scan_execution.analysis.conditions import Candidate, holds
+from scan_execution.analysis.files import Skipped, check_depth
+from scan_execution.analysis.findings import Finding, Location
+from scan_execution.analysis.fingerprints import Fingerprints, words
+from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.rules import Rule, rules
+from scan_execution.analysis.sources import Block, Source
+
+_MAX_SNIPPET_LINES: Final = 12
+# Vendors that Google's consent mode holds back wherever in the project it is set up.
+_GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding that may depend on what the rest of the project does."""
+
+    finding: Finding
+    depends_on_callers: bool = False
+    depends_on_consent_mode: bool = False
+
+
+@dataclass
+class FileResult:
+    found: list[Found] = field(default_factory=list)
+    # More candidates held than a file may have findings.
+    cut: bool = False
+
+
+class Triggers:
+    """Which rules a text makes possible, without a tree."""
+
+    def __init__(self, every: Sequence[Rule]) -> None:
+        self._syntax: Final = [rule for rule in every if rule.engine == "syntax"]
+        self._words: Final = sorted({word for rule in self._syntax for word in rule.triggers})
+
+    def possible(self, source: Source) -> list[Rule]:
+        text = source.text
+        present = {word for word in self._words if word in text}
+        served: set[str] | None = None
+        found = []
+        for rule in self._syntax:
+            if not (rule.vendor_categories or rule.package_categories) and not rule.triggers:
+                found.append(rule)
+                continue
+            if rule.triggers and present.isdisjoint(rule.triggers):
+                continue
+            if rule.vendor_categories:
+                if served is None:
+                    served = {vendor.category for _, vendor in source.addresses}
+                if served.isdisjoint(rule.vendor_categories):
+                    continue
+            if rule.package_categories and not any(
+                vendor.category in rule.package_categories for vendor in source.packages.values()
+            ):
+                continue
+            found.append(rule)
+        return [rule for rule in found if _applies(rule, source.language)]
+
+
+def _applies(rule: Rule, language: str) -> bool:
+    return language in rule.match or (language == "html" and "javascript" in rule.match)
+
+
+@cache
+def triggers() -> Triggers:
+    return Triggers(rules())
+
+
+def analyze_source(source: Source, limits: Limits) -> FileResult:
+    """The findings of one file. Raises Skipped for one that costs too much."""
+    result = FileResult()
+    possible = triggers().possible(source)
+    if not possible:
+        return result
+    check_depth(source.text, source.language, limits)
+    deadline = time.monotonic() + limits.max_seconds_per_file
+    candidates = sorted(
+        _candidates(source, possible, deadline),
+        key=lambda entry: (entry[1].block.start + entry[1].node.range().start.index, entry[0].id),
+    )
+    fingerprints = Fingerprints(source.path)
+    loaded: set[str] = set()
+    places: set[tuple[str, int]] = set()
+    for rule, candidate in candidates:
+        if candidate.vendor and rule.where.get("once_per_vendor"):
+            # A tag comes as a script, its start and a picture for browsers without scripts: one finding.
+            if candidate.vendor.id in loaded:
+                continue
+            loaded.add(candidate.vendor.id)
+        node = _reported(rule, candidate.node)
+        place = (rule.id, candidate.block.start + node.range().start.index)
+        if place in places:
+            continue
+        places.add(place)
+        if len(result.found) >= limits.max_findings_per_file:
+            result.cut = True
+            break
+        result.found.append(_found(rule, candidate, node, fingerprints, limits))
+    return result
+
+
+def _candidates(source: Source, possible: list[Rule], deadline: float) -> Iterator[tuple[Rule, Candidate]]:
+    for block in source.blocks:
+        matched: dict[int, list[SgNode]] = {}
+        for rule in possible:
+            config = rule.match.get(block.language)
+            if config is None:
+                continue
+            if time.monotonic() > deadline:
+                raise Skipped("too slow")
+            nodes = matched.get(id(config))
+            if nodes is None:
+                nodes = matched[id(config)] = block.root.find_all(config)  # type: ignore[call-overload]
+            for node in nodes:
+                if time.monotonic() > deadline:
+                    raise Skipped("too slow")
+                candidate = Candidate(source, block, node)
+                if holds(candidate, rule.where):
+                    yield rule, candidate
+
+
+def _reported(rule: Rule, node: SgNode) -> SgNode:
+    return (rule.report and node.get_match(rule.report)) or node
+
+
+def _found(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerprints, limits: Limits) -> Found:
+    source, vendor = candidate.source, candidate.vendor
+    span = node.range()
+    start, end = candidate.block.start + span.start.index, candidate.block.start + span.end.index
+    names = {"vendor": vendor.name if vendor else "", **candidate.names}
+    finding = Finding(
+        rule_id=rule.id,
+        title=rule.title.format_map(names),
+        description=rule.description.strip().format_map(names),
+        category=rule.category,
+        severity=rule.severity,
+        priority=rule.priority,
+        location=locate(source, start, end, limits, tuple(candidate.secrets)),
+        remediation=rule.remediation.strip().format_map(names),
+        references=rule.references,
+        fingerprint=fingerprints.take(rule.id, " ".join(words(node))),
+        vendor_id=vendor.id if vendor else None,
+    )
+    in_consent_mode = vendor is not None and vendor.id in _GOOGLE and "ungated" in rule.where
+    return Found(finding, candidate.depends_on_callers, in_consent_mode)
+
+
+def locate(source: Source, start: int, end: int, limits: Limits, secrets: tuple[str, ...] = ()) -> Location:
+    """Lines, columns and snippet of a range of characters."""
+    first, start_column = source.position(start)
+    last, end_column = source.position(max(start, end))
+    shown_until = min(last, first + _MAX_SNIPPET_LINES - 1)
+    lines = source.text[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
+    # Masked as a whole before anything is cut off, since what is left of a secret may not look like one.
+    lines = secrecy.masked(lines, secrets)
+    shown = [line.rstrip() for line in lines.split("\n")[: shown_until - first + 1]]
+    indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
+    snippet = "\n".join(line[indent:] for line in shown)
+    if len(snippet) > limits.max_snippet_length:
+        begin = max(0, min(start_column - 1 - indent - 80, len(snippet) - limits.max_snippet_length))
+        snippet = snippet[begin : begin + limits.max_snippet_length] + "…"
+    return Location(source.path, first, last, start_column, end_column, snippet)
+
+
+_MECHANISM: Final = re.compile(
+    r"[cC]onsent\w*\s*(?:\(|=[^=\"']|===?|&&|\?\.|:\s*[{\[(]|\)\s*(?:\{|&&|return))|use\w*Consent"
+    r"|Consent(?:Manager|Banner|Provider|Gate|Dialog|Popup)|data-cookieconsent|[\"']consent[\"']\s*,"
+    r"|tarteaucitron\.init|klaro\.|Didomi|Optanon|CookieConsent"
+)
+_MECHANISM_WORDS: Final = ("onsent", "tarteaucitron", "klaro", "Didomi", "Optanon")
+
+
+def asks_for_consent(source: Source) -> bool:
+    """Whether a file takes part in asking for consent, in whatever way."""
+    if any(word in source.text for word in _MECHANISM_WORDS) and _MECHANISM.search(source.text):
+        return True
+    return any(vendor.category == "consent-management" for _, vendor in source.addresses)
+
+
+_CONSENT_DEFAULT: Final = re.compile(r"""["']consent["']\s*,\s*["']default["'][\s\S]{0,300}?denied""")
+
+
+def sets_consent_mode(source: Source) -> bool:
+    return "denied" in source.text and bool(_CONSENT_DEFAULT.search(source.text))
+
+
+def source_of(path: str, text: str, language: str) -> Source:
+    return Source(path, text, language, catalogue())

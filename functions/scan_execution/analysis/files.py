@@ -1,0 +1,180 @@
+"""Which files are looked at, and what becomes of their bytes.
+
+A file that is skipped is skipped for a reason that the result counts. Links are never followed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from scan_execution.analysis.limits import Limits
+
+# How a file is read, by the ending of its name. `vue` and `svelte` are HTML with script blocks.
+LANGUAGES: Final = {
+    **dict.fromkeys(("html", "htm", "xhtml", "jinja", "jinja2", "j2", "njk", "hbs", "ejs"), "html"),
+    **dict.fromkeys(("vue", "svelte"), "html"),
+    **dict.fromkeys(("js", "mjs", "cjs", "jsx"), "javascript"),
+    **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
+    "tsx": "tsx",
+    "py": "python",
+}
+MANIFESTS: Final = frozenset({"package.json"})
+LOCK_FILES: Final = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"})
+
+_FOLDERS: Final = {
+    "vendored": {"node_modules", "bower_components", "jspm_packages", "vendor", "vendors", "third_party", "third-party",
+                 "site-packages", ".yarn", ".pnpm", "venv", ".venv", "virtualenv"},
+    "build output": {"dist", "build", "out", ".next", ".nuxt", ".output", ".svelte-kit", ".vercel", ".netlify", ".cache",
+                     ".turbo", ".parcel-cache", "coverage", "storybook-static", "__pycache__", "_site", "target"},
+    "test or example": {"test", "tests", "__tests__", "testing", "spec", "specs", "e2e", "cypress", "playwright",
+                        "fixtures", "__fixtures__", "fixture", "mocks", "__mocks__", "mock", "example", "examples",
+                        "sample", "samples", "demo", "demos", "stories", "__stories__", ".storybook", "__snapshots__",
+                        "benchmark", "benchmarks", "testdata", "test-utils"},
+    "repository data": {".git", ".hg", ".svn", ".idea", ".vscode"},
+}  # fmt: skip
+_REASON_OF_FOLDER: Final = {name: reason for reason, names in _FOLDERS.items() for name in names}
+_REASON_OF_NAME: Final = (
+    (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
+    (re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts)$|\.g\.ts$"), "generated"),
+    (
+        re.compile(
+            r"[._-](?:test|spec|e2e|cy|stories|story|mock|fixture)s?\.\w+$|^test_.*\.py$|_test\.py$|^conftest\.py$"
+            r"|^(?:jest|vitest|cypress|playwright|karma)\.(?:config|setup)\b"
+        ),
+        "test or example",
+    ),
+)
+
+
+class Skipped(Exception):
+    """A file that is not looked at; the argument says why."""
+
+
+def language_of(name: str) -> str | None:
+    """What a file is read as: a language, `manifest`, `lock file`, or None for what holds no rule."""
+    if name in MANIFESTS:
+        return "manifest"
+    if name in LOCK_FILES:
+        return "lock file"
+    return LANGUAGES.get(name.rpartition(".")[2].lower())
+
+
+def reason_to_skip(path: str) -> str | None:
+    """Why a file of this path, relative to the root with forward slashes, is not looked at."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        if reason := _REASON_OF_FOLDER.get(folder.lower()):
+            return reason
+    lower = name.lower()
+    return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)
+
+
+def walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None, str | None]]:
+    """(path, entry, reason to skip) of every file below the root, in the order of names.
+
+    A folder whose content is not looked at is not entered, and stands for it with a closing slash.
+    """
+    pending = [(str(root), "")]
+    while pending:
+        folder, prefix = pending.pop()
+        try:
+            with os.scandir(folder) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError:
+            yield prefix, None, "unreadable"
+            continue
+        folders = []
+        for entry in entries:
+            path = prefix + entry.name.encode(errors="replace").decode()
+            if entry.is_symlink():
+                yield path, None, "link"
+            elif entry.is_dir(follow_symlinks=False):
+                if reason := _REASON_OF_FOLDER.get(entry.name.lower()):
+                    yield f"{path}/", None, reason
+                else:
+                    folders.append((entry.path, f"{path}/"))
+            elif not entry.is_file(follow_symlinks=False):
+                yield path, None, "special file"
+            else:
+                yield path, entry, None
+        pending.extend(reversed(folders))
+
+
+def read(path: str, most: int) -> bytes:
+    """The bytes of a regular file. Opened without following a link, and without waiting for a pipe's other end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as failure:
+        raise Skipped("unreadable") from failure
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise Skipped("special file")
+        if status.st_size > most:
+            raise Skipped("too large")
+        return file.read(most + 1)
+
+
+def decode(content: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 with its mark. Single bytes that are not valid do not matter.
+
+    Raises Skipped for what is not text.
+    """
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            text = content.decode("utf-16")
+        except UnicodeDecodeError as failure:
+            raise Skipped("not text") from failure
+    else:
+        text = content.decode("utf-8-sig", errors="replace")
+    if "\0" in text:
+        raise Skipped("not text")
+    if not text.strip():
+        raise Skipped("empty")
+    return text
+
+
+def check_lines(text: str, limits: Limits) -> int:
+    """The number of lines; raises Skipped where they show that no person wrote the file."""
+    lines = text.split("\n")
+    longest = max(map(len, lines))
+    if longest > limits.max_line_length:
+        raise Skipped("line too long")
+    if longest > limits.minified_line_length:
+        in_long_lines = sum(length for line in lines if (length := len(line)) > limits.minified_line_length)
+        if in_long_lines > len(text) / 2 and len(text) > 4 * limits.minified_line_length:
+            raise Skipped("minified")
+    return len(lines)
+
+
+_TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*)[^<>]{0,2000}?(/?)>")
+_VOID: Final = frozenset(
+    "area base br col embed hr img input link meta param source track wbr p li td tr th dt dd option".split()
+)
+
+
+def check_depth(text: str, language: str, limits: Limits) -> None:
+    """Raises Skipped where brackets or elements stand within each other too deep. An estimate, linear in the text."""
+    most = limits.max_depth
+    if language == "html":
+        if text.count("<") <= most:
+            return
+        depth = 0
+        for match in _TAG.finditer(text):
+            if match[2].lower() not in _VOID and not match[3]:
+                depth += -1 if match[1] else 1
+                if depth > most:
+                    raise Skipped("nested too deep")
+        return
+    if sum(text.count(opening) for opening in "([{") <= most:
+        return
+    depth = 0
+    for match in re.finditer(r"[(\[{)\]}]", text):
+        depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
+        if depth > most:
+            raise Skipped("nested too deep")

@@ -1,0 +1,70 @@
+"""What a finding is recognised by from scan to scan.
+
+Rule, path and the code itself, read as a sequence of words: without whitespace, comments, the kind of quotes, and the
+punctuation that formatters add and remove (semicolons, commas, parentheses and braces). Lines and columns have no part
+in it. Equal code in one file is told apart by its number in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from typing import Final
+
+from ast_grep_py import SgNode
+
+_DROPPED: Final = frozenset({";", ",", "(", ")", "{", "}", "/>", ">"})
+_QUOTED: Final = frozenset({"string", "quoted_attribute_value", "concatenated_string"})
+_UNESCAPED: Final = re.compile(r"\\([\"'`])")
+_SPACE: Final = re.compile(r"\s+")
+_PYTHON_STRING: Final = re.compile(r"([a-zA-Z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
+_MAX_WORDS: Final = 2_000
+
+
+def words(node: SgNode) -> list[str]:
+    """The code of a node, normalised."""
+    found: list[str] = []
+    pending = [node]
+    while pending and len(found) < _MAX_WORDS:
+        current = pending.pop()
+        kind = current.kind()
+        if kind in {"comment", "line_continuation"}:
+            continue
+        if kind in _QUOTED or (kind == "template_string" and "${" not in current.text()):
+            found.append(_string(current.text()))
+            continue
+        children = current.children()
+        if children:
+            pending.extend(reversed(children))
+        elif (word := _word(kind, current.text())) not in _DROPPED:
+            found.append(word)
+    return [word for word in found if word]
+
+
+def _word(kind: str, text: str) -> str:
+    if kind == "attribute_value":  # of HTML, without quotes
+        return f'"{text}"'
+    if kind in {"tag_name", "attribute_name"}:
+        return text.lower()
+    return _SPACE.sub(" ", text).strip()
+
+
+def _string(text: str) -> str:
+    match = _PYTHON_STRING.fullmatch(text)
+    prefix, body = (match[1], match[3]) if match else ("", text[1:-1])
+    return f'{prefix}"{_UNESCAPED.sub(r"\1", body)}"'
+
+
+class Fingerprints:
+    """Hands out the fingerprints of one file, in the order of its findings."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    def take(self, rule_id: str, code: str) -> str:
+        ordinal = self._seen[rule_id, code]
+        self._seen[rule_id, code] += 1
+        parts = (rule_id, self._path, code, str(ordinal))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,129 @@
+"""The rules as data: one file each, checked when they are read.
+
+A rule says in `match`, per group of languages, which code is a candidate (an ast-grep rule, or the name of one in
+shared.yml), and in `where` what else must hold of it (conditions.py). `triggers` are words without which a file holds
+no candidate, so that it is not even parsed. `samples` are held to in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from scan_execution.analysis.findings import CATEGORIES, PRIORITIES, SEVERITIES
+from scan_execution.analysis.reading import load_yaml
+
+RULES: Final = Path(__file__).parents[1] / "rules"
+# Which trees a group of `match` is for.
+GROUPS: Final = {
+    "html": frozenset({"html"}),
+    "script": frozenset({"javascript", "typescript", "tsx"}),
+    "python": frozenset({"python"}),
+}
+# manifest: package manifests and lock files; project: the whole tree, once every file was read.
+ENGINES: Final = ("syntax", "manifest", "project")
+
+
+class InvalidRule(Exception):
+    """A rule file that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    id: str
+    title: str
+    description: str
+    category: str
+    severity: str
+    priority: str
+    remediation: str
+    references: tuple[str, ...]
+    languages: tuple[str, ...]
+    engine: str = "syntax"
+    triggers: tuple[str, ...] = ()
+    # Per language of a tree, the candidates; equal ones are one object, and are looked for once per tree.
+    match: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    # The capture that the finding points at, instead of the whole candidate.
+    report: str | None = None
+    # Several samples of code, each {path, code}; not needed to run the rule.
+    samples: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def vendor_categories(self) -> frozenset[str]:
+        condition = self.where.get("vendor") or {}
+        return frozenset(condition.get("categories", ()))
+
+    @property
+    def package_categories(self) -> frozenset[str]:
+        condition = self.where.get("package") or {}
+        return frozenset(condition.get("categories", ()))
+
+
+def read_rules(folder: Path) -> Iterator[Rule]:
+    shared = {name: _per_group(match) for name, match in load_yaml(folder / "shared.yml").items()}
+    for path in sorted(folder.glob("*/*.yml")):
+        rule = _rule(path, load_yaml(path), shared)
+        if (rule.category, rule.id) != (path.parent.name, path.stem):
+            raise InvalidRule(f"{path}: category and id are the names of folder and file")
+        yield rule
+
+
+def _rule(path: Path, written: dict[str, Any], shared: Mapping[str, Any]) -> Rule:
+    try:
+        rule = Rule(
+            **{
+                **written,
+                "references": tuple(written["references"]),
+                "languages": tuple(written["languages"]),
+                "triggers": tuple(written.get("triggers", ())),
+                "match": _per_language(written.get("match", {}), shared),
+            }
+        )
+    except (KeyError, TypeError) as failure:
+        raise InvalidRule(f"{path}: {failure}") from failure
+    for value, known in (
+        (rule.category, CATEGORIES), (rule.severity, SEVERITIES), (rule.priority, PRIORITIES), (rule.engine, ENGINES),
+    ):  # fmt: skip
+        if value not in known:
+            raise InvalidRule(f"{path}: {value} is none of {', '.join(known)}")
+    if (rule.engine == "syntax") != bool(rule.match):
+        raise InvalidRule(f"{path}: match names one or more of {', '.join(GROUPS)}, where the engine is syntax")
+    return rule
+
+
+def _per_language(match: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    found = {}
+    for group, candidates in match.items():
+        configs = shared[candidates["uses"]] if "uses" in candidates else _per_group(candidates)
+        found |= {language: configs[language] for language in GROUPS[group] if configs.get(language)}
+    return found
+
+
+def _per_group(candidates: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The candidates for every language. TypeScript's own grammar knows no JSX, and refuses rules that name it."""
+    config = candidates if "rule" in candidates else {"rule": candidates}
+    plain = _without_jsx(config["rule"])
+    configs = {language: config for languages in GROUPS.values() for language in languages}
+    return configs | {"typescript": config | {"rule": plain} if plain else None}
+
+
+def _without_jsx(rule: Any) -> Any:
+    if isinstance(rule, dict):
+        if str(rule.get("kind", "")).startswith("jsx_"):
+            return None
+        kept = {key: _without_jsx(part) for key, part in rule.items()}
+        return None if None in kept.values() else kept
+    if isinstance(rule, list):
+        branches = [branch for branch in map(_without_jsx, rule) if branch is not None]
+        return branches or None
+    return rule
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """The shipped rules, read once."""
+    return tuple(read_rules(RULES))

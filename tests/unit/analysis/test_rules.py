@@ -1,0 +1,104 @@
+"""Every rule against its own samples: what must match does, and what must not does not."""
+
+import re
+
+import pytest
+
+from scan_execution.analysis import analyze_files
+from scan_execution.analysis.conditions import CONDITIONS
+from scan_execution.analysis.files import LANGUAGES, language_of, reason_to_skip
+from scan_execution.analysis.findings import CATEGORIES
+from scan_execution.analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
+
+RULE = {rule.id: rule for rule in rules()}
+NOT_CONDITIONS = {"once_per_vendor"}
+
+
+def samples(kind):
+    return [
+        pytest.param(rule.id, sample, id=f"{rule.id}-{number}")
+        for rule in rules()
+        for number, sample in enumerate(rule.samples[kind])
+    ]
+
+
+def found(sample):
+    files = sample if isinstance(sample, list) else [sample]
+    return analyze_files((file["path"], file["code"].encode()) for file in files)
+
+
+@pytest.mark.parametrize(("rule_id", "sample"), samples("match"))
+def test_what_must_match_does(rule_id, sample):
+    analysis = found(sample)
+    assert not analysis.skipped
+    assert rule_id in {finding.rule_id for finding in analysis.findings}
+
+
+@pytest.mark.parametrize(("rule_id", "sample"), samples("clean"))
+def test_what_must_not_match_does_not(rule_id, sample):
+    analysis = found(sample)
+    assert not analysis.skipped
+    assert rule_id not in {finding.rule_id for finding in analysis.findings}
+
+
+@pytest.mark.parametrize("rule_id", RULE)
+class TestEveryRule:
+    def test_has_a_sample_of_either_kind(self, rule_id):
+        assert RULE[rule_id].samples["match"]
+        assert RULE[rule_id].samples["clean"]
+
+    def test_says_what_is_wrong_and_what_to_do(self, rule_id):
+        rule = RULE[rule_id]
+        assert len(rule.title) <= 90
+        assert not rule.title.endswith(".")
+        assert len(rule.description) > 60
+        assert len(rule.remediation) > 30
+        assert rule.references
+        assert all(re.match(r"https://[\w.-]+/", reference) for reference in rule.references)
+
+    def test_names_only_conditions_that_there_are(self, rule_id):
+        assert RULE[rule_id].where.keys() <= CONDITIONS.keys() | NOT_CONDITIONS
+
+    def test_names_the_languages_that_it_matches(self, rule_id):
+        rule = RULE[rule_id]
+        if rule.engine != "syntax":
+            return
+        known = {*LANGUAGES.values(), "vue", "svelte", "jsx"}
+        assert set(rule.languages) <= known
+        for name, group in GROUPS.items():
+            if group & rule.match.keys():
+                assert set(rule.languages) & {*group, *(["jsx", "vue"] if name == "script" else [])}, name
+
+    def test_does_not_make_every_file_be_parsed(self, rule_id):
+        rule = RULE[rule_id]
+        assert rule.engine != "syntax" or rule.triggers or rule.vendor_categories or rule.package_categories
+
+    def test_has_samples_in_files_that_are_read(self, rule_id):
+        for kind in ("match", "clean"):
+            for sample in RULE[rule_id].samples[kind]:
+                for file in sample if isinstance(sample, list) else [sample]:
+                    assert language_of(file["path"].rpartition("/")[2])
+                    assert reason_to_skip(file["path"]) is None
+
+
+def test_there_are_at_least_40_rules_in_six_families():
+    assert len(RULE) == len(rules()) >= 40
+    assert {rule.category for rule in rules()} == set(CATEGORIES)
+
+
+@pytest.mark.parametrize("change", [
+    ("severity: high", "severity: huge"),
+    ("priority: P1", "priority: now"),
+    ("category: trackers", "category: cookies"),
+    ("match:", "matches:"),
+    ("title:", "titel:"),
+])  # fmt: skip
+def test_a_rule_file_with_an_error_is_refused(tmp_path, change):
+    (tmp_path / "trackers").mkdir()
+    (tmp_path / "shared.yml").write_text((RULES / "shared.yml").read_text())
+    rule = tmp_path / "trackers" / "analytics-loaded.yml"
+    rule.write_text((RULES / "trackers" / rule.name).read_text())
+    assert len(list(read_rules(tmp_path))) == 1
+    rule.write_text(rule.read_text().replace(*change, 1))
+    with pytest.raises(InvalidRule):
+        list(read_rules(tmp_path))
