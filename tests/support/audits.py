@@ -7,10 +7,12 @@ from pydantic import TypeAdapter
 
 from controlplane import queues
 from controlplane.queues import PrepareScan, Queue
-from controlplane.store import findings, repositories, scan_requests, scans
+from controlplane.store import findings, keys, repositories, scan_requests, scans
 from controlplane.store.findings import Finding, Location
+from controlplane.store.leases import Lease
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import Access, Coverage, Failure, ScanItem
+from controlplane.store.table import table
 from controlplane.worker import create_worker
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
@@ -29,10 +31,15 @@ def make_scan(
     repository: RepositoryItem,
     *,
     status: str = "completed",
-    access: Access | None = None,
+    again: Access | None = None,
     issues: Sequence[Finding] = (),
 ) -> ScanItem:
-    """A scan in that status, made as the workers make it; the repository is free again once it has ended."""
+    """A scan in that status, made as the workers make it; the repository is free again once it has ended.
+
+    again: it is no first scan, and has that access.
+    """
+    if again is not None:
+        make_scan(repository)
     repository = repositories.get_repository(repository.repository_id)
     request_id = make_request(repository)
     lease, request = scan_requests.acquire_request(request_id, 30)
@@ -40,7 +47,7 @@ def make_scan(
     link = repository.links[0]
     target = scan_requests.Target(repository, link, link.production_branch or "main", SHA)
     message = queues.entry(Queue.SCAN_EXECUTION, queues.ExecuteScan(scan_id=scan_id))
-    chosen = access or ("locked" if repository.preview_used else "free-preview")
+    chosen = again or ("locked" if repository.preview_used else "free-preview")
     scan = scan_requests.start_scan(request, lease, scan_id, target, access=chosen, message=message)
     if status == "queued":
         return scan
@@ -51,6 +58,19 @@ def make_scan(
     if status == "failed":
         scans.fail_scan(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)
     return scans.get_scan(scan_id)
+
+
+def lease_of(scan: ScanItem) -> Lease:
+    """The lease of the worker that has the scan."""
+    key = scans.scan_key(scan.scan_id)
+    item = table.get(key)
+    assert item is not None
+    return Lease(key, item["claim"], item["attempts"])
+
+
+def end_scan(scan: ScanItem) -> None:
+    """The worker that has the scan ends it, without a finding."""
+    scans.complete_scan(scan, lease_of(scan), 0, 0, Coverage(1, 1, {}))
 
 
 def make_issue(number: int = 1, priority: str = "P1", path: str = "src/app.tsx") -> Finding:
@@ -84,9 +104,6 @@ def serving(repository: RepositoryItem, archive: bytes = b"", branch: str = "mai
 
 
 def stored_repository(repository: RepositoryItem) -> dict[str, Any]:
-    from controlplane.store import keys
-    from controlplane.store.table import table
-
     item = table.get(keys.repository(*repository.location))
     assert item is not None
     return item

@@ -1,0 +1,95 @@
+"""GET /v1/code-audit/scans/{scanId}: one scan, at every stage of its life."""
+
+import pytest
+
+from controlplane.store import scans
+from tests.support.api import Api
+from tests.support.audits import lease_of, make_issue, make_scan
+from tests.support.code_host import SHA
+from tests.support.world import World
+
+FIELDS = {
+    "id", "organizationId", "repositoryId", "repositoryName", "branch", "headCommitSha", "pullRequestNumber", "scope",
+    "trigger", "status", "access", "unlockCredits", "findingCount", "issueCount", "progress", "createdAt", "startedAt",
+    "completedAt", "failure", "coverage",
+}  # fmt: skip
+
+
+def read(api: Api, token: str, scan_id: str):
+    reply = api.get(f"/v1/code-audit/scans/{scan_id}", token)
+    assert reply.status == 200, reply.text
+    assert set(reply.data) == FIELDS
+    return reply.data
+
+
+class Test200:
+    def test_a_completed_preview(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company, name="shop")
+        scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
+        assert read(api, company.owner.token, scan.scan_id) == {
+            "id": scan.scan_id,
+            "organizationId": company.organization_id,
+            "repositoryId": repository.repository_id,
+            "repositoryName": "shop",
+            "branch": "main",
+            "headCommitSha": SHA,
+            "pullRequestNumber": None,
+            "scope": "repository",
+            "trigger": "manual",
+            "status": "completed",
+            "access": "free-preview",
+            "unlockCredits": 50,
+            "findingCount": 5,
+            "issueCount": 5,
+            "progress": {"stage": "publish", "stageStatus": "completed", "completedStages": 4, "totalStages": 4},
+            "createdAt": "2026-03-04T05:06:07.000Z",
+            "startedAt": "2026-03-04T05:06:07.000Z",
+            "completedAt": "2026-03-04T05:06:07.000Z",
+            "failure": None,
+            "coverage": {"files": 10, "analyzedFiles": 9, "skipped": {"minified": 1}},
+        }
+
+    def test_a_queued_one_has_no_counts_and_no_times_yet(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="queued")
+        shown = read(api, company.owner.token, scan.scan_id)
+        assert shown["status"] == "queued"
+        assert shown["progress"] == {
+            "stage": "fetch", "stageStatus": "pending", "completedStages": 0, "totalStages": 4,
+        }  # fmt: skip
+        empty = {name for name, value in shown.items() if value is None}
+        assert empty == {
+            "pullRequestNumber", "findingCount", "issueCount", "startedAt", "completedAt", "failure", "coverage",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("stage", scans.STAGES)
+    def test_a_running_one_shows_its_stage(self, stage: scans.Stage, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="running")
+        done = scans.STAGES.index(stage)
+        scans.report_stage(lease_of(scan), stage, "running")
+        shown = read(api, company.owner.token, scan.scan_id)["progress"]
+        assert shown == {"stage": stage, "stageStatus": "running", "completedStages": done, "totalStages": 4}
+        scans.report_stage(lease_of(scan), stage, "completed")
+        shown = read(api, company.owner.token, scan.scan_id)["progress"]
+        assert shown == {"stage": stage, "stageStatus": "completed", "completedStages": done + 1, "totalStages": 4}
+
+    def test_a_failed_one_says_why_and_where(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="failed")
+        shown = read(api, company.owner.token, scan.scan_id)
+        assert shown["status"] == "failed"
+        assert shown["failure"] == {"code": "REPOSITORY_TOO_LARGE", "message": "Too large."}
+        assert shown["progress"]["stageStatus"] == "failed"
+        assert shown["completedAt"] is not None
+
+    def test_unlocking_costs_nothing_where_nothing_is_locked(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), issues=[make_issue(1)])
+        assert read(api, company.owner.token, scan.scan_id)["unlockCredits"] == 0
+
+    def test_a_full_one_has_no_price(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), again="full", status="queued")
+        assert read(api, company.owner.token, scan.scan_id)["unlockCredits"] is None

@@ -1,0 +1,69 @@
+"""GET /v1/code-audit/repositories: what is connected, and which projects are linked."""
+
+from controlplane.store import projects, repositories
+from controlplane.store.repositories import Link
+from tests.support.api import Api
+from tests.support.recorded import recorded_calls
+from tests.support.world import World
+
+PATH = "/v1/code-audit/repositories"
+
+
+class Test200:
+    def test_shows_each_repository_with_its_linked_projects(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company, name="shop")
+        project_id = repository.links[0].project_id
+        repositories.link_project(repository.repository_id, Link(project_id, "release", "apps/web", True))
+        (shown,) = api.get(PATH, company.owner.token).data
+        project = projects.get_project(project_id)
+        assert shown == {
+            "id": repository.repository_id,
+            "organizationId": company.organization_id,
+            "owner": "acme",
+            "name": "shop",
+            "htmlUrl": "https://github.com/acme/shop",
+            "defaultBranch": "main",
+            "visibility": "private",
+            "connectedAt": "2026-03-04T05:06:07.000Z",
+            "projects": [
+                {
+                    "projectId": project_id,
+                    "projectSlug": project.slug,
+                    "projectName": project.name,
+                    "productionBranch": "release",
+                    "rootDirectory": "apps/web",
+                    "pullRequestScansEnabled": True,
+                }
+            ],
+        }
+
+    def test_shows_the_name_a_project_has_now_and_no_project_that_is_gone(self, api: Api, world: World):
+        company = world.company()
+        renamed = world.connected_repository(company)
+        orphaned = world.connected_repository(company)
+        before = projects.get_project(renamed.links[0].project_id)
+        projects.update_project(before, {"name": "Renamed"}, may_remove_websites=True)
+        projects.delete_project(projects.get_project(orphaned.links[0].project_id))
+        shown = {entry["id"]: entry["projects"] for entry in api.get(PATH, company.owner.token).data}
+        assert [project["projectName"] for project in shown[renamed.repository_id]] == ["Renamed"]
+        assert shown[orphaned.repository_id] == []
+
+    def test_another_organizations_repositories_are_not_there(self, api: Api, world: World):
+        world.connected_repository(world.company())
+        assert api.get(PATH, world.company().owner.token).data == []
+
+    def test_a_walk_meets_each_repository_once_and_reads_no_more_than_its_pages(self, api: Api, world: World):
+        company = world.company()
+        made = {world.connected_repository(company, linked=False).repository_id for _ in range(5)}
+        seen, cursor = [], ""
+        for _ in range(3):
+            with recorded_calls() as calls:
+                reply = api.get(f"{PATH}?limit=2{cursor}", company.owner.token)
+            (query,) = [call for call in calls if call.operation == "Query" and "Limit" in call.parameters]
+            assert query.parameters["Limit"] <= 4
+            seen += [entry["id"] for entry in reply.data]
+            cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
+        assert reply.body["pagination"]["hasMore"] is False
+        assert len(seen) == 5
+        assert set(seen) == made

@@ -1,0 +1,129 @@
+"""GET /v1/code-audit/scans/{scanId}/issues: as much of the findings as the scan's access lets through."""
+
+import pytest
+
+from controlplane import ids
+from controlplane.store import findings, inbox, keys
+from controlplane.store.scans import ScanItem
+from controlplane.store.table import table
+from tests.support.api import Api, Reply
+from tests.support.audits import make_issue, make_scan
+from tests.support.world import Company, World
+
+ISSUES = [make_issue(number) for number in range(1, 6)]
+
+
+def read(api: Api, company: Company, scan: ScanItem) -> Reply:
+    return api.get(f"/v1/code-audit/scans/{scan.scan_id}/issues", company.owner.token)
+
+
+def fingerprints(reply: Reply) -> list[str]:
+    return [issue["fingerprint"] for issue in reply.data["issues"]]
+
+
+class Test200:
+    def test_a_free_preview_shows_the_three_most_urgent_and_counts_the_rest(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), issues=ISSUES)
+        reply = read(api, company, scan)
+        assert reply.status == 200
+        assert set(reply.data) == {"issues", "lockedCount", "unlockCredits"}
+        assert fingerprints(reply) == [issue.fingerprint for issue in ISSUES[:3]]
+        assert (reply.data["lockedCount"], reply.data["unlockCredits"]) == (2, 50)
+        assert ISSUES[3].fingerprint not in reply.text
+
+    def test_a_full_one_shows_all(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), again="full", issues=ISSUES)
+        reply = read(api, company, scan)
+        assert fingerprints(reply) == [issue.fingerprint for issue in ISSUES]
+        assert (reply.data["lockedCount"], reply.data["unlockCredits"]) == (0, None)
+
+    def test_a_finding_is_whole(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        scan = make_scan(repository, issues=ISSUES[:1])
+        item = inbox.publish_finding(findings.as_discovery(scan, ISSUES[0]))
+        (issue,) = read(api, company, scan).data["issues"]
+        place = ISSUES[0].location
+        assert issue == {
+            "id": issue["id"],
+            "scanId": scan.scan_id,
+            "fingerprint": ISSUES[0].fingerprint,
+            "ruleId": "tracker-before-consent",
+            "title": "Google Analytics loads before consent",
+            "description": "A script of googletagmanager.com is loaded before anybody agreed.",
+            "category": "trackers",
+            "severity": "high",
+            "priority": "P1",
+            "status": "open",
+            "inboxItemId": item.item_id,
+            "location": {
+                "path": "src/app.tsx",
+                "startLine": 1,
+                "endLine": 2,
+                "startColumn": 1,
+                "endColumn": 9,
+                "snippet": "<script>",
+                "permalink": place.permalink,
+            },
+            "remediation": "Load it in the consent callback.",
+            "references": ["https://gdpr-info.eu/art-7-gdpr/"],
+            "firstSeenAt": "2026-03-04T05:06:07.000Z",
+        }
+
+    @pytest.mark.parametrize("status", ["accepted", "dismissed", "resolved"])
+    def test_the_status_is_what_people_decided_in_the_inbox(self, status: inbox.Status, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
+        item = inbox.publish_finding(findings.as_discovery(scan, ISSUES[0]))
+        inbox.change_status(item, status, item.version, company.owner.user_id, None)
+        assert [issue["status"] for issue in read(api, company, scan).data["issues"]] == [status]
+
+    @pytest.mark.parametrize("status", ["queued", "running", "failed"])
+    def test_there_are_none_before_the_scan_is_completed(self, status: str, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status=status)
+        assert read(api, company, scan).data == {"issues": [], "lockedCount": 0, "unlockCredits": 50}
+
+    def test_what_an_attempt_that_died_had_stored_is_not_shown(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
+        stray = {**keys.finding(scan.scan_id, 2, 0)._asdict(), **findings.written(ISSUES[4])}
+        table.put_all([stray])
+        assert fingerprints(read(api, company, scan)) == [ISSUES[0].fingerprint]
+
+    def test_a_locked_scan_that_found_nothing_hides_nothing(self, api: Api, world: World):
+        company = world.company("free")
+        scan = make_scan(world.connected_repository(company), again="locked")
+        assert read(api, company, scan).data == {"issues": [], "lockedCount": 0, "unlockCredits": 0}
+
+    def test_five_hundred_are_one_answer_below_what_a_function_may_answer(self, api: Api, world: World):
+        company = world.company()
+        many = [make_issue(number, path="src/" + "x" * 200) for number in range(1, 501)]
+        scan = make_scan(world.connected_repository(company), again="full", issues=many)
+        reply = read(api, company, scan)
+        assert len(reply.data["issues"]) == 500
+        assert len(reply.text) < 6 * 1024 * 1024
+
+
+class Test402:
+    @pytest.mark.parametrize(("status", "locked"), [("completed", 5), ("running", 0)])
+    def test_a_locked_scan_says_what_it_holds_and_costs(self, status: str, locked: int, api: Api, world: World):
+        company = world.company("free")
+        scan = make_scan(world.connected_repository(company), again="locked", status=status, issues=ISSUES)
+        reply = read(api, company, scan)
+        assert (reply.status, reply.code) == (402, "UNLOCK_REQUIRED")
+        assert reply.error["details"] == {"scanId": scan.scan_id, "unlockCredits": 50, "lockedCount": locked}
+        assert not any(issue.fingerprint in reply.text for issue in ISSUES)
+
+
+class Test404:
+    def test_another_organizations_scan_is_unknown(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), issues=ISSUES)
+        stranger = world.company()
+        foreign = read(api, stranger, scan)
+        unknown = f"scn_{company.organization_id[4:]}{ids.new_local()}"
+        assert foreign.status == 404
+        assert foreign.text == api.get(f"/v1/code-audit/scans/{unknown}/issues", stranger.owner.token).text

@@ -1,0 +1,259 @@
+"""POST /v1/code-audit/scans: asks for a scan of a linked repository."""
+
+from typing import Any
+
+import pytest
+
+from controlplane import queues
+from controlplane.queues import Queue
+from controlplane.store import outbox, projects, repositories, scan_requests
+from controlplane.store.repositories import Link, RepositoryItem
+from tests.support.api import Api, Reply
+from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
+from tests.support.code_host import SHA
+from tests.support.mailbox import Mailbox
+from tests.support.recorded import recorded_calls
+from tests.support.world import World, table_dump
+
+PATH = "/v1/code-audit/scans"
+KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
+
+
+def start(
+    api: Api, token: str, repository: RepositoryItem, headers: dict[str, str] | None = None, **more: Any
+) -> Reply:
+    return api.post(PATH, token, json_body={"repositoryId": repository.repository_id, **more}, headers=headers)
+
+
+def waiting() -> list[dict[str, Any]]:
+    return [item for item in table_dump() if item["pk"]["S"].startswith("OUTBOX#")]
+
+
+class _AtOnce(Mailbox):
+    """Prepares a scan as soon as it is asked for, as a worker that is quick."""
+
+    def __init__(self, repository: RepositoryItem) -> None:
+        super().__init__()
+        self._handler = preparation_worker(serving(repository))
+
+    def send_message(self, **message: Any) -> dict[str, Any]:
+        super().send_message(**message)
+        if message["QueueUrl"] == Queue.SCAN_PREPARATION.url:
+            self.deliver(self.letters[-1], self._handler, Queue.SCAN_PREPARATION.dead_letters_url)
+        return {}
+
+
+class Test202:
+    def test_without_a_scan_in_time_it_is_starting_and_says_when_to_ask(self, api: Api, world: World, mailbox: Mailbox):
+        company = world.company()
+        repository = world.connected_repository(company)
+        reply = start(api, company.owner.token, repository)
+        assert reply.status == 202
+        assert reply.headers["retry-after"] == "2"
+        preparation_id = reply.data["preparationId"]
+        assert reply.data == {
+            "status": "starting",
+            "preparationId": preparation_id,
+            "repositoryId": repository.repository_id,
+            "createdAt": "2026-03-04T05:06:07.000Z",
+            "retryAfterSeconds": 2,
+        }
+        (letter,) = mailbox.at(Queue.SCAN_PREPARATION.url)
+        assert letter.body == f'{{"version": 1, "kind": "prepare-scan", "requestId": "{preparation_id}"}}'
+        assert waiting() == []
+
+    def test_with_the_scan_in_time_it_is_started(
+        self, api: Api, world: World, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    ):
+        company = world.company()
+        repository = world.connected_repository(company)
+        monkeypatch.setattr(queues.sender, "client", _AtOnce(repository))
+        reply = start(api, company.owner.token, repository)
+        assert reply.status == 202
+        assert reply.data["status"] == "started"
+        assert "retry-after" not in reply.headers
+        scan = reply.data["scan"]
+        assert scan == api.get(f"{PATH}/{scan['id']}", company.owner.token).data
+        assert (scan["status"], scan["access"], scan["headCommitSha"]) == ("queued", "free-preview", SHA)
+
+    def test_any_member_may(self, api: Api, world: World):
+        company = world.company()
+        member = world.member(company)
+        assert start(api, member.token, world.connected_repository(company)).status == 202
+
+    def test_the_request_and_its_message_are_one_write(self, api: Api, world: World, mailbox: Mailbox):
+        company = world.company()
+        repository = world.connected_repository(company)
+        mailbox.broken = True
+        reply = start(api, company.owner.token, repository)
+        assert reply.status == 202
+        (entry,) = waiting()
+        assert entry["message"]["M"]["requestId"]["S"] == reply.data["preparationId"]
+
+    def test_what_could_not_be_sent_is_sent_by_the_sweep_and_once(self, api: Api, world: World, mailbox: Mailbox, now):
+        company = world.company()
+        mailbox.broken = True
+        start(api, company.owner.token, world.connected_repository(company))
+        mailbox.broken = False
+        assert queues.resend() == 0  # the function itself may still be sending
+        now.advance(outbox.RESEND_AFTER_SECONDS + 1)
+        assert queues.resend() == 1
+        assert len(mailbox.at(Queue.SCAN_PREPARATION.url)) == 1
+        assert waiting() == []
+        assert queues.resend() == 0
+
+    def test_of_several_linked_projects_the_named_one_is_scanned(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        other = world.connected_repository(company).links[0].project_id
+        repositories.link_project(repository.repository_id, Link(other, "release", None, False))
+        reply = start(api, company.owner.token, repository, projectId=other)
+        assert scan_requests.get_request(reply.data["preparationId"]).project_id == other
+
+    def test_without_a_name_it_is_the_first_project_that_still_exists(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        other = world.connected_repository(company).links[0].project_id
+        repositories.link_project(repository.repository_id, Link(other, None, None, False))
+        projects.delete_project(projects.get_project(repository.links[0].project_id))
+        reply = start(api, company.owner.token, repository)
+        assert scan_requests.get_request(reply.data["preparationId"]).project_id == other
+
+    @pytest.mark.parametrize("status", ["completed", "failed"])
+    def test_after_a_scan_has_ended_another_one_may_start(self, status: str, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        make_scan(repository, status=status)
+        assert start(api, company.owner.token, repository).status == 202
+
+    def test_a_worker_that_died_does_not_hold_the_repository(self, api: Api, world: World, now):
+        company = world.company()
+        repository = world.connected_repository(company)
+        dead = make_scan(repository, status="running")
+        now.advance(420 + 61)
+        reply = start(api, company.owner.token, repository)
+        assert reply.status == 202
+        ended = api.get(f"{PATH}/{dead.scan_id}", company.owner.token).data
+        assert (ended["status"], ended["failure"]["code"]) == ("failed", "ABANDONED")
+        assert ended["completedAt"] is not None
+        assert stored_repository(repository)["activeRequestId"] == reply.data["preparationId"]
+
+    @pytest.mark.parametrize("prepared", [False, True])
+    def test_messages_that_were_lost_hold_it_for_four_hours_at_most(self, prepared: bool, api: Api, world: World, now):
+        company = world.company()
+        repository = world.connected_repository(company)
+        if prepared:
+            make_scan(repository, status="queued")
+        else:
+            make_request(repository)
+        now.advance(4 * 3600 - 1)
+        token = world.token(company.owner.user_id)
+        assert start(api, token, repository).status == 409
+        now.advance(2)
+        assert start(api, token, repository).status == 202
+
+    def test_a_repetition_answers_the_same_and_asks_for_no_other_scan(self, api: Api, world: World, mailbox: Mailbox):
+        company = world.company()
+        repository = world.connected_repository(company)
+        first = start(api, company.owner.token, repository, KEY)
+        mailbox.deliver(
+            mailbox.letters[0], preparation_worker(serving(repository)), Queue.SCAN_PREPARATION.dead_letters_url
+        )
+        second = start(api, company.owner.token, repository, KEY)
+        assert (second.status, second.text) == (202, first.text)
+        assert "idempotency-replayed" not in first.headers
+        assert second.headers["idempotency-replayed"] == "true"
+        assert second.headers["retry-after"] == "2"
+        assert len([item for item in table_dump() if item["sk"]["S"].startswith("SCANREQ#")]) == 1
+
+    def test_a_read_and_a_write_more_than_the_credential_and_the_organization_takes(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        api.get("/v1/me", company.owner.token)  # a token's first request in a minute counts in two steps
+        with recorded_calls() as calls:
+            start(api, company.owner.token, repository)
+        # Count, membership, repository, transaction; then the sent message is noted and the request looked at once.
+        assert [call.operation for call in calls] == [
+            "UpdateItem", "Query", "GetItem", "TransactWriteItems", "DeleteItem", "GetItem",
+        ]  # fmt: skip
+
+
+class Test400:
+    @pytest.mark.parametrize("body", [{}, {"repositoryId": ""}, {"repositoryId": 7}, {"repositoryId": None}])
+    def test_without_a_repository(self, body: dict[str, Any], api: Api, world: World):
+        reply = api.post(PATH, world.company().owner.token, json_body=body)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert reply.error["details"][0]["path"] == ["repositoryId"]
+
+    def test_an_idempotency_key_of_another_request(self, api: Api, world: World):
+        company = world.company()
+        start(api, company.owner.token, world.connected_repository(company), KEY)
+        reply = start(api, company.owner.token, world.connected_repository(company), KEY)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+
+
+class Test403:
+    def test_an_api_key_lacks_the_scope(self, api: Api, world: World):
+        company = world.company()
+        reply = start(api, world.key(company), world.connected_repository(company))
+        assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
+        assert reply.error["details"] == {"requiredScope": "code-audit.write"}
+
+
+class Test404:
+    def test_an_unknown_a_foreign_and_a_nonsensical_repository_are_the_same(self, api: Api, world: World):
+        company, other = world.company(), world.company()
+        foreign = world.connected_repository(other).repository_id
+        unknown = f"rep_{company.organization_id[4:]}{'0' * 18}"
+        replies = [
+            api.post(PATH, company.owner.token, json_body={"repositoryId": repository_id})
+            for repository_id in (foreign, unknown, "nonsense", "REPO#x")
+        ]
+        assert {(reply.status, reply.text) for reply in replies} == {(404, replies[0].text)}
+        assert replies[0].code == "NOT_FOUND"
+
+
+class Test409:
+    def test_a_repository_without_a_project(self, api: Api, world: World):
+        company = world.company()
+        reply = start(api, company.owner.token, world.connected_repository(company, linked=False))
+        assert (reply.status, reply.code) == (409, "REPOSITORY_NOT_LINKED")
+
+    def test_a_repository_whose_only_project_is_gone(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        projects.delete_project(projects.get_project(repository.links[0].project_id))
+        assert start(api, company.owner.token, repository).code == "REPOSITORY_NOT_LINKED"
+
+    def test_a_project_that_is_not_the_repositorys(self, api: Api, world: World):
+        company = world.company()
+        other = world.connected_repository(company).links[0].project_id
+        reply = start(api, company.owner.token, world.connected_repository(company), projectId=other)
+        assert reply.code == "REPOSITORY_NOT_LINKED"
+
+    def test_while_one_is_starting_it_names_the_preparation(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        first = start(api, company.owner.token, repository)
+        reply = start(api, company.owner.token, repository)
+        assert (reply.status, reply.code) == (409, "SCAN_IN_PROGRESS")
+        assert reply.error["details"] == {"preparationId": first.data["preparationId"]}
+
+    @pytest.mark.parametrize("status", ["queued", "running"])
+    def test_while_one_runs_it_names_the_scan(self, status: str, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        scan = make_scan(repository, status=status)
+        before = stored_repository(repository)
+        reply = start(api, company.owner.token, repository)
+        assert (reply.status, reply.code) == (409, "SCAN_IN_PROGRESS")
+        assert reply.error["details"] == {"scanId": scan.scan_id}
+        assert stored_repository(repository) == before
+
+    def test_a_refusal_leaves_the_idempotency_key_usable(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        running = make_scan(repository, status="running")
+        assert start(api, company.owner.token, repository, KEY).status == 409
+        end_scan(running)
+        assert start(api, company.owner.token, repository, KEY).status == 202
