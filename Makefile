@@ -37,7 +37,7 @@ build: .tools/sam/.ready ## Build the deployable artifacts into .aws-sam/
 	@scripts/build
 
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready ## Build, deploy to a local AWS, and test what was deployed
-	@.venv/bin/python -m pytest -m e2e
+	@.venv/bin/python -m pytest -m e2e tests/e2e
 
 bench: .venv/.ready node_modules/.ready ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
