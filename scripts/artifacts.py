@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ARCHITECTURES = ("arm64", "x86_64")
 
 # The AWS services whose API descriptions the functions need. botocore carries those of more than 400.
-SERVICES = ("dynamodb",)
+SERVICES = ("dynamodb", "secretsmanager", "sqs")
 
 # Roots that the endpoints of AWS chain to. Loading only these saves 15 ms of the first call.
 AMAZON_ROOTS = (

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import py_compile
+import re
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,9 @@ def bundle(*labels: str) -> str:
 
 
 @pytest.fixture
-def layer(tmp_path: Path) -> Path:
+def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What SAM leaves of a layer, in little."""
+    monkeypatch.setattr(artifacts, "SERVICES", ("dynamodb",))
     packages = tmp_path / "build" / "SharedLayer" / "python"
     write(packages / "controlplane" / "__init__.py", '"""Ours."""\n')
     write(packages / "requirements.txt")
@@ -55,6 +57,16 @@ def layer(tmp_path: Path) -> Path:
     write(packages / "lib" / "py.typed")
     write(packages / "lib" / "tests" / "test_lib.py")
     return packages
+
+
+class TestServices:
+    def test_are_those_that_the_code_has_a_client_of(self):
+        sources = [
+            path.read_text()
+            for root in ("functions", "layers/shared/controlplane")
+            for path in ROOT.glob(f"{root}/**/*.py")
+        ]
+        assert set(re.findall(r'create_client\(\s*"([a-z0-9-]+)"', "".join(sources))) == set(artifacts.SERVICES)
 
 
 class TestPrepare:

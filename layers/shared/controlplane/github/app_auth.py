@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from controlplane import clock
@@ -41,6 +42,10 @@ _APP_TOKEN_SECONDS = 540
 # An installation token is not used in its last minutes: an operation begun with it must be able to end.
 _TOKEN_MARGIN_SECONDS = 300
 _INSTALLATION_TOKENS = "/app/installations/{installation_id}/access_tokens"
+
+
+# An answer takes some ten milliseconds. What asks for the key has a bound on its own time.
+_SECRETS_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +172,7 @@ def read_configured_key() -> str:
     from botocore.session import Session  # noqa: PLC0415 - loads the service's description
 
     try:
-        client = Session().create_client("secretsmanager")
+        client = Session().create_client("secretsmanager", config=_SECRETS_CONFIG)
         return str(client.get_secret_value(SecretId=settings.github_app_secret_arn)["SecretString"])
     except (BotoCoreError, ClientError, KeyError) as failure:
         raise AppKeyUnreadable(reason=type(failure).__name__) from failure
