@@ -6,11 +6,20 @@ from typing import Any
 
 import pytest
 
+from controlplane.store import keys
+from controlplane.store.table import Update, table
+from controlplane.tokens import digest
 from tests.e2e.deployment import STAGE, Stack
-from tests.support.api import Reply, check_envelope
+from tests.support.api import FORM, Reply, check_envelope
 from tests.support.template import Route, resources, routes_by_group
 from tests.support.world import Company, World
 
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+DEVICE = {
+    "clientId": "assent-cli",
+    "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    "codeChallengeMethod": "S256",
+}
 ROUTES = [route for routes in routes_by_group().values() for route in routes]
 
 
@@ -108,6 +117,33 @@ class TestErrands:
         founded = call(201, "POST", "/v1/organizations", {"name": "Meridian"})
         assert call(200, "GET", f"/v1/organizations/{founded['id']}") == founded
         assert [it["organizationId"] for it in call(200, "GET", "/v1/organizations")] == [founded["id"]]
+
+    def test_a_device_is_let_in_and_signs_out(self, stack: Stack, world: World):
+        person = world.person()
+        asked = stack.call("POST", "/v1/auth/device/code", json_body={**DEVICE, "scope": "organizations.read"})
+        assert asked.status == 201, f"{asked.text}\n{stack.errors()}"
+        poll = {"deviceCode": asked.data["deviceCode"], "codeVerifier": VERIFIER, "clientId": DEVICE["clientId"]}
+        assert stack.call("POST", "/v1/auth/device/token", json_body=poll).status == 409
+        # The user code is stored under the stack's own secret, which this process does not have.
+        granted = {"approved": "approved", "user": person.user_id, "scopes": ["organizations.read"]}
+        change = "SET #status = :approved, #userId = :user, #granted = :scopes"
+        table.update(Update(keys.device_request(digest(asked.data["deviceCode"])), change, values=granted))
+        form = {"Content-Type": FORM}
+        redeemed = stack.call("POST", "/v1/auth/device/token", json_body=poll)
+        assert redeemed.status == 200, f"{redeemed.text}\n{stack.errors()}"
+        body = f"grant_type=refresh_token&refresh_token={redeemed.data['refreshToken']}".encode()
+        refreshed = stack.call("POST", "/v1/auth/device/token", raw_body=body, headers=form)
+        assert refreshed.status == 200, f"{refreshed.text}\n{stack.errors()}"
+        token = refreshed.body["access_token"]
+        assert Caller(stack, token)(200, "GET", "/v1/me")["principal"]["userId"] == person.user_id
+        gone = stack.call("POST", "/v1/auth/device/revoke", raw_body=f"token={token}".encode(), headers=form)
+        assert gone.status == 200, f"{gone.text}\n{stack.errors()}"
+        assert stack.call("GET", "/v1/me", token).status == 401
+
+    def test_the_metadata_names_addresses_of_this_api(self, stack: Stack):
+        found = stack.call("GET", "/.well-known/oauth-authorization-server").body
+        assert found["issuer"] == stack.outputs["BaseUrl"]
+        assert found["token_endpoint"] == f"{found['issuer']}/v1/auth/device/token"
 
     def test_the_health_check_reads_the_deployed_table(self, stack: Stack):
         reply = check("/health", stack.call("GET", "/health"))
