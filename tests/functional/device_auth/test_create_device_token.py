@@ -1,6 +1,7 @@
 """POST /v1/auth/device/token: a device redeems its code, and later its refresh tokens."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,13 +20,16 @@ from tests.functional.device_auth.devices import (
     REVOKE,
     TOKEN,
     VERIFIER,
+    Device,
     ask,
+    code_body,
     code_form,
     refresh,
     refresh_by_form,
     works,
 )
-from tests.support.api import FORM, Api
+from tests.support.api import FORM, Api, Reply
+from tests.support.recorded import recorded_calls
 from tests.support.world import Person, World, table_dump
 
 DAY = 86_400
@@ -466,3 +470,34 @@ class TestFamilies:
         item = table.get(keys.user_token(digest))
         assert (item["kind"], item["familyId"], item["clientId"]) == ("oauth", family_id, CLIENT)
         assert table.get(keys.device_request(tokens.digest(asking.device_code)))["familyId"] == family_id
+
+
+class TestRoundTrips:
+    def test_are_few_and_a_guess_costs_one(self, api: Api, person: Person, now: FakeClock):
+        made: dict[str, list[str]] = {}
+
+        def recorded(name: str, act: Callable[[], Reply]) -> Reply:
+            with recorded_calls() as calls:
+                reply = act()
+            made[name] = [call.operation for call in calls]
+            return reply
+
+        asked = recorded("code", lambda: api.post(CODE, json_body=code_body())).data
+        asking = Device(api, asked["deviceCode"], asked["userCode"])
+        recorded("poll", asking.redeem)
+        pair = recorded("redemption", asking.approved(person.user_id).redeem).data
+        recorded("refresh", lambda: refresh(api, pair["refreshToken"]))
+        recorded("repeat", lambda: refresh(api, pair["refreshToken"]))
+        recorded("guess", lambda: refresh(api, "assent_rt_" + "0" * 68))
+        with recorded_calls() as calls:
+            assert works(api, pair["accessToken"])
+        count, read, write, transact = "UpdateItem", "GetItem", "UpdateItem", "TransactWriteItems"
+        assert made == {
+            "code": [count, transact],
+            "poll": [count, read, write],
+            "redemption": [count, read, transact],
+            "refresh": [count, read, transact],
+            "repeat": [count, read],
+            "guess": [count],
+        }
+        assert not any("FAMILY#" in str(call.parameters) for call in calls)
