@@ -3,8 +3,10 @@
 import os
 from collections.abc import MutableMapping
 
+from local import queues
 from local.checkout import DIRECTORY, Memory
 from local.github import setup as github
+from local.template import load_template
 
 REGION = "eu-central-1"
 # MiniStack takes any credentials. These look like none, and no real ones are ever read.
@@ -28,6 +30,7 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "PUBLIC_BASE_URL": base_url,
         "DASHBOARD_BASE_URL": base_url,
         **github.function_variables(DIRECTORY / github.FOLDER, base_url),
+        **queues.variables(load_template(), resources),
         # The server prints a line a request; the functions' own log adds what goes wrong. LOG_LEVEL=INFO shows it all.
         "LOG_LEVEL": os.environ.get("LOG_LEVEL", "WARNING"),
         "POWERTOOLS_SERVICE_NAME": "local",

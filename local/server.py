@@ -17,6 +17,7 @@ from local.checkout import DIRECTORY, ROOT
 from local.github import setup
 from local.github.app import create_app
 from local.github.stand_in import StandIn
+from local.queues import start_pollers
 
 
 def load_apps() -> dict[str, Any]:
@@ -73,5 +74,8 @@ def _end_with_parent() -> None:
 threading.Thread(target=_end_with_parent, daemon=True).start()
 
 _github = Starlette(routes=[Mount(setup.PREFIX, create_app(StandIn(DIRECTORY / setup.FOLDER)))])
+
+if multiprocessing.parent_process() is not None:  # the server; a test that imports this has no queues
+    start_pollers()
 
 app = Gateway(load_apps() | {"github": _github})
