@@ -1,25 +1,31 @@
 """Where this API and its pages are reached: the addresses that answers and pages hold.
 
 Behind a custom domain they are settings. Without one the functions cannot be told, since the gateway's address is made
-after them: the stage carries it in a variable, which comes with every request.
+after them: the stage carries it in a variable, which comes with every request. What the template's user pool calls the
+pages comes the same way, since the pool is told that address.
 """
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
 from controlplane.settings import settings
 
-_of_stage: ContextVar[str | None] = ContextVar("address_of_stage", default=None)
+_of_stage: ContextVar[Mapping[str, str] | None] = ContextVar("variables_of_stage", default=None)
 
 
 def read_stage(event: dict[str, Any] | None) -> None:
-    """Takes note of the stage variable `publicBaseUrl` of a gateway's event, for the request it carries."""
-    _of_stage.set(((event or {}).get("stageVariables") or {}).get("publicBaseUrl"))
+    """Takes note of the stage variables of a gateway's event, for the request it carries."""
+    _of_stage.set((event or {}).get("stageVariables"))
+
+
+def _stage_variable(name: str) -> str | None:
+    return (_of_stage.get() or {}).get(name) or None
 
 
 def public_base_url() -> str:
     """The address that the paths of the API are relative to, without a slash at the end."""
-    address = settings.public_base_url or _of_stage.get()
+    address = settings.public_base_url or _stage_variable("publicBaseUrl")
     if address is None:
         raise LookupError("neither PUBLIC_BASE_URL nor the stage variable publicBaseUrl says where this API is")
     return address
@@ -28,3 +34,8 @@ def public_base_url() -> str:
 def dashboard_base_url() -> str:
     """The address of the pages for people: the API's own where no other is set."""
     return settings.dashboard_base_url or public_base_url()
+
+
+def sign_in_client_id() -> str | None:
+    """What the issuer that people sign in with calls these pages. None: nobody can sign in."""
+    return settings.sign_in_client_id or _stage_variable("signInClientId")

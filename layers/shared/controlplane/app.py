@@ -2,7 +2,8 @@
 
 Around each endpoint the route class runs, in the documented order of refusal: body limit (413), admission (401, 429,
 402, 403 scope), strict JSON (400), FastAPI's validation (400), and the resolution of organization, resource and role.
-A route for callers without a credential (`anonymous`) counts their address in place of the admission.
+A route for callers without a credential (`anonymous`) counts their address in place of the admission; a page
+(`visits`) admits its visitor by cookie, and its refusals are pages.
 Wiring only: what a rule says stands in `access`, what an answer looks like in `envelope`.
 """
 
@@ -26,7 +27,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane import access as gate
-from controlplane import addresses, envelope, strict_json
+from controlplane import addresses, envelope, strict_json, visitors
 from controlplane import anonymous as door
 from controlplane.access import Access, Requires
 from controlplane.anonymous import Anonymous, Dialect, Stranger
@@ -40,8 +41,9 @@ from controlplane.errors import (
     RouteNotFound,
     UnsupportedMediaType,
 )
-from controlplane.observability import describe, logger
+from controlplane.observability import describe, log_request, logger
 from controlplane.store.table import Throttled
+from controlplane.visitors import Visitor, Visits
 
 # FastAPI silences this where it makes a body's validator. Ours is made at the first request, beyond that silence.
 warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
@@ -54,22 +56,23 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class _State:
     """What one request leaves behind for its log line and its headers."""
 
-    __slots__ = ("access", "dialect", "headers", "operation", "request_id", "stranger")
+    __slots__ = ("access", "dialect", "headers", "operation", "request_id", "stranger", "visitor")
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
         self.access: Access[Any] | None = None
         self.stranger = Stranger("")
+        self.visitor = Visitor("")
         self.dialect: Dialect | None = None
         self.headers: dict[str, str] = {}
         self.operation = "-"
 
 
-def _requirement(endpoint: Callable[..., Any]) -> tuple[str, Requires | Anonymous] | None:
+def _requirement(endpoint: Callable[..., Any]) -> tuple[str, Requires | Anonymous | Visits] | None:
     """The parameter annotated with what the route asks of its caller, and what that is."""
     for name, hint in typing.get_type_hints(endpoint, include_extras=True).items():
         for extra in getattr(hint, "__metadata__", ()):
-            if isinstance(extra, Requires | Anonymous):
+            if isinstance(extra, Requires | Anonymous | Visits):
                 return name, extra
     return None
 
@@ -87,7 +90,7 @@ def _named_parameter(requires: Requires) -> tuple[Any, Any] | None:
 
 
 def _wrap(
-    endpoint: Callable[..., Awaitable[Any]], place: tuple[str, Requires | Anonymous] | None, status: int
+    endpoint: Callable[..., Awaitable[Any]], place: tuple[str, Requires | Anonymous | Visits] | None, status: int
 ) -> Callable[..., Any]:
     """The endpoint as FastAPI sees it.
 
@@ -104,7 +107,7 @@ def _wrap(
             gate.resolve(caller, requires, wrapped_id)  # type: ignore[arg-type]  # admitted, or it had been refused
             arguments[parameter] = caller
         elif asked is not None:
-            arguments[parameter] = state.stranger
+            arguments[parameter] = state.stranger if isinstance(asked, Anonymous) else state.visitor
         content = await endpoint(**arguments)
         if isinstance(content, Response):
             return content
@@ -151,6 +154,20 @@ def _meet(request: Request, state: _State, asks: Anonymous) -> None:
         raise RouteNotFound
     state.stranger = Stranger(request.client.host if request.client else "")
     state.dialect = asks.dialects.get(_media_type(request))
+
+
+def _admit(request: Request, state: _State, asked: Requires | Anonymous | Visits | None, body: bytes) -> None:
+    """Counts the caller and holds it to what the route asks. Raises the refusals of `access` and `visitors`."""
+    if isinstance(asked, Requires):
+        caller = state.access = gate.authenticate(request.headers.get("authorization"))
+        state.headers = gate.rate_headers(caller.counted)
+        gate.check_rate(caller)
+        gate.check_plan_and_scope(caller, asked)
+    elif isinstance(asked, Anonymous):
+        door.admit(state.stranger, asked)
+    elif isinstance(asked, Visits):
+        state.visitor = visitors.admit(request, asked, body)
+        state.access = state.visitor.access
 
 
 def _parse_body(request: Request, body: bytes, dialect: Dialect | None) -> None:
@@ -210,8 +227,8 @@ def _invalid(error: RequestValidationError) -> InvalidPayload:
 class ControlRoute(APIRoute):
     """A route that refuses in the documented order and answers in the envelope.
 
-    `requires` is what the endpoint asks of a credential, `anonymous` what it asks of a caller without one; a route that
-    asks nothing has neither. `answers` is the type it returns.
+    `requires` is what the endpoint asks of a credential, `anonymous` what it asks of a caller without one, `visits`
+    what a page asks of its visitor; a route that asks nothing has none of them. `answers` is the type it returns.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -219,6 +236,7 @@ class ControlRoute(APIRoute):
         asked = place[1] if place else None
         self.requires = asked if isinstance(asked, Requires) else None
         self.anonymous = asked if isinstance(asked, Anonymous) else None
+        self.visits = asked if isinstance(asked, Visits) else None
         self.answers = typing.get_type_hints(endpoint).get("return")
         self.service_endpoint = endpoint
         options["response_model"] = None
@@ -227,22 +245,18 @@ class ControlRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         inner = super().get_route_handler()
-        requires, anonymous, has_body = self.requires, self.anonymous, self.body_field is not None
+        asked, has_body = self.requires or self.anonymous or self.visits, self.body_field is not None
 
         async def call(request: Request) -> Response:
             state: _State = request.scope[_STATE]
             state.operation = self.label
-            if anonymous is not None:
-                _meet(request, state, anonymous)
+            if isinstance(asked, Anonymous):
+                _meet(request, state, asked)
+            elif isinstance(asked, Visits):
+                state.dialect = asked.look
             # FastAPI asks the request for its body once more, and the stream is read by then.
             body = request._body = await _read_body(request)
-            if requires is not None:
-                caller = state.access = gate.authenticate(request.headers.get("authorization"))
-                state.headers = gate.rate_headers(caller.counted)
-                gate.check_rate(caller)
-                gate.check_plan_and_scope(caller, requires)
-            elif anonymous is not None:
-                door.admit(state.stranger, anonymous)
+            _admit(request, state, asked, body)
             if has_body:
                 _parse_body(request, body, state.dialect)
             _check_query(request.scope["query_string"])
@@ -337,7 +351,7 @@ def _log(state: _State, scope: Scope, status: int, seconds: float) -> None:
         line["caller"] = principal.key_id or principal.user_id
         if state.access.organization is not None:
             line["organizationId"] = state.access.organization.organization_id
-    logger.info("request", extra=line)
+    log_request(line)
 
 
 def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:

@@ -36,6 +36,12 @@ class Settings(BaseModel):
     device_authorization_enabled: bool = True
     # Ids of the OAuth clients that may ask, separated by commas. None: the service's own command line alone.
     device_client_ids: OptionalText = None
+    # Whom people sign in with: an OpenID Connect issuer, and what it calls us. None: nobody can.
+    sign_in_issuer: OptionalUrl = None
+    # None: see controlplane.addresses.
+    sign_in_client_id: OptionalText = None
+    # Where the issuer's metadata stands, if elsewhere than OpenID Connect says: an emulator is not at its address.
+    sign_in_metadata_url: OptionalUrl = None
     # Queues and their dead letters, for the functions that send there. None: a message waits in the outbox.
     scan_preparation_queue_url: OptionalUrl = None
     scan_preparation_dead_letters_url: OptionalUrl = None
@@ -43,6 +49,8 @@ class Settings(BaseModel):
     scan_execution_dead_letters_url: OptionalUrl = None
     issue_creation_queue_url: OptionalUrl = None
     issue_creation_dead_letters_url: OptionalUrl = None
+    finding_intake_queue_url: OptionalUrl = None
+    finding_intake_dead_letters_url: OptionalUrl = None
     # What a scan reads of a repository: beyond the first four it fails, beyond the last it leaves the file out.
     scan_archive_bytes: int = Field(256 * 1024**2, ge=1)
     scan_unpacked_bytes: int = Field(2 * 1024**3, ge=1)
