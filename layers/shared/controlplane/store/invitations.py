@@ -5,12 +5,12 @@ lock. Both live seven days. Conditions compare the time; TTL, which may come day
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.store import keys, organizations, users
 from controlplane.store.organizations import Role
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
 
 LIFE_SECONDS = 7 * 24 * 3600
 _TRIES = 8
@@ -35,6 +35,21 @@ class CallerMayNot(StoreError):
 
 class UnknownInvitation(StoreError):
     """No such invitation, or no longer."""
+
+
+class InviterMayNot(StoreError):
+    """The invitation is to own the organization, and who sent it does not own it any more."""
+
+
+class Invitation(NamedTuple):
+    """A pending invitation as the invited person sees it. `expires_at` is a Unix time."""
+
+    invitation_id: str
+    organization_id: str
+    organization_name: str
+    role: Role
+    invited_by: str
+    expires_at: int
 
 
 def list_invitations(organization_id: str, limit: int, after: str | None) -> QueryPage:
@@ -109,6 +124,114 @@ def delete_invitation(organization_id: str, invitation: Mapping[str, Any], calle
         table.transact(legs)
     except LegFailed as refusal:
         raise (CallerMayNot if refusal.leg == "caller" else UnknownInvitation) from None
+
+
+def list_for_address(email: str) -> list[Invitation]:
+    """What an address is invited to, the soonest to expire first. The address is taken as verified."""
+    locks = table.query(keys.invitee_pk(users.normalize_email(email)), consistent=True).items
+    pending = [lock for lock in locks if is_pending(lock)]
+    items = table.batch_get(
+        [key for lock in pending for key in (_listed_by_lock(lock), keys.organization(_organization_of(lock)))]
+    )
+    found = [
+        Invitation(
+            item["invitationId"],
+            organization["organizationId"],
+            organization["name"],
+            item["role"],
+            item["invitedBy"]["name"],
+            item["expiresAt"],
+        )
+        for item, organization in zip(items[::2], items[1::2], strict=True)
+        if item is not None and organization is not None
+    ]
+    return sorted(found, key=lambda invitation: invitation.expires_at)
+
+
+def accept_invitation(invitation_id: str, profile: Mapping[str, Any]) -> organizations.Membership:
+    """Makes the person of the profile, whose address is verified, a member in the invitation's role.
+
+    Membership, the count of owners and the invitation's end are one write. To own an organization takes an owner's word
+    that still counts. Raises UnknownInvitation (also where it is for another address, or expired), AlreadyMember (the
+    invitation is then gone), InviterMayNot.
+    """
+    item, organization = _find_for(invitation_id, profile)
+    organization_id, role = organization["organizationId"], item["role"]
+    roster, own = organizations.member_items(
+        organization_id, organization["slug"], organization["name"], role, dict(profile)
+    )
+    legs: dict[str, Leg] = {**_consume(organization_id, item), **_granted(organization_id, item)}
+    try:
+        table.transact({**legs, "roster": roster, "membership": own})
+    except LegFailed as refusal:
+        if {"invitation", "invitee"} & refusal.items.keys():
+            raise UnknownInvitation from None
+        if "inviter" in refusal.items:
+            raise InviterMayNot from None
+        if not {"roster", "membership"} & refusal.items.keys():
+            raise
+        _discard(organization_id, item)
+        raise AlreadyMember from None
+    return organizations.Membership(organization_id, organization["slug"], organization["name"], role)
+
+
+def decline_invitation(invitation_id: str, profile: Mapping[str, Any]) -> str:
+    """Ends the invitation without a membership; the organization's name. Raises UnknownInvitation."""
+    item, organization = _find_for(invitation_id, profile)
+    if not _discard(organization["organizationId"], item):
+        raise UnknownInvitation
+    return str(organization["name"])
+
+
+def _find_for(invitation_id: str, profile: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A pending invitation for the person's address, and its organization. Raises UnknownInvitation."""
+    located = ids.locate(ids.INVITATION, invitation_id)
+    if located is None:
+        raise UnknownInvitation
+    item, organization = table.batch_get([keys.invitation(*located), keys.organization(located.organization_id)])
+    if item is None or organization is None or not is_pending(item):
+        raise UnknownInvitation
+    if users.normalize_email(item["email"]) != profile["email"]:
+        raise UnknownInvitation
+    return item, organization
+
+
+def _consume(organization_id: str, item: Mapping[str, Any]) -> dict[str, Leg]:
+    """Takes both items of a pending invitation away; its time is compared as the transaction finds it."""
+    invitee = keys.invitee(users.normalize_email(item["email"]), organization_id)
+    pending = "#expiresAt > :now"
+    return {
+        "invitation": Delete(_listed(organization_id, item["invitationId"]), pending, {"now": int(clock.now())}),
+        "invitee": Delete(invitee, "#invitationId = :id", {"id": item["invitationId"]}),
+    }
+
+
+def _granted(organization_id: str, item: Mapping[str, Any]) -> dict[str, Leg]:
+    """What the role needs beside the membership: another owner counted, by the word of one who still is."""
+    key = keys.organization(organization_id)
+    if item["role"] != "owner":
+        return {"organization": Check(key, "attribute_exists(pk)")}
+    return {
+        "inviter": organizations.role_check(item["invitedBy"]["id"], organization_id, "owner"),
+        "organization": Update(key, "SET #owners = #owners + :one", "attribute_exists(pk)", {"one": 1}),
+    }
+
+
+def _discard(organization_id: str, item: Mapping[str, Any]) -> bool:
+    """Ends the invitation; False where it was not there any more."""
+    try:
+        table.transact(_consume(organization_id, item))
+    except LegFailed:
+        return False
+    return True
+
+
+def _organization_of(lock: Mapping[str, Any]) -> str:
+    return str(lock["sk"]).partition("#")[2]
+
+
+def _listed_by_lock(lock: Mapping[str, Any]) -> keys.Key:
+    return _listed(_organization_of(lock), lock["invitationId"])
 
 
 def _new_invitation(organization_id: str, email: str, role: Role, inviter: dict[str, Any]) -> dict[str, Any]:

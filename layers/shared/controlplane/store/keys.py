@@ -86,6 +86,12 @@ def user_email(email: str) -> Key:
     return Key(f"EMAIL#{email}", "USER")
 
 
+# Whose account an issuer's subject signs in to.
+# {pk: IDENTITY#3a7bd3…, sk: IDENTITY, userId: usr_8k…, issuer: https://…, subject: 8f1c…, createdAt: 2026-…}
+def identity(digest: str) -> Key:
+    return Key(f"IDENTITY#{digest}", "IDENTITY")
+
+
 # The roster's side of a membership, with what the roster shows of the person.
 # {pk: ORG#org_2f…, sk: MEMBER#usr_8k…, userId: usr_8k…, role: owner, joinedAt: 2026-…, name, email, image}
 def member(organization_id: str, user_id: str) -> Key:
@@ -179,9 +185,10 @@ def audit_run(organization_id: str, project_local: str, audit_id: str, run: str)
     return Key(organization_pk(organization_id), f"AUDITRUN#{project_local}#{audit_id}#{run}")
 
 
-# `inboxItemId` is there once a scan found the vendor, `state` and what follows once a person decided.
-# {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, inboxItemId: inb_2f…,
-#  state: approved, reviewState: accepted, decidedBy: usr_8k…, decidedAt: 2026-…}
+# From `name` to `lastSeenAt` it is there once the runtime saw the vendor, from `state` on once a person decided.
+# {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, reviewState: accepted,
+#  name: Segment, domain: segment.com, category: analytics, inboxItemId: inb_2f…, firstSeenAt: 2026-…,
+#  lastSeenAt: 2026-…, state: approved, decidedBy: usr_8k…, decidedAt: 2026-…}
 def vendor(organization_id: str, project_local: str, vendor_id: str) -> Key:
     return Key(organization_pk(organization_id), f"{vendor_prefix(project_local)}{vendor_id}")
 
@@ -229,7 +236,11 @@ def invitation(organization_id: str, local: str) -> Key:
 # At most one pending invitation of an organization to an address; by address, for the person who signs in with it.
 # {pk: INVITEE#ada@example.com, sk: ORG#org_2f…, invitationId: inv_2f…, expiresAt: 1790000000}
 def invitee(email: str, organization_id: str) -> Key:
-    return Key(f"INVITEE#{email}", f"ORG#{organization_id}")
+    return Key(invitee_pk(email), f"ORG#{organization_id}")
+
+
+def invitee_pk(email: str) -> str:
+    return f"INVITEE#{email}"
 
 
 # What a request with an Idempotency-Key came to, kept for its repetitions.

@@ -1,11 +1,12 @@
 """People: their accounts, found by id or by verified email address, and the tokens that act for them."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from controlplane import clock, ids, tokens
 from controlplane.settings import settings
 from controlplane.store import keys
-from controlplane.store.table import LegFailed, Put, StoreError, table
+from controlplane.store.table import Leg, LegFailed, Put, StoreError, table
 
 
 class EmailTaken(StoreError):
@@ -17,8 +18,13 @@ def normalize_email(email: str) -> str:
     return email.strip().lower()
 
 
-def create_user(email: str, name: str, image: str | None = None) -> dict[str, Any]:
-    """The profile of a new account. Raises EmailTaken. `email` is taken as verified."""
+def create_user(
+    email: str, name: str, image: str | None = None, beside: Callable[[str], Mapping[str, Leg]] | None = None
+) -> dict[str, Any]:
+    """The profile of a new account, with the legs that `beside` gives for its id. `email` is taken as verified.
+
+    Raises EmailTaken; LegFailed for one of those legs.
+    """
     user_id = ids.new_root(ids.USER)
     address = normalize_email(email)
     profile = {
@@ -36,6 +42,7 @@ def create_user(email: str, name: str, image: str | None = None) -> dict[str, An
             {
                 "email": Put({**keys.user_email(address)._asdict(), "userId": user_id}, absent),
                 "profile": Put(profile, absent),
+                **(beside(user_id) if beside else {}),
             }
         )
     except LegFailed as refusal:
