@@ -34,6 +34,7 @@ class Queue(StrEnum):
     SCAN_PREPARATION = "scan-preparation"
     SCAN_EXECUTION = "scan-execution"
     ISSUE_CREATION = "issue-creation"
+    FINDING_INTAKE = "finding-intake"
 
     @property
     def url(self) -> str:

@@ -3,10 +3,13 @@
 A decision and the finding it settles change together. A vendor may be decided on before any scan has found it.
 """
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
-from controlplane import clock
-from controlplane.store import inbox, keys
+from controlplane import clock, ids
+from controlplane.store import inbox, keys, organizations
+from controlplane.store.billing import UnknownOrganization
+from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
 from controlplane.store.projects import ProjectItem, UnknownProject
 from controlplane.store.table import Check, Leg, LegFailed, Throttled, Update, table
 
@@ -67,6 +70,96 @@ def _decision(project: ProjectItem, vendor_id: str, state: VendorState, decided_
         when,
         values,
     )
+
+
+class Detection(NamedTuple):
+    """A vendor as the runtime saw it, and how its finding reads.
+
+    category: what the vendor is for; None where the detector did not recognise it.
+    observed_at: RFC 3339 as `clock.timestamp` writes it.
+    """
+
+    vendor: RuntimeVendor
+    category: str | None
+    title: str
+    summary: str
+    priority: inbox.Priority
+    evidence: tuple[Evidence, ...]
+    observed_at: str
+
+    def as_discovery(self, organization_id: str, *, settled: bool) -> Discovery:
+        return Discovery(
+            organization_id,
+            "runtime",
+            (self.vendor.project_id, self.vendor.vendor_id),
+            self.title,
+            self.observed_at,
+            summary=self.summary,
+            priority=self.priority,
+            project_id=self.vendor.project_id,
+            evidence=self.evidence,
+            runtime_vendor=self.vendor,
+            settled=settled,
+        )
+
+
+def record_detection(detection: Detection) -> None:
+    """Notes a vendor of a project with its finding, in one transaction.
+
+    A decision that was taken is kept: the finding of a vendor decided on is resolved, and stays so. A detection that is
+    reported twice, or after a later one, changes nothing. Raises UnknownProject where the project was deleted, and
+    UnknownOrganization where there never was one.
+    """
+    located = ids.locate(ids.PROJECT, detection.vendor.project_id)
+    if located is None:
+        raise UnknownProject
+    key = keys.vendor(*located, detection.vendor.vendor_id)
+    local = detection.as_discovery(located.organization_id, settled=False).local
+    for _ in range(_TRIES):
+        vendor, stands = table.batch_get([key, keys.inbox_item(located.organization_id, local)])
+        decided = vendor is not None and "state" in vendor
+        discovery = detection.as_discovery(located.organization_id, settled=decided)
+        finding = inbox.publication(discovery, stands)
+        if finding is None:
+            return
+        legs: dict[str, Leg] = {
+            "project": Check(keys.project(*located), "attribute_exists(pk)"),
+            "vendor": _detected(key, detection, discovery.item_id, vendor),
+            "finding": finding,
+        }
+        try:
+            table.transact(legs)
+        except LegFailed as refusal:
+            if refusal.leg == "project":
+                if organizations.find_organization(located.organization_id) is None:
+                    raise UnknownOrganization from None
+                raise UnknownProject from None
+            # A decision, or another detection, came first: look again.
+        else:
+            return
+    raise Throttled("the vendor keeps changing")
+
+
+def _detected(key: keys.Key, detection: Detection, item_id: str, vendor: Mapping[str, Any] | None) -> Update:
+    """The vendor with its finding, on the condition that nobody has decided on it since it was read."""
+    values: dict[str, Any] = {
+        "vendor": detection.vendor.vendor_id,
+        "project": detection.vendor.project_id,
+        "name": detection.vendor.name,
+        "domain": detection.vendor.domain,
+        "category": detection.category,
+        "finding": item_id,
+        "seen": detection.observed_at,
+    }
+    change = (
+        "SET #vendorId = :vendor, #projectId = :project, #name = :name, #domain = :domain, #category = :category, "
+        "#inboxItemId = :finding, #lastSeenAt = :seen, #firstSeenAt = if_not_exists(#firstSeenAt, :seen)"
+    )
+    if vendor is not None and "state" in vendor:
+        decision = {"state": vendor["state"], "at": vendor["decidedAt"]}
+        return Update(key, change, "#state = :state AND #decidedAt = :at", {**values, **decision})
+    values["review"] = "needs_review" if detection.category is None else "suggested"
+    return Update(key, f"{change}, #reviewState = :review", "attribute_not_exists(#state)", values)
 
 
 def delete_vendors(project: ProjectItem) -> None:

@@ -1,0 +1,1 @@
+"""What others found, taken in: vendors seen at runtime, and advisories."""

@@ -1,0 +1,8 @@
+"""Wiring of `finding_intake`."""
+
+from controlplane.queues import Queue
+from controlplane.worker import create_worker
+from finding_intake.messages import ACCEPTED
+from finding_intake.service import take_finding
+
+handler = create_worker(Queue.FINDING_INTAKE, ACCEPTED, take_finding)

@@ -1,0 +1,102 @@
+"""The messages that `finding_intake` takes, version 1. docs/intake.md explains them to whoever sends them.
+
+Unlike the messages between our own functions these carry what was found, because it stands nowhere else. They hold
+no personal data: of an address only origin and path are kept.
+"""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, AwareDatetime, Field, StrictBool, StringConstraints, TypeAdapter, model_validator
+from pydantic_core import PydanticCustomError
+
+from controlplane import ids
+from controlplane.queues import Message
+
+MOST_ADDRESSES = 20
+_LABEL = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
+
+
+def _bare(address: str) -> str:
+    """The address without credentials, query and fragment, which may name a person."""
+    parts = urlsplit(address)
+    if not parts.hostname or parts.username is not None:
+        raise ValueError("an address has a host and no credentials")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def _of_project(text: str) -> str:
+    if ids.locate(ids.PROJECT, text) is None:
+        raise ValueError("not the id of a project")
+    return text
+
+
+def _of_organization(text: str) -> str:
+    if not ids.is_root(ids.ORGANIZATION, text):
+        raise ValueError("not the id of an organization")
+    return text
+
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
+# Its query may name a page or a document, and it is published as it is.
+Reference = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=2_000)]
+Address = Annotated[Reference, AfterValidator(_bare)]
+ProjectId = Annotated[str, AfterValidator(_of_project)]
+# RFC 3339 with its offset. Before that there was no product to find anything.
+Moment = Annotated[AwareDatetime, Field(strict=True, ge=datetime(2020, 1, 1, tzinfo=UTC))]
+OrganizationId = Annotated[str, AfterValidator(_of_organization)]
+
+
+class RuntimeVendorDetection(Message):
+    """The consent runtime saw a third party on a project's website.
+
+    vendor_id: what tells the vendor from others, the same in every detection of it.
+    before_consent: it was loaded although nobody had consented.
+    category: what the vendor is for, where the detector recognised it.
+    seen_on: pages on which it was seen; query and fragment are dropped.
+    observed_at: when. Of two detections of a vendor the later observation counts, in whatever order they come.
+    """
+
+    kind: Literal["runtime-vendor-detection"] = "runtime-vendor-detection"
+    project_id: ProjectId
+    vendor_id: str = Field(pattern=r"^[a-z0-9._-]{1,100}$")
+    name: Line
+    domain: str = Field(max_length=253, pattern=rf"^{_LABEL}(\.{_LABEL})*$")
+    category: Line | None = None
+    before_consent: StrictBool = False
+    seen_on: tuple[Address, ...] = Field((), max_length=MOST_ADDRESSES)
+    observed_at: Moment
+
+
+class Advisory(Message):
+    """A notice that concerns an organization, or one project of it.
+
+    advisory_id: what tells it from others, the same in every edition of it.
+    published_at: when this edition was published. Of two editions the later one counts.
+    """
+
+    kind: Literal["advisory"] = "advisory"
+    organization_id: OrganizationId
+    project_id: ProjectId | None = None
+    advisory_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$")
+    title: Line
+    summary: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)] | None = None
+    priority: Literal["P0", "P1", "P2", "P3"] | None = None
+    description: Text | None = None
+    remediation: Text | None = None
+    references: tuple[Reference, ...] = Field((), max_length=MOST_ADDRESSES)
+    published_at: Moment
+
+    @model_validator(mode="after")
+    def _is_of_one_organization(self) -> Self:
+        located = ids.locate(ids.PROJECT, self.project_id) if self.project_id else None
+        if located is not None and located.organization_id != self.organization_id:
+            raise PydanticCustomError("contradiction", "The project belongs to another organization.")
+        return self
+
+
+type Finding = RuntimeVendorDetection | Advisory
+
+ACCEPTED: TypeAdapter[Finding] = TypeAdapter(Annotated[RuntimeVendorDetection | Advisory, Field(discriminator="kind")])

@@ -1,0 +1,105 @@
+"""The intake worker over the queue of each test, and what it makes of a message."""
+
+import json
+from typing import Any
+
+import pytest
+
+from controlplane.queues import Queue
+from controlplane.store import keys
+from controlplane.store.projects import ProjectItem
+from controlplane.store.table import table
+from finding_intake.app import handler
+from tests.functional.projects.builders import make_project
+from tests.support.mailbox import Mailbox, address
+from tests.support.world import Company, World
+
+URL, DEAD_LETTERS = address(Queue.FINDING_INTAKE), address(Queue.FINDING_INTAKE, "dead_letters")
+AT = "2026-03-04T05:00:00Z"
+
+
+class Intake:
+    """The queue with its worker. What the worker cannot take is among `dead`."""
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self.mailbox = mailbox
+
+    def send(self, *messages: dict[str, Any] | str) -> None:
+        """Puts messages onto the queue."""
+        for message in messages:
+            body = message if isinstance(message, str) else json.dumps(message)
+            self.mailbox.send_message(QueueUrl=URL, MessageBody=body)
+
+    def work(self) -> None:
+        """Delivers what may be taken now, each message once."""
+        for letter in self.mailbox.due(URL):
+            self.mailbox.deliver(letter, handler, DEAD_LETTERS)
+
+    def take(self, *messages: dict[str, Any] | str) -> None:
+        """Sends and delivers."""
+        self.send(*messages)
+        self.work()
+
+    @property
+    def waiting(self) -> int:
+        return len(self.mailbox.at(URL))
+
+    @property
+    def dead(self) -> list[tuple[str, str]]:
+        """Bodies of dead letters, with the reason of each."""
+        letters = self.mailbox.at(DEAD_LETTERS)
+        return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in letters]
+
+
+@pytest.fixture
+def intake(monkeypatch: pytest.MonkeyPatch) -> Intake:
+    mailbox = Mailbox(visibility_seconds=180)
+    mailbox.install(monkeypatch)
+    return Intake(mailbox)
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture
+def project(company: Company) -> ProjectItem:
+    return make_project(company)
+
+
+def detection(project: ProjectItem, **fields: Any) -> dict[str, Any]:
+    """A message that says that a vendor was seen on the project."""
+    return {
+        "kind": "runtime-vendor-detection",
+        "version": 1,
+        "projectId": project.project_id,
+        "vendorId": "segment",
+        "name": "Segment",
+        "domain": "cdn.segment.com",
+        "observedAt": AT,
+        **fields,
+    }
+
+
+def advisory(company: Company, **fields: Any) -> dict[str, Any]:
+    return {
+        "kind": "advisory",
+        "version": 1,
+        "organizationId": company.organization_id,
+        "advisoryId": "ADV-2026-014",
+        "title": "Consent records lack the policy's version",
+        "publishedAt": AT,
+        **fields,
+    }
+
+
+def vendors_of(project: ProjectItem) -> list[dict[str, Any]]:
+    organization_id, local = project.location
+    return table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True).items
+
+
+def items_of(company: Company) -> list[dict[str, Any]]:
+    """The inbox items as they are stored."""
+    page = table.query(keys.organization_pk(company.organization_id), prefix=keys.INBOX_PREFIX, consistent=True)
+    return page.items

@@ -1,0 +1,195 @@
+"""Runtime vendor detections: a vendor with its finding, once, whatever is delivered how often and in which order."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from controlplane.store import inbox, projects, vendors
+from controlplane.store.projects import ProjectItem
+from tests.functional.finding_intake.conftest import Intake, detection, items_of, vendors_of
+from tests.support.api import Api
+from tests.support.dying import dead_from
+from tests.support.world import Company, table_dump
+
+
+class TestFirst:
+    def test_makes_the_vendor_and_an_open_finding_that_name_each_other(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        pages = ["https://shop.example.com/a?user=ada#top", "http://localhost:5173/b"]
+        intake.take(detection(project, category="analytics", seenOn=pages))
+        (vendor,), (item,) = vendors_of(project), items_of(company)
+        assert vendor == {
+            "pk": vendor["pk"],
+            "sk": vendor["sk"],
+            "vendorId": "segment",
+            "projectId": project.project_id,
+            "name": "Segment",
+            "domain": "cdn.segment.com",
+            "category": "analytics",
+            "reviewState": "suggested",
+            "inboxItemId": item["itemId"],
+            "firstSeenAt": "2026-03-04T05:00:00.000Z",
+            "lastSeenAt": "2026-03-04T05:00:00.000Z",
+        }
+        assert (item["source"], item["status"], item["priority"]) == ("runtime", "open", "P2")
+        assert item["title"] == "New vendor: Segment"
+        assert item["projectId"] == project.project_id
+        assert item["runtimeVendor"] == {
+            "projectId": project.project_id,
+            "vendorId": "segment",
+            "name": "Segment",
+            "domain": "cdn.segment.com",
+        }
+        # What follows the path may name a person.
+        assert [shown["url"] for shown in item["evidence"]] == ["https://shop.example.com/a", "http://localhost:5173/b"]
+        assert (intake.waiting, intake.dead) == (0, [])
+
+    def test_a_vendor_that_nobody_recognised_needs_review(self, intake: Intake, project: ProjectItem):
+        intake.take(detection(project))
+        assert vendors_of(project)[0]["reviewState"] == "needs_review"
+
+    def test_before_consent_it_is_more_urgent(self, intake: Intake, company: Company, project: ProjectItem):
+        intake.take(detection(project, beforeConsent=True))
+        (item,) = items_of(company)
+        assert (item["priority"], item["title"]) == ("P1", "Segment loads before consent")
+
+    def test_stands_in_the_inbox_as_the_api_shows_it(
+        self, intake: Intake, company: Company, project: ProjectItem, api: Api
+    ):
+        intake.take(detection(project))
+        (listed,) = api.get("/v1/inbox", company.owner.token).data
+        shown = api.get(f"/v1/inbox/{listed['id']}", company.owner.token).data
+        assert (shown["source"], shown["status"]) == ("runtime", "open")
+        assert shown["runtimeVendor"]["vendorId"] == "segment"
+
+    def test_each_vendor_of_each_project_is_one_of_its_own(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        from tests.functional.projects.builders import make_project
+
+        other = make_project(company, "Other")
+        messages = [detection(of, vendorId=vendor) for of in (project, other) for vendor in ("segment", "hotjar")]
+        intake.take(*messages)
+        assert len(items_of(company)) == 4
+        assert len(vendors_of(project)) == len(vendors_of(other)) == 2
+
+
+class TestAgain:
+    def test_a_duplicate_changes_nothing(self, intake: Intake, project: ProjectItem, now):
+        intake.take(detection(project))
+        before = table_dump()
+        now.advance(60)
+        intake.take(detection(project), detection(project))
+        assert table_dump() == before
+
+    def test_in_every_order_the_latest_observation_counts(self, intake: Intake, company: Company, project: ProjectItem):
+        for number, order in enumerate(permutations(range(3))):
+            vendor = f"vendor{number}"
+            seen = [
+                detection(project, vendorId=vendor, name=f"Name {at}", observedAt=f"2026-03-04T05:00:0{at}Z")
+                for at in range(3)
+            ]
+            intake.take(*(seen[at] for at in order))
+            (found,) = [entry for entry in vendors_of(project) if entry["vendorId"] == vendor]
+            assert (found["name"], found["lastSeenAt"]) == ("Name 2", "2026-03-04T05:00:02.000Z")
+        assert len(items_of(company)) == 6
+        assert {item["runtimeVendor"]["name"] for item in items_of(company)} == {"Name 2"}
+
+    def test_offsets_and_fractions_of_times_are_compared_as_times(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        intake.take(detection(project, name="Later", observedAt="2026-03-04T06:00:00.5+01:00"))
+        intake.take(detection(project, name="Earlier", observedAt="2026-03-04T05:00:00.4999Z"))
+        assert items_of(company)[0]["runtimeVendor"]["name"] == "Later"
+
+    @pytest.mark.parametrize("status", ["accepted", "dismissed"])
+    def test_what_people_decided_on_the_finding_stays(
+        self, intake: Intake, company: Company, project: ProjectItem, status: Any, now
+    ):
+        intake.take(detection(project))
+        item = inbox.read_item(items_of(company)[0])
+        inbox.change_status(item, status, item.version, company.owner.user_id, None)
+        now.advance(60)
+        intake.take(detection(project, observedAt="2026-03-04T05:07:00Z"))
+        assert [entry["status"] for entry in items_of(company)] == [status]
+
+    def test_a_resolved_finding_reopens_when_the_vendor_is_seen_after_that(
+        self, intake: Intake, company: Company, project: ProjectItem, now
+    ):
+        intake.take(detection(project))
+        item = inbox.read_item(items_of(company)[0])
+        inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
+        intake.take(detection(project, observedAt="2026-03-04T05:06:00Z"))
+        assert items_of(company)[0]["status"] == "resolved"
+        now.advance(60)
+        intake.take(detection(project, observedAt="2026-03-04T05:07:00Z"))
+        assert items_of(company)[0]["status"] == "open"
+
+
+class TestDecision:
+    @pytest.mark.parametrize(("state", "review"), [("approved", "accepted"), ("ignored", "rejected")])
+    def test_taken_before_the_vendor_was_seen_is_kept_and_opens_nothing(
+        self, intake: Intake, company: Company, project: ProjectItem, state: Any, review: str
+    ):
+        vendors.decide_vendor(project, "segment", state, company.owner.user_id)
+        intake.take(detection(project, category="analytics"))
+        (vendor,), (item,) = vendors_of(project), items_of(company)
+        assert (vendor["state"], vendor["reviewState"], vendor["name"]) == (state, review, "Segment")
+        assert item["status"] == "resolved"
+
+    def test_taken_on_a_finding_is_kept_by_later_detections(
+        self, intake: Intake, company: Company, project: ProjectItem, now
+    ):
+        intake.take(detection(project))
+        found = vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id)
+        now.advance(3600)
+        intake.take(detection(project, observedAt="2026-03-04T06:00:00Z", beforeConsent=True))
+        (vendor,), (item,) = vendors_of(project), items_of(company)
+        assert (vendor["state"], vendor["lastSeenAt"]) == ("ignored", "2026-03-04T06:00:00.000Z")
+        assert (item["itemId"], item["status"]) == (found, "resolved")
+
+    def test_that_comes_between_reading_and_writing_is_kept(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        from controlplane.store.table import table
+        from tests.support.calls import intercepted
+
+        decided = []
+
+        def meanwhile(call, proceed):
+            if call.operation == "TransactWriteItems" and not decided:
+                decided.append(True)
+                vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            intake.take(detection(project))
+        (vendor,), (item,) = vendors_of(project), items_of(company)
+        assert (vendor["state"], vendor["inboxItemId"], item["status"]) == ("approved", item["itemId"], "resolved")
+
+
+class TestDropped:
+    def test_of_a_deleted_project_without_a_trace(self, intake: Intake, project: ProjectItem):
+        projects.delete_project(project)
+        before = table_dump()
+        intake.take(detection(project))
+        assert table_dump() == before
+        assert (intake.waiting, intake.dead) == (0, [])
+
+
+class TestDeath:
+    @pytest.mark.parametrize("applied", [True, False])
+    def test_of_the_function_leaves_nothing_half_done(
+        self, intake: Intake, company: Company, project: ProjectItem, applied: bool, now
+    ):
+        intake.send(detection(project))
+        with dead_from("TransactWriteItems", applied=applied):
+            intake.work()
+        assert len(vendors_of(project)) == len(items_of(company)) == applied
+        assert intake.waiting == 1
+        now.advance(180)
+        intake.work()
+        assert len(vendors_of(project)) == len(items_of(company)) == 1
+        assert intake.waiting == 0

@@ -1,0 +1,146 @@
+"""The queue: what is no message of ours goes to the dead letters with its reason, and holds up no other one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.store import projects
+from controlplane.store.projects import ProjectItem
+from controlplane.store.table import table
+from finding_intake.app import handler
+from tests.functional.finding_intake.conftest import DEAD_LETTERS, URL, Intake, advisory, detection, items_of
+from tests.support.calls import intercepted
+from tests.support.world import Company, table_dump
+
+EVENTS = Path(__file__).parents[3] / "events"
+
+WRONG: dict[str, Any] = {
+    "projectId": ["prj_x", "", None, 1, "ORG#x", "prj_" + "0" * 33, "org_0123456789abcdef"],
+    "vendorId": ["", "Segment", "a b", "x" * 101, "a#b", None, 1],
+    "name": ["", "  ", "x" * 201, None, 1],
+    "domain": ["", "Segment.com", "https://segment.com", "a..b", "-a.com", "a/b", ".com", "x" * 254, None],
+    "category": ["", " ", 1],
+    "beforeConsent": ["yes", 1, None],
+    "seenOn": [["ftp://a"], ["https://"], ["https://ada:secret@example.com/"], ["x"], "https://a.example", [None]],
+    "observedAt": ["yesterday", "2026-03-04T05:00:00", "2026-03-04", 1772600767, None, "0001-01-01T00:00:00Z"],
+    "version": [0, 2, "1", None],
+    "kind": ["advice", "", None],
+    "surprise": ["x"],
+}
+
+
+class TestMalformed:
+    @pytest.mark.parametrize(
+        ("field", "value"), [(field, value) for field, values in WRONG.items() for value in values], ids=repr
+    )
+    def test_is_buried_with_the_place_and_kind_of_its_mistake(
+        self, intake: Intake, project: ProjectItem, field: str, value: Any
+    ):
+        before = table_dump()
+        message = detection(project, **{field: value})
+        intake.take(message)
+        ((body, reason),) = intake.dead
+        assert json.loads(body) == message
+        assert reason.startswith("malformed: ")
+        assert field in reason or field == "kind"
+        assert table_dump() == before
+        assert intake.waiting == 0
+
+    @pytest.mark.parametrize("body", ["", "{", "null", "[]", "{}", '"x"', '{"kind":"advisory"}', "\ufffd", "[" * 500])
+    def test_so_is_what_is_no_message_at_all(self, intake: Intake, body: str):
+        intake.take(body)
+        assert len(intake.dead) == 1
+        assert intake.waiting == 0
+
+    def test_the_reason_quotes_nothing_of_the_message(self, intake: Intake, project: ProjectItem):
+        intake.take(detection(project, name="ada@example.com" * 40))
+        assert "ada" not in intake.dead[0][1]
+
+    def test_too_many_pages(self, intake: Intake, project: ProjectItem):
+        intake.take(detection(project, seenOn=["https://shop.example.com/"] * 21))
+        assert len(intake.dead) == 1
+
+    def test_a_time_to_come_is_buried_and_a_clock_a_little_ahead_is_not(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        intake.take(advisory(company, publishedAt="2026-03-04T05:12:00Z"))
+        assert [reason for _, reason in intake.dead] == ["observed in the future"]
+        intake.take(advisory(company, publishedAt="2026-03-04T05:11:00Z"))
+        assert len(items_of(company)) == 1
+
+
+class TestPoison:
+    def test_among_ten_holds_up_none_of_the_nine(self, intake: Intake, company: Company, project: ProjectItem):
+        """In one call, as Lambda hands them over: each is done once, and one is in the dead letters."""
+        messages = [detection(project, vendorId=f"vendor{number}") for number in range(10)]
+        messages[4]["domain"] = "no domain"
+        intake.send(*messages)
+        letters = intake.mailbox.at(URL)
+        for letter in letters:
+            letter.receives = 1
+        answer = handler({"Records": [letter.record for letter in letters]}, None)
+        assert answer == {"batchItemFailures": []}
+        assert len(items_of(company)) == 9
+        ((body, reason),) = intake.dead
+        assert json.loads(body)["vendorId"] == "vendor4"
+        assert reason == "malformed: runtime-vendor-detection.domain string_pattern_mismatch"
+
+    def test_that_fails_in_the_table_comes_five_times_and_then_no_more(
+        self, intake: Intake, company: Company, project: ProjectItem, now
+    ):
+        def broken(call, proceed):
+            if call.operation == "TransactWriteItems" and "poison" in json.dumps(call.parameters):
+                raise RuntimeError("never to be told: ada@example.com")
+            return proceed()
+
+        intake.send(*(detection(project, vendorId=f"vendor{number}") for number in range(9)))
+        intake.send(detection(project, vendorId="poison"))
+        with intercepted(table.client, broken):
+            for _ in range(8):
+                intake.work()
+                now.advance(400)
+        assert len(items_of(company)) == 9
+        ((_, reason),) = intake.dead
+        assert reason.startswith("RuntimeError at ")
+        assert "ada" not in reason
+        assert intake.waiting == 0
+
+    def test_redriven_after_it_is_mended_it_is_taken(self, intake: Intake, company: Company, project: ProjectItem):
+        intake.take(advisory(company, organizationId="org_0123456789abcdef"))
+        (letter,) = intake.mailbox.at(DEAD_LETTERS)
+        letter.queue_url, letter.receives = URL, 0
+        letter.body = letter.body.replace("org_0123456789abcdef", company.organization_id)
+        intake.work()
+        assert len(items_of(company)) == 1
+
+
+class TestUnknown:
+    def test_organization_of_a_project_is_buried(self, intake: Intake, project: ProjectItem):
+        before = table_dump()
+        intake.take(detection(project, projectId="prj_" + "0" * 34))
+        assert [reason for _, reason in intake.dead] == ["unknown organization"]
+        assert table_dump() == before
+
+    def test_project_of_a_known_organization_is_dropped_since_it_may_have_been_deleted(
+        self, intake: Intake, project: ProjectItem
+    ):
+        projects.delete_project(project)
+        intake.take(detection(project))
+        assert (intake.waiting, intake.dead) == (0, [])
+
+
+class TestSamples:
+    @pytest.mark.parametrize("name", ["runtime_vendor_detection", "advisory"])
+    def test_are_taken_for_an_organization_that_exists(
+        self, intake: Intake, company: Company, project: ProjectItem, name: str
+    ):
+        (record,) = json.loads((EVENTS / f"finding_intake_{name}.json").read_text())["Records"]
+        message = json.loads(record["body"])
+        message |= {"projectId": project.project_id}
+        if name == "advisory":
+            message |= {"organizationId": company.organization_id}
+        intake.take(message)
+        assert intake.dead == []
+        assert len(items_of(company)) == 1

@@ -1,0 +1,170 @@
+"""A vendor's decision and its finding change together, whatever a detection does at the same time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane.store import inbox, keys, projects, vendors
+from controlplane.store.inbox import RuntimeVendor, StaleVersion
+from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.table import table
+from controlplane.store.vendors import Detection
+from tests.races.stage import Stage
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import World
+
+pytestmark = pytest.mark.races
+
+
+class Shop:
+    """A project whose vendor is detected and decided on."""
+
+    def __init__(self, world: World) -> None:
+        self.company = world.company()
+        self.project: ProjectItem = projects.create_project(
+            self.company.organization_id,
+            "Shop",
+            region="eu-central",
+            addresses=[Address("example.com", "domain")],
+            branding="assent",
+        )
+
+    def detects(self, second: int = 0) -> Callable[[], None]:
+        detection = Detection(
+            RuntimeVendor(self.project.project_id, "segment", f"Segment {second}", "segment.com"),
+            None,
+            "New vendor",
+            "A vendor was seen.",
+            "P2",
+            (),
+            f"2026-03-04T05:00:{second:02d}.000Z",
+        )
+        return lambda: vendors.record_detection(detection)
+
+    def decides(self) -> str | None:
+        return vendors.decide_vendor(self.project, "segment", "approved", self.company.owner.user_id)
+
+    def dismisses(self) -> bool:
+        """Whether the status was changed, as it was read before."""
+        (item,) = self.findings()
+        try:
+            inbox.change_status(inbox.read_item(item), "dismissed", item["version"], self.company.owner.user_id, None)
+        except StaleVersion:
+            return False
+        return True
+
+    def vendor(self) -> dict[str, Any]:
+        organization_id, local = self.project.location
+        return table.get(keys.vendor(organization_id, local, "segment")) or {}
+
+    def findings(self) -> list[dict[str, Any]]:
+        pk = keys.organization_pk(self.company.organization_id)
+        return table.query(pk, prefix=keys.INBOX_PREFIX, consistent=True).items
+
+
+class TestEveryOrder:
+    def test_a_decision_and_the_first_detection_end_in_a_resolved_finding(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+
+            def check(outcomes: list[Outcome]) -> None:
+                decided = outcomes[0].get()
+                outcomes[1].get()
+                (finding,) = shop.findings()
+                assert (shop.vendor()["state"], finding["status"]) == ("approved", "resolved")
+                assert shop.vendor()["inboxItemId"] == finding["itemId"]
+                assert decided in {None, finding["itemId"]}
+
+            return Race([shop.decides, shop.detects()], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    def test_so_do_a_decision_and_a_later_detection(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+            shop.detects()()
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcomes[0].get() == shop.findings()[0]["itemId"]
+                outcomes[1].get()
+                assert (shop.vendor()["state"], shop.findings()[0]["status"]) == ("approved", "resolved")
+                assert shop.vendor()["name"] == "Segment 1"
+
+            return Race([shop.decides, shop.detects(1)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    def test_two_first_detections_make_one_finding_of_the_later(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+
+            def check(outcomes: list[Outcome]) -> None:
+                for outcome in outcomes:
+                    outcome.get()
+                assert [item["runtimeVendor"]["name"] for item in shop.findings()] == ["Segment 2"]
+                assert shop.vendor()["lastSeenAt"] == "2026-03-04T05:00:02.000Z"
+
+            return Race([shop.detects(1), shop.detects(2)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    def test_a_status_that_a_person_set_is_never_lost(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+            shop.detects()()
+
+            def check(outcomes: list[Outcome]) -> None:
+                changed = outcomes[0].get()
+                outcomes[1].get()
+                (finding,) = shop.findings()
+                assert finding["status"] == ("dismissed" if changed else "open")
+                assert finding["runtimeVendor"]["name"] == "Segment 1"
+
+            return Race([shop.dismisses, shop.detects(1)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    def test_a_deleted_project_gets_no_vendor(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+
+            def deletes() -> None:
+                vendors.delete_vendors(projects.delete_project(shop.project))
+
+            def check(outcomes: list[Outcome]) -> None:
+                outcomes[0].get()
+                assert outcomes[1].error is None or isinstance(outcomes[1].error, projects.UnknownProject)
+                assert shop.vendor() == {}
+
+            return Race([deletes, shop.detects()], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+
+def test_threads_of_detections_and_a_decision_leave_one_finding(stage: Stage) -> None:
+    shop = Shop(stage.fresh())
+    hammer([*(shop.detects(number) for number in range(7)), shop.decides])
+    shop.detects(8)()
+    (finding,) = shop.findings()
+    assert (shop.vendor()["state"], finding["status"]) == ("approved", "resolved")
+    assert shop.vendor()["inboxItemId"] == finding["itemId"]
+
+
+def test_a_detection_delivered_again_after_any_fault_stands_once(stage: Stage) -> None:
+    def scenario() -> Trial:
+        shop = Shop(stage.fresh())
+
+        def check(case: Case) -> None:
+            if case.fault.kind in {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}:
+                case.first.get()
+            case.second.get()
+            (finding,) = shop.findings()
+            assert (shop.vendor()["inboxItemId"], finding["status"]) == (finding["itemId"], "open")
+
+        return Trial(shop.detects(), check)
+
+    assert explore_faults(stage.client, scenario) > 10
