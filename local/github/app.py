@@ -212,7 +212,11 @@ def _wrong_field(title: object, body: object, labels: object) -> str | None:
 def _list_issues(call: Call) -> Response:
     repository, query = call.repository("issues"), call.query
     visible_until = clock.now() - call.stand_in.faults.list_lag_seconds
-    since = datetime.fromisoformat(query["since"]).timestamp() if "since" in query else 0
+    try:
+        since = datetime.fromisoformat(query["since"]).timestamp() if "since" in query else 0
+        size, page = min(100, int(query.get("per_page", "30"))), int(query.get("page", "1"))
+    except ValueError:
+        return _problem("Validation Failed", 422, errors=[{"resource": "Issue", "code": "invalid"}])
     found = [
         issue
         for issue in call.stand_in.issues.list(repository.owner, repository.name)
@@ -220,7 +224,6 @@ def _list_issues(call: Call) -> Response:
     ]
     if query.get("direction", "desc") == "desc":
         found.reverse()
-    size, page = min(100, int(query.get("per_page", "30"))), int(query.get("page", "1"))
     shown = found[(page - 1) * size : page * size]
     headers = {}
     if page * size < len(found):

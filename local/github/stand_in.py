@@ -84,7 +84,7 @@ class StandIn:
             signed, _, signature = authorization.removeprefix("Bearer ").rpartition(".")
             header, claims = (json.loads(_decode(part)) for part in signed.split("."))
             self._key().verify(_decode(signature), signed.encode(), PKCS1v15(), SHA256())
-            issued, expires, issuer = claims["iat"], claims["exp"], claims["iss"]
+            issued, expires, issuer = int(claims["iat"]), int(claims["exp"]), claims["iss"]
         except (InvalidSignature, ValueError, KeyError, TypeError, binascii.Error):
             raise Denied(401, "A JSON web token could not be decoded") from None
         now = clock.now()
@@ -103,7 +103,7 @@ class StandIn:
             raise Denied(403, "This installation has been suspended")
         granted = self.permissions(installation_id)
         wanted = granted if permissions is None else permissions
-        if any(_LEVELS[level] > _LEVELS.get(granted.get(name, ""), 0) for name, level in wanted.items()):
+        if any(_LEVELS.get(level, 9) > _LEVELS.get(granted.get(name, ""), 0) for name, level in wanted.items()):
             raise Denied(422, "The permissions requested are not granted to this installation.")
         # The form of GitHub's own, with letters that say what this one is.
         token = Token(f"ghs_local{secrets.token_hex(18)}", installation_id, owner, wanted, clock.now() + _TOKEN_SECONDS)

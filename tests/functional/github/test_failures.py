@@ -27,6 +27,7 @@ from controlplane.github.transport import Patience, Transport
 from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
 from tests.support.github import PATIENCE
+from tests.support.logs import captured_logs
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
 REPOSITORY = "GET /repos/{owner}/{repo}"
@@ -46,6 +47,19 @@ HANG = Fault(hang_seconds=0.6)  # longer than PATIENCE waits for an answer
 
 def issues(code_host) -> int:
     return len(code_host.stand_in.issues.list(*DEMO))
+
+
+class HasToken(AppAuth):
+    """Has a token, so that nothing but the operation itself is asked."""
+
+    def authorization(self, installation_id, purpose, deadline) -> str:
+        return "Bearer token"
+
+
+def host_at(url: str, patience: Patience = PATIENCE) -> CodeHost:
+    """A client of a host that is not the stand-in."""
+    transport = Transport(url, patience, lambda _: None)
+    return CodeHost(transport, HasToken(transport, "1"), 1)
 
 
 @contextmanager
@@ -103,9 +117,7 @@ class TestReads:
     def test_say_that_nobody_is_there(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
-        transport = Transport(f"http://127.0.0.1:{port}/api/v3", PATIENCE, lambda _: None)
-        host = CodeHost(transport, AppAuth(transport, "1", lambda: pytest.fail("not reached")), 1)
-        host._auth.authorization = lambda *_: "Bearer token"
+        host = host_at(f"http://127.0.0.1:{port}")
         with pytest.raises(HostUnavailable) as caught:
             host.get_repository(*DEMO)
         assert caught.value.context["reason"] == "NewConnectionError"
@@ -120,12 +132,7 @@ class TestReads:
             code_host.host().get_branch_head(*DEMO, "main")
         code_host.exchanges.clear()  # not the stand-in's own shapes
 
-    def test_end_with_their_time_though_the_host_keeps_talking(self, code_host):
-        def drip(url: str) -> None:
-            host = CodeHost(Transport(url, Patience(read_seconds=0.3, total_seconds=0.5, tries=1)), code_host.auth(), 1)
-            host._auth.authorization = lambda *_: "Bearer token"
-            host.get_repository(*DEMO)
-
+    def test_end_with_their_time_though_the_host_keeps_talking(self):
         listener = socket.create_server(("127.0.0.1", 0))
 
         def serve() -> None:
@@ -142,19 +149,19 @@ class TestReads:
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         began = time.monotonic()
         with pytest.raises(HostUnavailable):
-            drip(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            host_at(url, Patience(read_seconds=0.3, total_seconds=0.5, tries=1)).get_repository(*DEMO)
         assert time.monotonic() - began < 2
         listener.close()
         thread.join(1)
 
-    def test_go_on_after_the_host_closed_an_idle_connection(self, code_host):
+    def test_go_on_after_the_host_closed_an_idle_connection(self):
         body = b'{"commit": {"sha": "' + b"a" * 40 + b'"}}'
         answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
         with raw_host(answer, answer) as url:
-            host = CodeHost(Transport(url, PATIENCE, lambda _: None), code_host.auth(), 1)
-            host._auth.authorization = lambda *_: "Bearer token"
+            host = host_at(url)
             assert {host.get_branch_head(*DEMO, "main") for _ in range(2)} == {"a" * 40}
 
 
@@ -415,18 +422,20 @@ class TestAccess:
 
 
 class TestErrors:
-    def test_hold_no_name_no_token_and_no_text(self, code_host, caplog, capsys):
+    def test_hold_no_name_no_token_and_no_text(self, code_host):
         host = code_host.host()
         faults = code_host.stand_in.faults
         faults.add(REPOSITORY, Fault(502), Fault(429, {"Retry-After": "1"}))
-        host.get_repository(*DEMO)
+        with captured_logs() as log:
+            host.get_repository(*DEMO)
         faults.add(CREATE, Fault(502), Fault(422), Fault(403), Fault(429), Fault(404))
         told = []
         for _ in range(5):
             with pytest.raises(CodeHostError) as caught:
                 host.create_issue(*DEMO, "A private title", "A private body")
             told.append(f"{caught.value!r} {caught.value.context}")
-        text = " ".join([*told, caplog.text, *capsys.readouterr()])
+        text = " ".join([*told, log.getvalue()])
+        assert text.count("The code host is asked again") == 2
         tokens = [request.headers["authorization"].split()[1] for request in code_host.stand_in.requests]
         for secret in ("private", "demo-shop", "storefront", key_file(code_host.root).read_text()[40:80], *tokens):
             assert secret not in text
