@@ -3,11 +3,16 @@
 import io
 import json
 import logging
+from datetime import datetime, timedelta
 
 import pytest
+from aws_lambda_powertools.metrics import MetricUnit
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from controlplane import tokens
-from controlplane.observability import _ScrubbingFormatter, describe, scrub
+from controlplane import observability, tokens
+from controlplane.observability import _ScrubbingFormatter, count_request, describe, log_request, logger, scrub
+from tests.support.logs import captured_logs
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,15 @@ def test_ids_and_words_stay(text: str):
     assert scrub(text) == text
 
 
+@given(st.text(st.sampled_from("aZ09_-. @:,BbEeARr\t\u0130é"), max_size=80))
+@example("BEARER x")
+@example("x_" + "a" * 36)
+@example("a_bc_" + "0" * 40)
+@example("_" * 36 + "a@b.cd")
+def test_a_look_for_marks_finds_all_that_the_expression_does(text: str):
+    assert scrub(text) == observability._SECRET.sub("[redacted]", text)
+
+
 def test_the_formatter_scrubs_every_field_of_a_line():
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
@@ -58,3 +72,62 @@ def test_an_exception_is_described_without_its_message():
     assert described["errorType"] == "ValueError"
     assert "ada" not in json.dumps(described)
     assert described["stack"][-1].startswith("test_observability.py:")
+
+
+REQUEST = {"requestId": "r-1", "operation": "GET /v1/é", "method": "GET", "status": 200, "durationMs": 1.5}
+
+
+class TestTheRequestLine:
+    def written(self, fields: dict[str, object], *, as_usual: bool = False) -> dict[str, object]:
+        with captured_logs() as lines:
+            if as_usual:
+                logger.info("request", extra=fields)
+            else:
+                log_request(fields)
+        (line,) = lines.getvalue().splitlines()
+        return json.loads(line)
+
+    @pytest.mark.parametrize(
+        "trace", [None, "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"]
+    )
+    def test_is_the_line_that_the_logger_would_write(self, monkeypatch: pytest.MonkeyPatch, trace: str | None):
+        monkeypatch.delenv("_X_AMZN_TRACE_ID", raising=False)
+        if trace:
+            monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+        ours, usual = self.written(REQUEST), self.written(REQUEST, as_usual=True)
+        times = [datetime.strptime(str(line.pop("timestamp")), "%Y-%m-%d %H:%M:%S,%f%z") for line in (ours, usual)]
+        assert abs(times[0] - times[1]) < timedelta(seconds=5)
+        assert ours == usual
+        assert {"level", "message", "service", *REQUEST} == set(ours) - {"xray_trace_id"}
+        assert ("xray_trace_id" in ours) is (trace is not None)
+
+    def test_is_scrubbed(self):
+        secret = tokens.mint("assent")
+        line = self.written({**REQUEST, "operation": f"GET /{secret} Bearer abc ada@example.com"})
+        assert line["operation"] == "GET /[redacted] [redacted] [redacted]"
+
+    def test_honours_the_level(self):
+        logger.setLevel("WARNING")
+        try:
+            with captured_logs() as lines:
+                log_request(REQUEST)
+            assert not lines.getvalue()
+        finally:
+            logger.setLevel(observability.settings.log_level)
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_request_is_counted_as_powertools_would(failed: bool, capsys: pytest.CaptureFixture[str]):
+    with captured_logs() as lines:
+        count_request(failed=failed)
+    (ours,) = map(json.loads, lines.getvalue().splitlines())
+
+    @observability.metrics.log_metrics
+    def handler(event: object, context: object) -> None:
+        for name in ("Requests", "ServerErrors")[: 1 + failed]:
+            observability.metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
+
+    handler({}, None)
+    usual = json.loads(capsys.readouterr().out)
+    assert abs(ours["_aws"].pop("Timestamp") - usual["_aws"].pop("Timestamp")) < 5_000
+    assert ours == usual

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from aws_lambda_powertools.metrics import MetricUnit
 from fastapi import FastAPI
 from mangum import Mangum
 
 from controlplane import diet
-from controlplane.observability import metrics
+from controlplane.observability import count_request
 
 
 def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
@@ -18,12 +17,9 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
     asyncio.set_event_loop(asyncio.new_event_loop())
     adapter = Mangum(app, lifespan="off")
 
-    @metrics.log_metrics
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         answer = adapter(event, context)
-        metrics.add_metric(name="Requests", unit=MetricUnit.Count, value=1)
-        if answer["statusCode"] >= 500:
-            metrics.add_metric(name="ServerErrors", unit=MetricUnit.Count, value=1)
+        count_request(failed=answer["statusCode"] >= 500)
         return answer
 
     diet.finish()

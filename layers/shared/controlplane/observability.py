@@ -4,7 +4,11 @@ A request is one log line of known fields. Failures are logged by type and place
 libraries quote what they were given. Whatever slips through is scrubbed by form: secrets, bearer values, addresses.
 """
 
+import json
+import logging
+import os
 import re
+import time
 import traceback
 from typing import Any
 
@@ -19,18 +23,73 @@ _SECRET = re.compile(
 )
 
 
+_SECRET_TAIL = re.compile(r"_[0-9A-Za-z]{36}")
+# What every asynchronous request would be logged with, and says nothing.
+logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # typeshed does not know it
+
+
 def scrub(text: str) -> str:
     """The text with everything of the form of a secret or an email address replaced."""
-    return _SECRET.sub("[redacted]", text)
+    # The expression is tried at every character; most lines hold none of the marks without which it fits nowhere.
+    if "@" in text or "bearer" in text.lower() or _SECRET_TAIL.search(text):
+        return _SECRET.sub("[redacted]", text)
+    return text
 
 
 class _ScrubbingFormatter(LambdaPowertoolsFormatter):
+    def __init__(self) -> None:
+        super().__init__(utc=True, location=None)
+
     def serialize(self, log: Any) -> str:
         return scrub(super().serialize(log))
 
 
 logger = Logger(level=settings.log_level, logger_formatter=_ScrubbingFormatter(), log_uncaught_exceptions=False)
 metrics = Metrics()
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def log_request(fields: dict[str, Any]) -> None:
+    """The line of `logger.info("request", extra=fields)`, in a fifth of its time: what stands in it is known here."""
+    if logger.log_level > logging.INFO:
+        return
+    now = time.time()
+    seconds = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
+    line = {
+        "level": "INFO",
+        "message": "request",
+        "timestamp": f"{seconds},{int(now * 1000) % 1000:03d}+0000",
+        "service": logger.service,
+        **fields,
+    }
+    if trace := os.environ.get("_X_AMZN_TRACE_ID"):
+        line["xray_trace_id"] = trace.partition(";")[0].removeprefix("Root=")
+    _write(scrub(_encode(line)))
+
+
+def _write(line: str) -> None:
+    handler: Any = logger.registered_handler
+    with handler.lock:
+        handler.stream.write(line + "\n")
+        handler.flush()
+
+
+def _counter(*names: str) -> tuple[str, str]:
+    """What CloudWatch reads these metrics from, each of them 1: the text before and after the time."""
+    counted = [{"Name": name, "Unit": "Count"} for name in names]
+    where = {"Namespace": metrics.provider.namespace, "Dimensions": [["service"]], "Metrics": counted}
+    line = {"_aws": {"Timestamp": 0, "CloudWatchMetrics": [where]}, "service": metrics.provider.service}
+    before, _, after = _encode({**line, **{name: [1.0] for name in names}}).partition('"Timestamp":0')
+    return before + '"Timestamp":', after
+
+
+_ANSWERED, _FAILED = _counter("Requests"), _counter("Requests", "ServerErrors")
+
+
+def count_request(*, failed: bool) -> None:
+    """The metrics of a request, as powertools would write them: by service, requests and server errors."""
+    before, after = _FAILED if failed else _ANSWERED
+    _write(f"{before}{int(time.time() * 1000)}{after}")
 
 
 def describe(error: BaseException) -> dict[str, Any]:

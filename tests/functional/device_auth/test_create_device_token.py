@@ -29,6 +29,7 @@ from tests.functional.device_auth.devices import (
     works,
 )
 from tests.support.api import FORM, Api, Reply
+from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
 from tests.support.world import Person, World, table_dump
 
@@ -88,12 +89,13 @@ class Test200:
             assert secret not in stored
             assert secret.rpartition("_")[2][16:46] not in stored
 
-    def test_no_log_holds_a_secret(self, api: Api, person: Person, capsys: pytest.CaptureFixture[str]):
-        asking = ask(api).approved(person.user_id)
-        pair = asking.redeem().data
-        refresh(api, pair["refreshToken"])
-        refresh(api, tokens.mint("assent_rt"))
-        log = "".join(capsys.readouterr())
+    def test_no_log_holds_a_secret(self, api: Api, person: Person):
+        with captured_logs() as lines:
+            asking = ask(api).approved(person.user_id)
+            pair = asking.redeem().data
+            refresh(api, pair["refreshToken"])
+            refresh(api, tokens.mint("assent_rt"))
+        log = lines.getvalue()
         assert log
         for secret in (asking.device_code, asking.user_code, VERIFIER, pair["accessToken"], pair["refreshToken"]):
             assert secret not in log
