@@ -85,13 +85,13 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
     for name, recording in ours.items():
         goal, floor_bound, naive_bound = _bounds(name)
         subject = f"{name} ({len(recording.calls)} calls)"
-        for peer, bound in (("floor", floor_bound), ("naive", naive_bound)):
-            if (name, peer) in times:
-                note = f"cpu {ratio(used[name, 'ours'], used[name, peer]):.2f}"
-                if peer == "naive" and len(peers[name].calls) != len(recording.calls):
+        for other, bound in (("floor", floor_bound), ("naive", naive_bound)):
+            if (name, other) in times:
+                note = f"cpu {ratio(used[name, 'ours'], used[name, other]):.2f}"
+                if other == "naive" and len(peers[name].calls) != len(recording.calls):
                     note += f", peer: {len(peers[name].calls)} calls"
-                measured = ratio(times[name, "ours"], times[name, peer])
-                figures.append(Figure(goal, subject, measured, f"x {peer}", bound, note))
+                measured = ratio(times[name, "ours"], times[name, other])
+                figures.append(Figure(goal, subject, measured, f"x {other}", bound, note))
     rows = [
         (f"{name}, {who}", statistics.median(took), statistics.median(used[name, who]))
         for (name, who), took in times.items()
