@@ -15,7 +15,7 @@ from ast_grep_py import SgNode
 
 from scan_execution.analysis import secrecy
 from scan_execution.analysis.catalogue import Vendor
-from scan_execution.analysis.gates import Gate, gate, runs_on_load
+from scan_execution.analysis.gates import Gate, checked, gate, runs_on_load
 from scan_execution.analysis.libraries import outdated_address
 from scan_execution.analysis.sources import Block, Source
 
@@ -72,6 +72,11 @@ def _ungated(candidate: Candidate, wanted: bool) -> bool:
     found = gate(candidate.source, candidate.block, candidate.node)
     candidate.depends_on_callers = found is Gate.CALLER
     return (found is not Gate.CLOSED) is wanted
+
+
+def _unchecked(candidate: Candidate, wanted: bool) -> bool:
+    """No condition that speaks of consent stands around the candidate. Unlike ungated, callers do not matter."""
+    return checked(candidate.node) is not wanted
 
 
 def _on_load(candidate: Candidate, wanted: bool) -> bool:
@@ -157,6 +162,7 @@ CONDITIONS: Final[dict[str, Callable[[Candidate, Any], bool]]] = {
     "above": _above,
     "outdated_library": _outdated_library,
     "on_load": _on_load,
+    "unchecked": _unchecked,
     "ungated": _ungated,
 }
 

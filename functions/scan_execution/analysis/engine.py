@@ -51,7 +51,7 @@ class Triggers:
 
     def __init__(self, every: Sequence[Rule]) -> None:
         self._syntax: Final = [rule for rule in every if rule.engine == "syntax"]
-        self._words: Final = sorted({word for rule in self._syntax for word in rule.triggers})
+        self._words: Final = sorted({word for rule in self._syntax for word in (*rule.triggers, *rule.requires)})
 
     def possible(self, source: Source) -> list[Rule]:
         text = source.text
@@ -59,10 +59,9 @@ class Triggers:
         served: set[str] | None = None
         found = []
         for rule in self._syntax:
-            if not (rule.vendor_categories or rule.package_categories) and not rule.triggers:
-                found.append(rule)
-                continue
             if rule.triggers and present.isdisjoint(rule.triggers):
+                continue
+            if rule.requires and present.isdisjoint(rule.requires):
                 continue
             if rule.vendor_categories:
                 if served is None:

@@ -242,6 +242,16 @@ def _same(one: SgNode, other: SgNode) -> bool:
     return a.start.index == b.start.index and a.end.index == b.end.index and one.kind() == other.kind()
 
 
+def checked(node: SgNode) -> bool:
+    """Whether a condition, an earlier return or a consent callback stands around code, in its own tree."""
+    child = node
+    for parent in node.ancestors()[:_MAX_ANCESTORS]:
+        if parent.kind() not in {"variable_declarator", "jsx_element"} and _closes(parent, child):
+            return True
+        child = parent
+    return False
+
+
 _RUNS_ITSELF: Final = re.compile(
     r"(?:use(?:Layout|Insertion)?Effect|onMounted|onMount|mounted|setTimeout|requestIdleCallback|queueMicrotask"
     r"|requestAnimationFrame|\.ready|^\$|^jQuery|\.then)$"

@@ -1,8 +1,8 @@
 """The rules as data: one file each, checked when they are read.
 
 A rule says in `match`, per group of languages, which code is a candidate (an ast-grep rule, or the name of one in
-shared.yml), and in `where` what else must hold of it (conditions.py). `triggers` are words without which a file holds
-no candidate, so that it is not even parsed. `samples` are held to in the tests.
+shared.yml), and in `where` what else must hold of it (conditions.py). A file that holds none of its `triggers`, or none
+of what it `requires`, holds no candidate, and is not even parsed. `samples` are held to in the tests.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Rule:
     languages: tuple[str, ...]
     engine: str = "syntax"
     triggers: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
     # Per language of a tree, the candidates; equal ones are one object, and are looked for once per tree.
     match: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -80,6 +81,7 @@ def _rule(path: Path, written: dict[str, Any], shared: Mapping[str, Any]) -> Rul
                 "references": tuple(written["references"]),
                 "languages": tuple(written["languages"]),
                 "triggers": tuple(written.get("triggers", ())),
+                "requires": tuple(written.get("requires", ())),
                 "match": _per_language(written.get("match", {}), shared),
             }
         )

@@ -24,7 +24,8 @@ def samples(kind):
 
 def found(sample):
     files = sample if isinstance(sample, list) else [sample]
-    return analyze_files((file["path"], file["code"].encode()) for file in files)
+    # The mark keeps scanners from taking a sample for a secret.
+    return analyze_files((file["path"], file["code"].replace("¦", "").encode()) for file in files)
 
 
 @pytest.mark.parametrize(("rule_id", "sample"), samples("match"))
