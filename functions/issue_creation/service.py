@@ -25,9 +25,9 @@ from controlplane.store.repositories import RepositoryItem
 from controlplane.worker import Postponed, Rejected
 from issue_creation import text
 
-# Looks at the list after an unknown outcome: soon, then less often. With the first delivery these are five, and the
-# fifth comes when the time is up.
-_FIRST_LOOK_SECONDS, _LONGEST_PAUSE_SECONDS = 20, 280
+# When the list is looked at after an unknown outcome: the last time when it has had all the time it gets. With the
+# delivery that asked for the issue these are four, of the five that a message has.
+_LOOKS_AT_SECONDS = (20, 120, UNSETTLED_SECONDS + 1)
 _RETRY_SECONDS = 30
 # What an answer of the code host to our request for an issue means, where it is not one of the classes.
 _REFUSALS = {410: "issues-disabled", 422: "text-refused"}
@@ -105,8 +105,7 @@ def _find_issue(attempt: Attempt, repository: RepositoryItem | None, sent_at: in
 
 
 def _seconds_to_next_look(age_seconds: int) -> int:
-    pause = min(max(_FIRST_LOOK_SECONDS, 4 * age_seconds), _LONGEST_PAUSE_SECONDS)
-    return min(pause, UNSETTLED_SECONDS - age_seconds + 1)
+    return next(moment for moment in _LOOKS_AT_SECONDS if moment > age_seconds) - age_seconds
 
 
 # Asking for the issue
@@ -120,7 +119,7 @@ def _send(item: InboxItem, attempt: Attempt, repository: RepositoryItem) -> None
     try:
         issue = host.create_issue(repository.owner, repository.name, title, body)
     except OutcomeUnknown as failure:
-        raise Postponed(_FIRST_LOOK_SECONDS, "the outcome is not known yet") from failure
+        raise Postponed(_seconds_to_next_look(0), "the outcome is not known yet") from failure
     except (RepositoryGone, InvalidName):
         issue_attempts.refuse(sending, "repository-gone")
     except AccessLost:

@@ -6,7 +6,8 @@ It takes the place of urllib3's pool, so that everything of ours runs as it is. 
 import io
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -67,12 +68,15 @@ class IssueHost:
         self.list_script: deque[Any] = deque()
         self.around: Callable[[str, Callable[[], Any]], Any] = lambda operation, proceed: proceed()
 
-    def install(self, monkeypatch: Any) -> None:
-        """Makes it the code host of the settings."""
+    @contextmanager
+    def installed(self, monkeypatch: Any) -> Iterator[None]:
+        """While open, it is the code host of the settings."""
         changed = settings.model_copy(update={"github_api_url": API, "github_app_id": "1"})
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(transport, "_new_pool", lambda: _Pool(self))
         monkeypatch.setattr(app_auth, "read_configured_key", _private_key)
+        client._app.cache_clear()
+        yield
         client._app.cache_clear()
 
     def of(self, owner: str, name: str) -> list[HostedIssue]:

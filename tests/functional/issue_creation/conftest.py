@@ -72,10 +72,10 @@ def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
 
 
 @pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch) -> IssueHost:
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[IssueHost]:
     made = IssueHost()
-    made.install(monkeypatch)
-    return made
+    with made.installed(monkeypatch):
+        yield made
 
 
 @pytest.fixture

@@ -1,0 +1,307 @@
+"""Never two issues for one item, whatever dies at whatever step, and in the end always one."""
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+from controlplane import clock, issue_messages
+from controlplane.queues import Queue
+from controlplane.store import inbox, issue_attempts
+from controlplane.store.inbox import InboxItem
+from controlplane.store.repositories import RepositoryItem
+from issue_creation.app import handler
+from tests.races.stage import STILL_AT, Stage
+from tests.races.yields import beyond_the_token
+from tests.support.calls import Proceed, intercepted
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.issue_host import HostedIssue, IssueHost
+from tests.support.mailbox import Letter, Mailbox, address
+from tests.support.outcomes import Ended, Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import Company, World
+
+pytestmark = pytest.mark.races
+
+QUEUE = address(Queue.ISSUE_CREATION)
+DEAD_LETTERS = address(Queue.ISSUE_CREATION, "dead_letters")
+LAGS_SECONDS = (0, 30, 400)
+# A delivery makes five calls at most: item with attempt, repository, attempt (or list), code host, item with attempt.
+# It dies before or after one of them, or not at all.
+POINTS = range(11)
+NOT_AT_ALL = 10
+_LONGEST_SECONDS = 7_200
+
+
+class Died(Ended):
+    """The worker's process ended here."""
+
+
+class Desk:
+    """Code findings of one organization, and all that opens issues for them. Time passes where the test says so."""
+
+    def __init__(self, world: World, host: IssueHost, mailbox: Mailbox, set_clock: Callable[[float], None]) -> None:
+        self.company: Company = world.company()
+        self.repository: RepositoryItem = world.connected_repository(self.company)
+        self.world, self.host, self.mailbox = world, host, mailbox
+        self._set_clock = set_clock
+        set_clock(STILL_AT)
+
+    def finding(self) -> InboxItem:
+        return self.world.finding(self.company, self.repository)
+
+    def want(self, item: InboxItem) -> None:
+        """As the endpoint does before it waits."""
+        issue_attempts.begin_attempt(item.item_id, self.company.owner.user_id)
+        issue_messages.announce(item.item_id)
+
+    def advance(self, seconds: float) -> None:
+        self._set_clock(clock.now() + seconds)
+
+    def deliver(self, letter: Letter) -> None:
+        self.mailbox.deliver(letter, handler, DEAD_LETTERS)
+
+    def settle(self) -> None:
+        """Delivers what is due, at the times at which it is, with a sweep each minute, until no attempt is open."""
+        end = clock.now() + _LONGEST_SECONDS
+        while issue_attempts.list_attempts().attempts:
+            assert clock.now() < end, "an attempt stays open for ever"
+            due = self.mailbox.due(QUEUE)
+            for letter in due:
+                self.deliver(letter)
+            if not due:
+                self.advance(60)
+                issue_messages.announce_overdue()
+
+    def issues_of(self, item: InboxItem) -> list[HostedIssue]:
+        return [
+            issue for issue in self.host.of(self.repository.owner, self.repository.name) if item.title in issue.title
+        ]
+
+
+@pytest.fixture
+def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
+    made = Mailbox()
+    made.install(monkeypatch)
+    return made
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[IssueHost]:
+    made = IssueHost()
+    with made.installed(monkeypatch):
+        yield made
+
+
+@pytest.fixture
+def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the clock of all threads."""
+    seconds = [STILL_AT]
+    monkeypatch.setattr(clock, "source", lambda: seconds[0])
+
+    def set_seconds(moment: float) -> None:
+        seconds[0] = moment
+
+    return set_seconds
+
+
+@pytest.fixture
+def fresh(stage: Stage, host: IssueHost, mailbox: Mailbox, shared_clock: Callable[[float], None]) -> Callable[[], Desk]:
+    """A new start: an empty table, no messages, no issues."""
+
+    def start() -> Desk:
+        mailbox.letters.clear()
+        host.issues.clear()
+        host.requests.clear()
+        return Desk(stage.fresh(), host, mailbox, shared_clock)
+
+    return start
+
+
+class Mortal:
+    """Counts what a delivery asks of the table and of the code host, and dies at one point of it."""
+
+    def __init__(self, client: Any, host: IssueHost) -> None:
+        self._client, self._host = client, host
+
+    def deliver(self, desk: Desk, letter: Letter, point: int) -> bool:
+        """Whether it died: at call `point // 2`, before it where the point is even, else after it."""
+        made = [0]
+
+        def around(proceed: Proceed) -> Any:
+            number, made[0] = made[0], made[0] + 1
+            if point == 2 * number:
+                raise Died
+            answer = proceed()
+            if point == 2 * number + 1:
+                raise Died
+            return answer
+
+        self._host.around = lambda operation, proceed: around(proceed)
+        try:
+            with intercepted(self._client, lambda call, proceed: around(proceed)):
+                desk.deliver(letter)
+        except Died:
+            return True
+        finally:
+            self._host.around = lambda operation, proceed: proceed()
+        return False
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["answered", "worked but timed out"])
+@pytest.mark.parametrize("lag_seconds", LAGS_SECONDS)
+def test_two_deaths_at_any_two_points_leave_exactly_one_issue(
+    lag_seconds: int, lost: bool, fresh: Callable[[], Desk], stage: Stage
+) -> None:
+    desk = fresh()
+    desk.host.lag_seconds = lag_seconds
+    mortal = Mortal(stage.client, desk.host)
+    plans = deaths = 0
+    for first, second in product(POINTS, POINTS):
+        item = desk.finding()
+        desk.host.script.clear()
+        if lost:
+            desk.host.script.append("lost")
+        desk.want(item)
+        died = 0
+        for point in (first, second):
+            moment = desk.mailbox.next_at(QUEUE)
+            if moment is None:
+                break
+            desk.advance(max(0.0, moment - clock.now()))
+            (letter,) = desk.mailbox.due(QUEUE)
+            died += mortal.deliver(desk, letter, point)
+        desk.settle()
+        found = inbox.get_item(item.item_id).github_issue
+        made = desk.issues_of(item)
+        assert len(made) == 1, f"{len(made)} issues after deaths at {first} and {second}"
+        assert found is not None, f"none recorded after deaths at {first} and {second}"
+        assert found.number == made[0].number
+        # What is left on the queue finds its work done.
+        for letter in list(desk.mailbox.at(QUEUE)):
+            desk.deliver(letter)
+        assert desk.mailbox.at(QUEUE) == []
+        # A person is called only where a worker has died.
+        assert desk.mailbox.at(DEAD_LETTERS) == [] or died
+        desk.mailbox.letters.clear()
+        plans, deaths = plans + 1, deaths + died
+    assert plans == len(POINTS) ** 2
+    assert deaths > plans
+
+
+class TestEveryOrder:
+    def test_of_two_deliveries_at_once_one_asks_for_the_issue(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+        def scenario() -> Race:
+            desk = fresh()
+            item = desk.finding()
+            desk.want(item)
+            desk.want(item)
+            letters = desk.mailbox.due(QUEUE)
+
+            def check(outcomes: list[Outcome]) -> None:
+                for outcome in outcomes:
+                    outcome.get()
+                desk.settle()
+                assert len(desk.issues_of(item)) == 1
+                assert inbox.get_item(item.item_id).github_issue is not None
+                stage.hold()
+
+            return Race([lambda letter=letter: desk.deliver(letter) for letter in letters], check)
+
+        explored = explore(stage.client, scenario)
+        assert explored.exhaustive
+
+    def test_an_issue_and_a_change_of_status_both_stand(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+        def scenario() -> Race:
+            desk = fresh()
+            item = desk.finding()
+            desk.want(item)
+            (letter,) = desk.mailbox.due(QUEUE)
+            path, token = f"/v1/inbox/{item.item_id}", desk.company.owner.token
+
+            def patch() -> Any:
+                body = {"status": "accepted", "version": item.version}
+                return stage.api.patch(path, token, json_body=body)
+
+            def check(outcomes: list[Outcome]) -> None:
+                reply = outcomes[1].get()
+                stands = inbox.get_item(item.item_id)
+                assert stands.github_issue is not None
+                # Whoever changes what the issue has changed reads it first.
+                assert (reply.status, stands.status) in {(200, "accepted"), (409, "open")}
+
+            return Race([lambda: desk.deliver(letter), patch], check)
+
+        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+
+
+class TestEveryFault:
+    def test_the_worker_leaves_one_issue_and_a_settled_item(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+        def scenario() -> Trial:
+            desk = fresh()
+            item = desk.finding()
+            desk.want(item)
+            (letter,) = desk.mailbox.due(QUEUE)
+
+            def check(case: Case) -> None:
+                desk.settle()
+                assert len(desk.issues_of(item)) == 1, case.fault.name
+                assert inbox.get_item(item.item_id).github_issue is not None
+                stage.hold()
+
+            def again() -> None:
+                desk.advance(360)
+                for late in list(desk.mailbox.due(QUEUE)):
+                    desk.deliver(late)
+
+            return Trial(lambda: desk.deliver(letter), check, again)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    def test_a_request_for_an_issue_never_fails_and_asks_once(
+        self, fresh: Callable[[], Desk], stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def scenario() -> Trial:
+            desk = fresh()
+            item = desk.finding()
+
+            async def pause(seconds: float) -> None:
+                desk.advance(seconds)
+
+            monkeypatch.setattr(clock, "pause", pause)
+            path, token = f"/v1/inbox/{item.item_id}/github-issue", desk.company.owner.token
+
+            def check(case: Case) -> None:
+                if case.fault.kind is not Kind.CRASH:
+                    assert case.first.get().status in {409, 429, 500}
+                desk.settle()
+                assert len(desk.issues_of(item)) == 1
+                assert stage.api.post(path, token).status == 201
+                stage.hold()
+
+            return Trial(lambda: stage.api.post(path, token), check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+
+def test_sixteen_requests_at_once_come_to_one_issue(
+    fresh: Callable[[], Desk], stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = fresh()
+    item = desk.finding()
+    at_work = threading.Lock()
+
+    async def pause(seconds: float) -> None:
+        with at_work:  # one host in memory
+            for letter in desk.mailbox.due(QUEUE):
+                desk.deliver(letter)
+
+    monkeypatch.setattr(clock, "pause", pause)
+    path, token = f"/v1/inbox/{item.item_id}/github-issue", desk.company.owner.token
+    replies = [outcome.get() for outcome in hammer([lambda: stage.api.post(path, token)] * 16)]
+    assert {reply.status for reply in replies} == {201}
+    assert len({reply.data["githubIssue"]["number"] for reply in replies}) == 1
+    assert len(desk.issues_of(item)) == desk.host.count("create") == 1
