@@ -38,7 +38,8 @@ class Call:
         self.query = dict(request.query_params)
         self.authorization = request.headers.get("Authorization", "")
         self.path = request.url.path
-        self.address = Address(str(request.base_url).rstrip("/"), f"{str(request.base_url).rstrip('/')}{API}")
+        base_url = pages.base_url(request)
+        self.address = Address(base_url, base_url + API)
         try:
             self.body: Any = json.loads(body) if body else None
         except ValueError:

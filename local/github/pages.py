@@ -32,14 +32,14 @@ def routes(stand_in: StandIn) -> list[Route]:
     """Plain `def`: git and the disk are read in a thread."""
 
     def overview(request: Request) -> Response:
-        links = [_link(_base(request), it) for it in stand_in.repositories.list()]
+        links = [_link(base_url(request), it) for it in stand_in.repositories.list()]
         return _page("Repositories", _list(links))
 
     def repository(request: Request) -> Response:
         found = _find(stand_in, request)
         if found is None:
             return _missing()
-        base = f"{_base(request)}/{found.full_name}"
+        base = f"{base_url(request)}/{found.full_name}"
         issues = reversed(stand_in.issues.list(found.owner, found.name))
         links = [f'<a href="{base}/issues/{it.number}">#{it.number} {html.escape(it.title)}</a>' for it in issues]
         return _page(found.full_name, "<h2>Issues</h2>" + (_list(links) or "<p class=quiet>None yet.</p>"))
@@ -53,7 +53,7 @@ def routes(stand_in: StandIn) -> list[Route]:
         labels = " ".join(f"<span class=label>{html.escape(label)}</span>" for label in stored.labels)
         about = f"<p class=quiet>#{number} · opened {shapes.moment(stored.created_seconds)} by {shapes.APP_SLUG}</p>"
         body = _MARKDOWN.render(_COMMENT.sub("", stored.body or ""))
-        return _page(stored.title, about + labels + body, _link(_base(request), found))
+        return _page(stored.title, about + labels + body, _link(base_url(request), found))
 
     def file(request: Request) -> Response:
         found = _find(stand_in, request)
@@ -63,7 +63,7 @@ def routes(stand_in: StandIn) -> list[Route]:
             return _missing()
         lines = content.decode(errors="replace").splitlines()
         rows = [f'<tr id="L{n}"><td>{n}</td><td>{html.escape(line)}</td></tr>' for n, line in enumerate(lines, 1)]
-        return _page(path, f"<table class=file>{''.join(rows)}</table>", _link(_base(request), found))
+        return _page(path, f"<table class=file>{''.join(rows)}</table>", _link(base_url(request), found))
 
     return [
         Route("/", overview),
@@ -78,8 +78,9 @@ def _find(stand_in: StandIn, request: Request) -> GitRepository | None:
     return stand_in.repositories.find(request.path_params["owner"], request.path_params["repo"])
 
 
-def _base(request: Request) -> str:
-    return str(request.base_url).rstrip("/")
+def base_url(request: Request) -> str:
+    """Where the stand-in is mounted, as its caller reaches it."""
+    return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"
 
 
 def _link(base: str, repository: GitRepository) -> str:

@@ -16,6 +16,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import uvicorn
 from jsonschema import Draft202012Validator, FormatChecker
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from controlplane.github import app_auth, client
 from controlplane.github.app_auth import AppAuth
@@ -71,13 +73,19 @@ class Exchange:
 
 
 @contextmanager
-def github(root: Path) -> Iterator["GitHub"]:
-    """A stand-in with the demo repository, over a folder. Only one at a time in a process."""
+def github(root: Path, prefix: str = "") -> Iterator["GitHub"]:
+    """A stand-in with the demo repository, over a folder. Only one at a time in a process.
+
+    With a prefix it is mounted there, as the local server has it.
+    """
     setup.prepare(root)
     stand_in = StandIn(root)
     exchanges: list[Exchange] = []
-    _switch.app = _recording(create_app(stand_in), exchanges)
-    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}", root, exchanges)
+    app: Any = create_app(stand_in)
+    if prefix:
+        app = Starlette(routes=[Mount(prefix, app)])
+    _switch.app = _recording(app, prefix + API, exchanges)
+    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}{prefix}", root, exchanges)
     _switch.app = None
 
 
@@ -168,11 +176,11 @@ def answer_complaints(exchange: Exchange) -> list[str]:
     return complaints(schema, json.loads(exchange.answer))
 
 
-def _recording(app: Any, exchanges: list[Exchange]) -> Any:
+def _recording(app: Any, api_path: str, exchanges: list[Exchange]) -> Any:
     """The app, with every exchange of its REST API written down. Archives are too large for that."""
 
     async def record(scope: Any, receive: Any, send: Any) -> None:
-        path = scope["raw_path"].decode().removeprefix(API)
+        path = scope["raw_path"].decode().removeprefix(api_path)
         if scope["raw_path"].decode() == path:
             await app(scope, receive, send)
             return

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import subprocess
 
 import pytest
@@ -14,6 +15,7 @@ from local.github.faults import Fault
 from local.github.repositories import Repositories
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
+from tests.support.github import github
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
 
@@ -176,8 +178,30 @@ class TestFolder:
         assert (tmp_path / "clone/index.html").read_bytes() == (setup.DEMO_FILES / "index.html").read_bytes()
 
 
-class TestLocalServer:
-    def test_mounts_it_where_the_functions_look_for_it(self, tmp_path):
+class TestMounted:
+    """Beside the API, as the local server has it."""
+
+    @pytest.fixture
+    def mounted(self, code_host):
+        with github(code_host.root, setup.PREFIX) as mounted:
+            yield mounted
+
+    def test_is_where_the_functions_look_for_it(self, tmp_path):
         variables = setup.function_variables(tmp_path, "http://127.0.0.1:3000")
         assert variables["GITHUB_API_URL"] == f"http://127.0.0.1:3000{setup.PREFIX}{API}"
         assert variables["GITHUB_APP_PRIVATE_KEY_FILE"] == str(key_file(tmp_path))
+
+    def test_gives_addresses_that_lead_back_to_it(self, mounted):
+        host = mounted.host()
+        repository = host.get_repository(*DEMO)
+        assert repository.html_url == f"{mounted.url}/demo-shop/storefront"
+        assert mounted.url.endswith(setup.PREFIX)
+        sha = host.get_branch_head(*DEMO, "main")
+        assert next(host.stream_tarball(*DEMO, sha))[:2] == b"\x1f\x8b"
+        issue = host.create_issue(*DEMO, "Title", "Body")
+        file = f"{repository.html_url}/blob/{sha}/index.html"
+        for address in (issue.url, repository.html_url, file, f"{mounted.url}/"):
+            answer = urllib3.request("GET", address, retries=False)
+            assert answer.status == 200
+            for link in re.findall(r'href="([^"]+)"', answer.data.decode()):
+                assert urllib3.request("GET", link, retries=False).status == 200
