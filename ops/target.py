@@ -19,6 +19,8 @@ _LOCAL_REGION = "eu-central-1"
 _LOCAL_CREDENTIAL = "local"
 
 _TABLE = "Table"
+# The stack that was connected to and the address of AWS, where there is one. Set by connect.
+_connected: tuple[str | None, str | None] = (None, None)
 _BRANDS = {"ServiceBrand": "SERVICE_BRAND", "LibraryBrand": "LIBRARY_BRAND"}
 
 
@@ -43,6 +45,7 @@ def connect(options: Options) -> None:
 
     Sets environment variables, for botocore and for the shared layer's settings.
     """
+    global _connected  # noqa: PLW0603 (one command line, one connection)
     if sum((options.local, bool(options.stack), bool(options.table))) > 1:
         raise Misused("Give one of --local, --stack and --table.")
     if options.local:
@@ -52,6 +55,7 @@ def connect(options: Options) -> None:
     elif "AWS_REGION" in os.environ:  # what Lambda and many shells set, and botocore does not read
         os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
+    _connected = (options.stack, options.endpoint_url)
     name = options.table or os.environ.get("TABLE_NAME")
     if options.stack:
         name = _read_stack(options.stack, options.endpoint_url)
@@ -92,15 +96,43 @@ def _local(options: Options) -> Options:
     return Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=f"http://127.0.0.1:{port}")
 
 
-def _read_stack(stack: str, endpoint_url: str | None) -> str:
-    """The name of the stack's table. Its brand goes into the environment: secrets are minted with it."""
+def create_client(service: str, endpoint_url: str | None) -> Any:
+    """A client of AWS. A local stack that does not run is told at once."""
     from botocore.config import Config  # noqa: PLC0415 (slow to import, and --help needs none of it)
-    from botocore.exceptions import ClientError  # noqa: PLC0415
     from botocore.session import Session  # noqa: PLC0415
 
-    # A local stack that does not run is told at once.
     config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
-    client = Session().create_client("cloudformation", endpoint_url=endpoint_url, config=config)
+    return Session().create_client(service, endpoint_url=endpoint_url, config=config)
+
+
+def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
+    """A client of SQS, and the address of a queue of the stack, or the one in that variable where no stack is named.
+
+    Comes after `connect`. Raises Misused where nothing says where the queue is, NotFound where the stack has none.
+    """
+    from botocore.exceptions import ClientError  # noqa: PLC0415
+
+    stack, endpoint_url = _connected
+    url = os.environ.get(variable)
+    if stack is not None:
+        try:
+            client = create_client("cloudformation", endpoint_url)
+            resource = client.describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ValidationError":
+                raise
+            raise NotFound(f"The stack {stack} has no {logical_id}.") from None
+        url = str(resource["StackResourceDetail"]["PhysicalResourceId"])
+    if not url:
+        raise Misused(f"Say which queue: --local, --stack NAME, or the variable {variable}.")
+    return create_client("sqs", endpoint_url), url
+
+
+def _read_stack(stack: str, endpoint_url: str | None) -> str:
+    """The name of the stack's table. Its brand goes into the environment: secrets are minted with it."""
+    from botocore.exceptions import ClientError  # noqa: PLC0415
+
+    client = create_client("cloudformation", endpoint_url)
     try:
         described = client.describe_stacks(StackName=stack)["Stacks"][0]
         resource = client.describe_stack_resource(StackName=stack, LogicalResourceId=_TABLE)

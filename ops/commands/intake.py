@@ -1,0 +1,107 @@
+"""`assent-ops intake`: findings from outside, sent to the intake by hand."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated, Any
+
+import typer
+
+from ops.arguments import Organization
+from ops.command import command
+from ops.errors import Refused
+from ops.output import Shown
+
+app = typer.Typer(no_args_is_help=True, help="Send findings to the intake: runtime detections and advisories.")
+
+_SENT = "Sent. The intake takes a moment; the finding then stands in the inbox."
+_NOW = "When, as in 2026-03-04T05:06:07Z; now if not said."
+
+
+@command(app, "send")
+def send_file(
+    file: Annotated[typer.FileText, typer.Argument(help="A message or a list of them, in JSON. - is standard input.")],
+) -> Shown:
+    """Send the messages of a file, once all of them are found well-formed."""
+    from ops import intake
+
+    try:
+        text = file.read()
+    except UnicodeDecodeError:
+        raise Refused("That is not UTF-8.") from None
+    return Shown(intake.send(intake.read_messages(text)), _SENT)
+
+
+@command(app, "detection")
+def send_detection(  # noqa: PLR0917 (Typer passes them by name)
+    project: Annotated[str, typer.Argument(metavar="PROJECT_ID", help="prj_…")],
+    vendor: Annotated[str, typer.Argument(metavar="VENDOR_ID", help="What tells the vendor from others: segment.")],
+    name: Annotated[str, typer.Option("--name", help="The vendor's name.")],
+    domain: Annotated[str, typer.Option("--domain", help="The host that was called.")],
+    category: Annotated[str | None, typer.Option("--category", help="What the vendor is for, if known.")] = None,
+    before_consent: Annotated[
+        bool, typer.Option("--before-consent", help="It was loaded although nobody had consented.")
+    ] = False,
+    seen_on: Annotated[
+        list[str] | None, typer.Option("--seen-on", metavar="URL", help="A page on which it was seen.")
+    ] = None,
+    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help=_NOW)] = None,
+) -> Shown:
+    """Report a vendor that was seen at runtime on a project's website."""
+    fields = {
+        "projectId": project,
+        "vendorId": vendor,
+        "name": name,
+        "domain": domain,
+        "category": category,
+        "beforeConsent": before_consent,
+        "seenOn": seen_on,
+        "observedAt": at or _now(),
+    }
+    return _send("runtime-vendor-detection", fields)
+
+
+@command(app, "advisory")
+def send_advisory(  # noqa: PLR0917 (Typer passes them by name)
+    organization: Organization,
+    advisory: Annotated[str, typer.Argument(metavar="ADVISORY_ID", help="The same in every edition: ADV-2026-014.")],
+    title: Annotated[str, typer.Option("--title")],
+    summary: Annotated[str | None, typer.Option("--summary")] = None,
+    priority: Annotated[str | None, typer.Option("--priority", metavar="PRIORITY", help="P0 to P3.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="Why it matters.")] = None,
+    remediation: Annotated[str | None, typer.Option("--remediation", help="What to do.")] = None,
+    reference: Annotated[
+        list[str] | None, typer.Option("--reference", metavar="URL", help="Where it says more.")
+    ] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="PROJECT_ID", help="The one project it concerns.")
+    ] = None,
+    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help=_NOW)] = None,
+) -> Shown:
+    """Publish an advisory to an organization, or a later edition of one."""
+    from ops.lookup import get_organization_id
+
+    fields = {
+        "organizationId": get_organization_id(organization),
+        "projectId": project,
+        "advisoryId": advisory,
+        "title": title,
+        "summary": summary,
+        "priority": priority,
+        "description": description,
+        "remediation": remediation,
+        "references": reference,
+        "publishedAt": at or _now(),
+    }
+    return _send("advisory", fields)
+
+
+def _now() -> str:
+    from controlplane import clock
+
+    return clock.timestamp()
+
+
+def _send(kind: str, fields: dict[str, Any]) -> Shown:
+    from ops import intake
+
+    (sent,) = intake.send([intake.read_message(kind=kind, **fields)])
+    return Shown(sent, _SENT)

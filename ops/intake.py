@@ -1,0 +1,44 @@
+"""Messages to the intake of findings: read, checked as the intake will, and sent."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import ValidationError
+
+from finding_intake.messages import ACCEPTED, Finding
+from ops.errors import Refused
+from ops.target import find_queue
+
+QUEUE, QUEUE_VARIABLE = "FindingIntakeQueue", "FINDING_INTAKE_QUEUE_URL"
+
+
+def read_messages(text: str) -> list[Finding]:
+    """The messages of a JSON document: one, or a list of them. Raises Refused, which says what is wrong where."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Refused(f"That is not JSON: {error}.") from None
+    return [_check(entry, at) for at, entry in enumerate(found if isinstance(found, list) else [found])]
+
+
+def read_message(**fields: Any) -> Finding:
+    """A message of these fields, by their names on the wire; what is None or empty is left out. Raises Refused."""
+    return _check({"version": 1, **{name: value for name, value in fields.items() if value not in (None, [])}}, 0)
+
+
+def _check(entry: Any, at: int) -> Finding:
+    try:
+        return ACCEPTED.validate_json(json.dumps(entry))
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, found['loc'][1:])) or 'kind'}: {found['msg']}" for found in error.errors()]
+        raise Refused(f"Message {at + 1} is malformed. {'; '.join(problems)}") from None
+
+
+def send(messages: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Puts them onto the queue of the intake, in their order: what was sent."""
+    client, url = find_queue(QUEUE, QUEUE_VARIABLE)
+    sent = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in messages]
+    for document in sent:
+        client.send_message(QueueUrl=url, MessageBody=json.dumps(document))
+    return sent
