@@ -69,10 +69,8 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     memory.deployed = stack.digest
     environment.apply(environment.function_environment(memory, base_url, ministack.endpoint, deployment.resources))
 
-    if deployment.is_new or memory.demo is None:
-        from ops.seed import ensure_demo  # noqa: PLC0415 - the shared layer reads the environment when it is imported
-
-        memory.demo = ensure_demo()
+    if deployment.is_new or memory.demo is None or "repositories" not in memory.demo:
+        memory.demo = _seed(memory.demo, base_url)
     memory.save()
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")
@@ -87,6 +85,18 @@ def _prepare_github() -> None:
         setup.prepare(checkout.DIRECTORY / setup.FOLDER)
     except GitFailed as failure:
         print(f"The demo repository is left out: {failure}.", file=sys.stderr)
+
+
+def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:
+    # The shared layer reads the environment when it is imported.
+    from controlplane.store.repositories import HostedRepository  # noqa: PLC0415
+    from local.github import setup  # noqa: PLC0415
+    from ops.seed import ensure_demo  # noqa: PLC0415
+
+    owner, name = setup.DEMO_OWNER, setup.DEMO_NAME
+    address = f"{base_url}{setup.PREFIX}/{owner}/{name}"
+    hosted = HostedRepository(setup.installation_id(owner), owner, name, address, setup.DEMO_BRANCH, "private")
+    return ensure_demo(known, hosted)
 
 
 def _serve(port: int) -> None:

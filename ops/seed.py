@@ -12,9 +12,10 @@ from controlplane.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.regions import REGIONS
 from controlplane.scopes import SCOPES
 from controlplane.settings import settings
-from controlplane.store import api_keys, audits, billing, keys, organizations, projects, users
+from controlplane.store import api_keys, audits, billing, keys, organizations, projects, repositories, users
 from controlplane.store.organizations import Role
 from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.table import table
 from ops import members
 from ops.lookup import find_organization
@@ -62,17 +63,19 @@ USERS = (
 )
 
 
-def ensure_demo(known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository | None = None) -> dict[str, Any]:
     """Makes the demo data stand as it is described here, and returns how to act in it.
 
     known: what an earlier call returned, whose tokens and keys are kept while they work.
+    hosted: a repository at the code host, to be connected to the first organization and linked to its project.
     Returns {organizations: [{organizationId, slug, plan}], users: [{email, userId, accessToken, role,
-    organizationId}], apiKeys: [{organizationId, key, keyId}]}.
+    organizationId}], apiKeys: [{organizationId, key, keyId}], repositories: [{repositoryId, organizationId}]}.
     """
     known = known or {}
     profiles = {user.email: ensure_user(user.email, user.name) for user in USERS}
     ids_by_slug = {}
     api_key_entries = []
+    repository_entries = []
     for demo in ORGANIZATIONS:
         people = [user for user in USERS if user.organization == demo.slug]
         owner = profiles[people[0].email]
@@ -80,7 +83,10 @@ def ensure_demo(known: Mapping[str, Any] | None = None) -> dict[str, Any]:
         ids_by_slug[demo.slug] = organization_id
         for user in people:
             ensure_member(organization_id, profiles[user.email], user.role)
-        ensure_audit(ensure_project(organization_id, demo.project, demo.websites))
+        project = ensure_project(organization_id, demo.project, demo.websites)
+        ensure_audit(project)
+        if hosted is not None and demo is ORGANIZATIONS[0]:
+            repository_entries.append(ensure_repository(project, hosted))
         if demo.has_key:
             api_key_entries.append(ensure_key(organization_id, owner["userId"], known.get("apiKeys", [])))
     known_tokens = {user["userId"]: user["accessToken"] for user in known.get("users", [])}
@@ -101,6 +107,7 @@ def ensure_demo(known: Mapping[str, Any] | None = None) -> dict[str, Any]:
             for user in USERS
         ],
         "apiKeys": api_key_entries,
+        "repositories": repository_entries,
     }
 
 
@@ -149,6 +156,15 @@ def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> 
         addresses=[Address(origin.origin, origin.kind) for origin in parsed],
         branding=settings.service_brand,
     )
+
+
+def ensure_repository(project: ProjectItem, hosted: HostedRepository) -> dict[str, str]:
+    """The repository is connected to the project's organization, and linked to the project."""
+    organization_id = project.location.organization_id
+    repository = repositories.connect_repository(organization_id, hosted)
+    if repository.find_link(project.project_id) is None:
+        repositories.link_project(repository.repository_id, Link(project.project_id, None, None, False))
+    return {"repositoryId": repository.repository_id, "organizationId": organization_id}
 
 
 def ensure_audit(project: ProjectItem) -> None:

@@ -307,7 +307,8 @@ def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mappi
             f"({when}) AND #status = :open",
             {**changed, **values, "open": item["status"]},
         ),
-        "repository": _freed(item["repositoryId"], item["requestId"]),
+        # Whoever got nothing for the free preview gets another one.
+        "repository": _freed(item["repositoryId"], item["requestId"], gives_back=item.get("access") == "free-preview"),
     }
     try:
         table.transact(legs)
@@ -315,13 +316,15 @@ def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mappi
         raise leases.LeaseLost from None
 
 
-def _freed(repository_id: str, request_id: str) -> Update:
-    return Update(
-        keys.repository(*located(ids.REPOSITORY, repository_id)),
-        "REMOVE #activeRequestId, #activeScanId, #activeUntil",
-        "#activeRequestId = :request",
-        {"request": request_id},
-    )
+def _freed(repository_id: str, request_id: str, *, gives_back: bool = False) -> Update:
+    """Frees the repository, and gives the free preview back where that is said."""
+    change, values = "REMOVE #activeRequestId, #activeScanId, #activeUntil", {"request": request_id}
+    key = keys.repository(*located(ids.REPOSITORY, repository_id))
+    if gives_back:
+        return Update(
+            key, f"{change} SET #previewUsed = :false", "#activeRequestId = :request", {**values, "false": False}
+        )
+    return Update(key, change, "#activeRequestId = :request", values)
 
 
 def _set(changed: Mapping[str, Any]) -> str:

@@ -1,0 +1,169 @@
+"""`assent-ops repository`: which repositories are connected, and which projects are built from them."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ops.arguments import Organization, Yes
+from ops.command import command
+from ops.errors import Conflict, NotFound
+from ops.output import Shown, confirm
+
+if TYPE_CHECKING:
+    from controlplane.store.repositories import RepositoryItem
+
+app = typer.Typer(no_args_is_help=True, help="Connected repositories, and the projects linked to them.")
+
+_FULL_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/((?!\.\.?$)[A-Za-z0-9._-]{1,100})")
+_FOLDER = re.compile(r"(?!/)(?!.*(^|/)\.\.?(/|$))[^\x00-\x1f\\]{1,200}(?<!/)")
+_VISIBILITIES = ("public", "private", "internal")
+
+
+def _parse_full_name(text: str) -> str:
+    if not _FULL_NAME.fullmatch(text):
+        raise typer.BadParameter("Write OWNER/NAME, as in acme/shop.")
+    return text
+
+
+def _parse_visibility(text: str) -> str:
+    if text not in _VISIBILITIES:
+        raise typer.BadParameter(f"It is one of {', '.join(_VISIBILITIES)}.")
+    return text
+
+
+def _parse_folder(text: str) -> str:
+    if not _FOLDER.fullmatch(text):
+        raise typer.BadParameter("Write a folder as seen from the repository's root, as in apps/web.")
+    return text
+
+
+Repository = Annotated[str, typer.Argument(metavar="REPOSITORY_ID", help="rep_…")]
+Project = Annotated[str, typer.Argument(metavar="PROJECT_ID", help="prj_…")]
+
+
+@command(app, "connect")
+def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
+    organization: Organization,
+    full_name: Annotated[str, typer.Argument(metavar="OWNER/NAME", parser=_parse_full_name)],
+    installation: Annotated[int, typer.Option("--installation", min=1, help="Id of the GitHub App's installation.")],
+    default_branch: Annotated[
+        str, typer.Option("--default-branch", help="What is scanned where a link says nothing.")
+    ] = "main",
+    visibility: Annotated[
+        str, typer.Option("--visibility", parser=_parse_visibility, help=f"One of {', '.join(_VISIBILITIES)}.")
+    ] = "private",
+    url: Annotated[
+        str | None, typer.Option("--url", help="Its page; https://github.com/OWNER/NAME if left out.")
+    ] = None,
+) -> Shown:
+    """Connect a repository to an organization. One that is connected already gets the values given now."""
+    from controlplane.store import repositories
+    from ops.lookup import get_organization_id
+
+    owner, _, name = full_name.partition("/")
+    hosted = repositories.HostedRepository(
+        installation, owner, name, url or f"https://github.com/{full_name}", default_branch, visibility
+    )
+    return Shown(_document(repositories.connect_repository(get_organization_id(organization), hosted)))
+
+
+@command(app, "list")
+def list_repositories(organization: Organization) -> Shown:
+    """List an organization's repositories, the latest connected first."""
+    from controlplane.store import repositories
+    from ops.lookup import get_organization_id
+
+    organization_id, found, after = get_organization_id(organization), [], None
+    while True:
+        page = repositories.list_repositories(organization_id, 100, after)
+        found += [_document(repository) for repository in page.repositories]
+        after = page.next_sk
+        if after is None:
+            return Shown(found)
+
+
+@command(app, "show")
+def show_repository(repository: Repository) -> Shown:
+    """Show a repository, and the scan it is busy with."""
+    from controlplane.store import keys
+    from controlplane.store.table import table
+
+    found = _get_repository(repository)
+    item = table.get(keys.repository(*found.location)) or {}
+    active = item.get("activeScanId") or item.get("activeRequestId")
+    return Shown(_document(found) | {"previewUsed": found.preview_used, "activeScan": active})
+
+
+@command(app, "link")
+def link_project(
+    repository: Repository,
+    project: Project,
+    branch: Annotated[
+        str | None, typer.Option("--branch", help="The production branch; the default branch if left out.")
+    ] = None,
+    root_directory: Annotated[
+        str | None,
+        typer.Option("--root-directory", parser=_parse_folder, help="The folder to scan; everything if left out."),
+    ] = None,
+    pull_request_scans: Annotated[bool, typer.Option("--pull-request-scans", help="Also scan pull requests.")] = False,
+) -> Shown:
+    """Link a project of the same organization, or change its link. Scans need at least one."""
+    from controlplane.store import repositories
+
+    link = repositories.Link(project, branch, root_directory, pull_request_scans)
+    try:
+        return Shown(_document(repositories.link_project(repository, link)))
+    except repositories.UnknownRepository:
+        raise NotFound(f"There is no repository {repository}.") from None
+    except repositories.ProjectGone:
+        raise NotFound(f"The repository's organization has no project {project}.") from None
+    except repositories.LinkLimitReached:
+        raise Conflict(f"The repository has {repositories.MAX_LINKS} linked projects. Unlink one first.") from None
+
+
+@command(app, "unlink")
+def unlink_project(repository: Repository, project: Project, yes: Yes = False) -> Shown:
+    """Remove a link. Without any, the repository cannot be scanned."""
+    from controlplane.store import repositories
+
+    confirm(f"Unlink the project {project}?", yes=yes)
+    try:
+        return Shown(_document(repositories.unlink_project(repository, project)))
+    except repositories.UnknownRepository:
+        raise NotFound(f"There is no repository {repository}.") from None
+    except repositories.NotLinked:
+        raise NotFound(f"The repository is not linked to {project}.") from None
+
+
+def _get_repository(repository_id: str) -> "RepositoryItem":
+    from controlplane.store import repositories
+
+    try:
+        return repositories.get_repository(repository_id)
+    except repositories.UnknownRepository:
+        raise NotFound(f"There is no repository {repository_id}.") from None
+
+
+def _document(repository: "RepositoryItem") -> dict[str, Any]:
+    return {
+        "repositoryId": repository.repository_id,
+        "organizationId": repository.organization_id,
+        "owner": repository.owner,
+        "name": repository.name,
+        "url": repository.html_url,
+        "installation": repository.installation_id,
+        "defaultBranch": repository.default_branch,
+        "visibility": repository.visibility,
+        "connectedAt": repository.connected_at,
+        "projects": [
+            {
+                "projectId": link.project_id,
+                "productionBranch": link.production_branch,
+                "rootDirectory": link.root_directory,
+                "pullRequestScans": link.pull_request_scans_enabled,
+            }
+            for link in repository.links
+        ],
+    }
