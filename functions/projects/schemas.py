@@ -135,16 +135,7 @@ class ListedConsent(Wire):
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
-        return cls(
-            instance_id=consent.instance_id,
-            instance_slug=consent.slug,
-            instance_name=consent.name,
-            trusted_origins=_origins(project),
-            branding=consent.branding,
-            backend_url=_backend_url(consent),
-            dashboard_url=_dashboard_url(organization, project) + "/consent",
-            backend_version=settings.consent_runtime_version,
-        )
+        return cls.model_validate(_older_consent(organization, project, consent))
 
 
 class Consent(Wire):
@@ -281,6 +272,20 @@ def _website(website: WebsiteItem, primary: WebsiteItem | None) -> Website:
     )
 
 
+# Plain values down to the leaves: one validation of the whole takes less than one of each part.
+def _older_consent(organization: Membership, project: ProjectItem, consent: ConsentItem) -> dict[str, Any]:
+    return {
+        "instance_id": consent.instance_id,
+        "instance_slug": consent.slug,
+        "instance_name": consent.name,
+        "trusted_origins": _origins(project),
+        "branding": consent.branding,
+        "backend_url": _backend_url(consent),
+        "dashboard_url": _dashboard_url(organization, project) + "/consent",
+        "backend_version": settings.consent_runtime_version,
+    }
+
+
 def _older_fields(organization: Membership, project: ProjectItem) -> dict[str, Any]:
     consent = project.consent
     return {
@@ -291,7 +296,7 @@ def _older_fields(organization: Membership, project: ProjectItem) -> dict[str, A
         "organization_id": organization.organization_id,
         "organization_slug": organization.slug,
         "dashboard_url": _dashboard_url(organization, project),
-        "products": Products(consent=ListedConsent.of(organization, project, consent) if consent else None),
+        "products": {"consent": _older_consent(organization, project, consent) if consent else None},
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
 
 from controlplane.errors import ApiError
 
@@ -50,7 +51,7 @@ def success(content: Any) -> bytes:
 
 
 def _array(items: list[Any]) -> bytes:
-    return b"[" + b",".join([_json(item) for item in items]) + b"]"
+    return to_json(items, by_alias=True)
 
 
 def failure(error: ApiError) -> bytes:

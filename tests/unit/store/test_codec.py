@@ -1,0 +1,42 @@
+"""What the table holds comes back as it was put there."""
+
+import pytest
+from boto3.dynamodb.types import TypeSerializer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.store.codec import decode, decode_item, encode, encode_item
+
+NAMES = st.sampled_from(["S", "N", "BOOL", "NULL", "M", "L", "name", ""])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(NAMES, VALUES, max_size=5))
+def test_an_item_comes_back_as_it_was(item):
+    assert decode_item(encode_item(item)) == item
+
+
+@given(VALUES)
+def test_a_value_comes_back_as_it_was(value):
+    assert decode(encode(value)) == value
+
+
+@given(VALUES)
+def test_a_value_is_written_as_boto3_would(value):
+    assert encode(value) == TypeSerializer().serialize(value)
+
+
+@pytest.mark.parametrize("value", [{"B": "AP8="}, {"SS": ["a"]}, {"L": [{"NS": ["1"]}]}, {"M": {"a": {"BS": []}}}])
+def test_other_types_are_refused(value):
+    with pytest.raises(TypeError):
+        decode(value)
+
+
+@pytest.mark.parametrize("value", [1.5, b"x", {1}, object()])
+def test_other_values_are_refused(value):
+    with pytest.raises(TypeError):
+        encode(value)
