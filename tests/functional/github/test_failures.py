@@ -23,7 +23,7 @@ from controlplane.github.errors import (
     RepositoryGone,
     TarballTooLarge,
 )
-from controlplane.github.transport import Patience, Transport
+from controlplane.github.transport import Deadline, Patience, Request, Transport
 from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
 from tests.support.github import PATIENCE
@@ -285,6 +285,14 @@ class TestCreateIssue:
             code_host.host().create_issue(*DEMO, "Title", "Body")
         assert not isinstance(caught.value, OutcomeUnknown)
         assert code_host.sent(CREATE) == []
+
+    def test_is_not_sent_when_its_time_is_over(self, code_host):
+        transport = code_host.transport()
+        request = Request("POST", CREATE, transport.url("/repos/demo-shop/storefront/issues"), "Bearer token", {})
+        with pytest.raises(HostUnavailable) as caught:
+            transport.tell(request, Deadline(0))
+        assert not isinstance(caught.value, OutcomeUnknown)
+        assert not code_host.exchanges
 
     def test_does_not_follow_a_redirect_that_may_change_its_method(self, code_host):
         code_host.stand_in.faults.add(CREATE, Fault(302, {"Location": f"{code_host.url}/elsewhere"}))

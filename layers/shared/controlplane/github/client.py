@@ -36,6 +36,9 @@ ISSUE_BODY_LIMIT = 65_536
 
 TARBALL_LIMIT_BYTES = 256 * 1024 * 1024
 _TARBALL_SECONDS = 120
+# To open an issue: for the token, if one must be bought, and for the issue. Together they fit a worker's 30 s.
+_TOKEN_SECONDS = 8
+_WRITE_SECONDS = 15
 _PAGE_SIZE = 100
 # Between our clock and the host's: an issue that was made just after `since` must not be missed.
 _CLOCK_MARGIN_SECONDS = 120
@@ -134,13 +137,14 @@ class CodeHost:
         host was not reached), and Refused, with 410 where the repository has no issues and 422 where the text is not
         acceptable.
         """
-        deadline = self._deadline()
+        deadline = Deadline(_TOKEN_SECONDS)
         names = _repository_names(owner, name)
         url = self._transport.url(_ISSUES.format(**names))
         content = {"title": title, "body": body, "labels": list(labels)}
 
         def send(authorization: str) -> Answer:
-            return self._transport.tell(Request("POST", _ISSUES, url, authorization, content), deadline)
+            # Time of its own: a write that is sent with none left would only leave its outcome open.
+            return self._transport.tell(Request("POST", _ISSUES, url, authorization, content), Deadline(_WRITE_SECONDS))
 
         answer = self._authorized(WRITE_ISSUES, send, deadline)
         if answer.status != 201:

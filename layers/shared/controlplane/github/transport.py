@@ -226,7 +226,9 @@ class Transport:
     def _send(
         self, pool: urllib3.PoolManager, request: Request, url: str, authorization: str, deadline: Deadline
     ) -> urllib3.BaseHTTPResponse:
-        left_seconds = max(deadline.left_seconds, 0.001)
+        left_seconds = deadline.left_seconds
+        if left_seconds <= 0:
+            raise _Unanswered(ConnectTimeoutError())
         timeout = urllib3.Timeout(
             connect=min(self.patience.connect_seconds, left_seconds),
             read=min(self.patience.read_seconds, left_seconds),
