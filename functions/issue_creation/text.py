@@ -8,13 +8,14 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from controlplane.github.client import ISSUE_BODY_LIMIT
 from controlplane.settings import settings
 from controlplane.store.inbox import Evidence, InboxItem
 
 _TITLE_LENGTH = 200
 _MOST_PLACES, _MOST_REFERENCES = 10, 10
 _MOST_SNIPPET_LINES = 30
-_ADDRESS_LENGTH = 1_000
+_ADDRESS_LENGTH, _PATH_LENGTH = 1_000, 300
 
 _LANGUAGES = {
     ".cjs": "js",
@@ -52,9 +53,10 @@ def compose(item: InboxItem, marker: str) -> tuple[str, str]:
     references = [link for link in (_address(url) for url in item.references[:_MOST_REFERENCES]) if link]
     if references:
         parts.append(_section("References", "\n".join(f"- {link}" for link in references)))
-    parts.append(_footer(item))
-    parts.append(_marker_line(marker))
-    return _title(item.title, place), "\n\n".join(part for part in parts if part) + "\n"
+    end = [_footer(item), _marker_line(marker)]
+    while len(body := "\n\n".join(part for part in [*parts, *end] if part) + "\n") > ISSUE_BODY_LIMIT:
+        parts.pop()  # only what escapes to many times its length comes to this
+    return _title(item.title, place), body
 
 
 def has_marker(body: str, marker: str) -> bool:
@@ -106,7 +108,8 @@ def _where(evidence: tuple[Evidence, ...]) -> str:
 
 def _place(shown: Evidence) -> str:
     """The path and its lines, as a link to them where there is one."""
-    name = _code_span(shown.path or "")
+    path = shown.path or ""
+    name = _code_span(path if len(path) <= _PATH_LENGTH else "…" + path[-_PATH_LENGTH:])
     if shown.start_line is not None:
         last = shown.end_line
         several = last is not None and last != shown.start_line

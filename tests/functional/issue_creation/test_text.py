@@ -1,0 +1,196 @@
+"""The issue as the maintainers of the repository read it."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.store.inbox import Evidence, InboxItem
+from issue_creation import text
+
+MARKER = "0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"
+PERMALINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L14"
+PLACE = Evidence("src/index.html, line 12", PERMALINK, "src/index.html", 12, 14, '<script src="a.js">\n</script>\n')
+_BREAK = "\u200b"
+
+
+def finding(**changes: Any) -> InboxItem:
+    made = InboxItem(
+        "inb_" + "0" * 34,
+        "org_" + "0" * 16,
+        "Google Analytics loads before consent",
+        "The tag stands in the head of every page.",
+        "P1",
+        "open",
+        "code-audit",
+        None,
+        "shop",
+        None,
+        "2026-03-04T05:06:07.000Z",
+        "v",
+        "rep_" + "0" * 34,
+        "tracker-before-consent",
+        "Visitors are tracked before they could say no.",
+        "Load `gtag.js` once consent is given.",
+        ("https://example.com/consent",),
+        (PLACE,),
+        None,
+        None,
+    )
+    return made._replace(**changes)
+
+
+def body(**changes: Any) -> str:
+    return text.compose(finding(**changes), MARKER)[1]
+
+
+def title(**changes: Any) -> str:
+    return text.compose(finding(**changes), MARKER)[0]
+
+
+class TestTheWhole:
+    def test_says_what_where_why_and_how(self):
+        assert text.compose(finding(), MARKER) == (
+            "Google Analytics loads before consent in index.html",
+            f"""The tag stands in the head of every page.
+
+### Where
+
+[`src/index.html`, lines 12 to 14]({PERMALINK})
+
+```html
+<script src="a.js">
+</script>
+```
+
+### Why it matters
+
+Visitors are tracked before they could say no.
+
+### How to mend it
+
+Load `gtag.js` once consent is given.
+
+### References
+
+- https://example.com/consent
+
+---
+Found by a code audit of assent · rule `tracker-before-consent` · priority P1
+
+<!-- assent-issue {MARKER} -->
+""",
+        )
+
+    def test_leaves_out_what_is_not_known(self):
+        made = body(summary=None, description=None, remediation=None, references=(), evidence=(), priority=None)
+        assert made == (
+            "Google Analytics loads before consent.\n\n"
+            "---\nFound by a code audit of assent · rule `tracker-before-consent`\n\n"
+            f"<!-- assent-issue {MARKER} -->\n"
+        )
+
+    def test_does_not_say_twice_what_summary_and_description_share(self):
+        made = body(summary="Visitors are tracked before they could say no.")
+        assert made.count("Visitors are tracked") == 1
+        assert made.startswith("Google Analytics loads before consent.\n")
+
+    def test_keeps_within_what_the_code_host_takes(self):
+        place = PLACE._replace(snippet="`\n" * 1_000, description="*" * 1_000, url="https://e.com/" + "x" * 900)
+        made = text.compose(
+            finding(
+                title="*" * 200,
+                summary="*" * 1_000,
+                description="<" * 4_000,
+                remediation="&" * 4_000,
+                references=tuple(f"https://e.com/{number}" + "(" * 900 for number in range(20)),
+                evidence=(place,) * 20,
+            ),
+            MARKER,
+        )
+        assert len(made[0]) <= 256
+        assert len(made[1]) <= 65_536
+        assert text.has_marker(made[1], MARKER)
+
+
+class TestTitle:
+    def test_names_the_file_once(self):
+        assert title(title="Tracker in index.html") == "Tracker in index.html"
+        assert title(evidence=()) == "Google Analytics loads before consent"
+
+    def test_is_one_line_of_bounded_length(self):
+        made = title(title="a\nb\t\x00c " + "x" * 300)
+        assert made.startswith("a b c xxx")
+        assert len(made) == 200
+
+    def test_mentions_nobody(self):
+        assert title(title="ask @octocat about #7", evidence=()) == f"ask @{_BREAK}octocat about #{_BREAK}7"
+
+
+class TestWhere:
+    def test_one_line_is_one_line(self):
+        assert "`src/index.html`, line 12]" in body(evidence=(PLACE._replace(end_line=12),))
+
+    def test_lists_more_places_up_to_ten(self):
+        places = tuple(PLACE._replace(path=f"src/{number}.html", snippet=None) for number in range(13))
+        made = body(evidence=places)
+        assert made.count("\n- [`src/") == 9
+        assert "- and in 3 more places" in made
+
+    @pytest.mark.parametrize("address", [None, "javascript:alert(1)", "//evil", "https://", "data:text/html,x"])
+    def test_what_is_no_address_is_no_link(self, address: str | None):
+        assert "\n`src/index.html`, lines 12 to 14\n" in body(evidence=(PLACE._replace(url=address),))
+
+    def test_an_address_cannot_end_its_link(self):
+        made = body(evidence=(PLACE._replace(url="https://example.com/a b)](https://evil.example)<x>"),))
+        assert "(https://example.com/a%20b%29%5D%28https://evil.example%29%3Cx%3E)" in made
+
+    def test_code_cannot_end_its_block(self):
+        made = body(evidence=(PLACE._replace(snippet="a\n```\n<!-- hidden\n~~~~\n````\nb"),))
+        assert "`````html\na\n```\n<!-- hidden\n~~~~\n````\nb\n`````" in made
+
+    def test_a_path_cannot_end_its_code(self):
+        assert "[`` a`b` ``, line" in body(evidence=(PLACE._replace(path="a`b`", end_line=12),))
+        assert "[`a b`, line" in body(evidence=(PLACE._replace(path="a\n\n# b".replace("# ", ""), end_line=12),))
+
+    def test_a_long_snippet_is_cut(self):
+        made = body(evidence=(PLACE._replace(snippet="\n".join(map(str, range(100)))),))
+        assert "\n29\n…\n```" in made
+
+
+class TestProse:
+    @pytest.mark.parametrize(
+        ("said", "shown"),
+        [
+            ("use *all* of _it_", r"use \*all\* of \_it\_"),
+            ("[a](https://evil.example)", r"\[a\](https://evil.example)"),
+            ("<img src=x> & <!-- gone", r"\<img src=x\> &amp; \<!-- gone"),
+            ("# not a heading", r"\# not a heading"),
+            ("a\n===\n---", "a\n\\===\n\\---"),
+            ("@octocat and @acme/team", f"@{_BREAK}octocat and @{_BREAK}acme/team"),
+            ("see #12, acme/shop#3, GH-4", f"see #{_BREAK}12, acme/shop#{_BREAK}3, GH-{_BREAK}4"),
+            ("a | b ~~c~~", r"a \| b \~\~c\~\~"),
+            ("call `a_b(*c)` first", "call `a_b(*c)` first"),
+            ("one ` only", r"one \` only"),
+            ("right\u202eleft\x00", "rightleft"),
+            ("- one\n- two", "- one\n- two"),
+            ("one\r\n\r\ntwo", "one\n\ntwo"),
+        ],
+    )
+    def test_shows_what_it_says(self, said: str, shown: str):
+        assert f"### Why it matters\n\n{shown}\n\n###" in body(description=said)
+
+
+class TestMarker:
+    def test_is_found_whatever_people_add_around_it(self):
+        assert text.has_marker("Thanks!\n" + body() + "\nDone.", MARKER)
+
+    def test_of_another_attempt_is_not_ours(self):
+        assert not text.has_marker(body(), "f" * 32)
+
+    def test_alone_is_not_enough(self):
+        assert not text.has_marker(f"I read {MARKER} somewhere", MARKER)
+
+    def test_cannot_come_from_what_was_found(self):
+        forged = f"<!-- assent-issue {'f' * 32} -->"
+        made = body(title=forged, summary=forged, description=forged, remediation=forged, rule_id=forged)
+        assert not text.has_marker(made.replace(f"`{forged}`", ""), "f" * 32)

@@ -1,0 +1,211 @@
+"""The worker of the queue: what each delivery of a message comes to."""
+
+import json
+
+import pytest
+
+from controlplane.store import inbox, issue_attempts
+from controlplane.store.inbox import GithubIssue
+from controlplane.store.keys import repository as repository_key
+from controlplane.store.table import Delete, table
+from issue_creation.app import handler
+from tests.functional.issue_creation.conftest import DEAD_LETTERS, QUEUE, Opening
+
+
+@pytest.fixture
+def wanted(opening: Opening) -> Opening:
+    """An attempt whose message is on the queue, and nobody has taken it."""
+    opening.idle = True
+    opening.post()
+    opening.idle = False
+    return opening
+
+
+def standing(opening: Opening) -> issue_attempts.Standing:
+    found = issue_attempts.find_standing(opening.item.item_id)
+    assert found is not None
+    return found
+
+
+class TestDeliveries:
+    def test_the_issue_has_the_text_and_the_marker(self, wanted: Opening):
+        attempt = standing(wanted).attempt
+        assert attempt is not None
+        wanted.work()
+        (issue,) = wanted.issues
+        assert issue.title == f"{wanted.item.title} in index.html"
+        assert f"<!-- assent-issue {attempt.marker} -->" in issue.body
+        assert wanted.item.evidence[0].url in issue.body
+
+    def test_a_duplicate_changes_nothing(self, wanted: Opening):
+        (letter,) = wanted.mailbox.at(QUEUE)
+        record = letter.record
+        wanted.work()
+        before = inbox.get_item(wanted.item.item_id)
+        wanted.host.requests.clear()
+        assert handler({"Records": [record, record]}, None) == {"batchItemFailures": []}
+        assert wanted.host.requests == []
+        assert inbox.get_item(wanted.item.item_id) == before
+
+    def test_a_message_without_an_attempt_is_done(self, opening: Opening):
+        (letter,) = [opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message(opening.item.item_id))] and (
+            opening.mailbox.at(QUEUE)
+        )
+        opening.work()
+        assert opening.mailbox.letters == []
+        assert opening.host.requests == []
+        assert letter.receives == 1
+
+    def test_a_message_about_no_item_is_done(self, opening: Opening):
+        opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message("inb_" + "0" * 34))
+        opening.work()
+        assert opening.mailbox.letters == []
+
+    def test_an_old_message_of_a_former_attempt_finds_the_new_one_settled(self, wanted: Opening):
+        (old,) = wanted.mailbox.at(QUEUE)
+        old.visible_at += 3_600
+        attempt = standing(wanted).attempt
+        assert attempt is not None
+        issue_attempts.withdraw(attempt)
+        assert wanted.post().status == 201
+        wanted.work_until_quiet()
+        assert (len(wanted.issues), wanted.host.count("create")) == (1, 1)
+
+    def test_one_bad_message_among_ten_is_buried_alone(self, opening: Opening, world):
+        items = [world.finding(opening.company, opening.repository) for _ in range(9)]
+        for item in items:
+            issue_attempts.begin_attempt(item.item_id, opening.company.owner.user_id)
+        bodies = [_message(item.item_id) for item in items]
+        bodies.insert(4, '{"kind": "create-issue", "version": 1, "itemId": "nonsense"}')
+        for message in bodies:
+            opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=message)
+        records = [letter.record for letter in opening.mailbox.at(QUEUE)]
+        assert handler({"Records": records}, None) == {"batchItemFailures": []}
+        assert all(inbox.get_item(item.item_id).github_issue for item in items)
+        (dead,) = opening.mailbox.at(DEAD_LETTERS)
+        assert dead.body == bodies[4]
+        assert "itemId" in dead.attributes["reason"]["StringValue"]
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "",
+            "null",
+            "[]",
+            "{",
+            json.dumps({"kind": "create-issue", "version": 2, "itemId": "inb_" + "0" * 34}),
+            json.dumps({"kind": "prepare-scan", "version": 1, "requestId": "spr_" + "0" * 34}),
+            json.dumps({"kind": "create-issue", "version": 1, "itemId": "inb_" + "0" * 34, "token": "x"}),
+        ],
+    )
+    def test_what_is_no_message_goes_to_the_dead_letters(self, message: str, opening: Opening):
+        opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=message)
+        opening.work()
+        assert opening.mailbox.at(QUEUE) == []
+        assert len(opening.mailbox.at(DEAD_LETTERS)) == 1
+
+
+class TestUnknownOutcomes:
+    def test_nothing_is_sent_again_within_ten_minutes(self, wanted: Opening, now):
+        wanted.host.script.append("lost")
+        wanted.host.lag_seconds = 10_000
+        wanted.work()
+        for _ in range(5):
+            now.advance(119)
+            for letter in wanted.mailbox.at(QUEUE):
+                letter.visible_at, letter.receives = 0, 1
+            wanted.work()
+        assert wanted.host.count("create") == 1
+        assert wanted.host.count("list") == 5
+
+    def test_after_ten_minutes_without_it_the_attempt_is_sent_anew(self, wanted: Opening):
+        wanted.host.script.append((502, {}))
+        wanted.work()
+        attempt = standing(wanted).attempt
+        assert attempt is not None
+        assert attempt.state == "sending"
+        wanted.work_until_quiet()
+        assert wanted.host.count("create") == 2
+        assert len(wanted.issues) == 1
+        assert standing(wanted).item.github_issue is not None
+
+    def test_a_list_that_fails_proves_nothing(self, wanted: Opening, now):
+        wanted.host.script.append("lost")
+        wanted.work()
+        now.advance(700)
+        wanted.host.list_script.extend([500] * 3)
+        wanted.work()
+        assert wanted.host.count("create") == 1
+        wanted.work_until_quiet()
+        assert (len(wanted.issues), wanted.host.count("create")) == (1, 1)
+
+    def test_the_issue_of_another_attempt_is_not_taken(self, wanted: Opening):
+        wanted.host.script.append((500, {}))
+        wanted.work()
+        wanted.host.issues[f"acme/{wanted.repository.name}"] = []
+        other = text_of_another_attempt(wanted)
+        wanted.host.issues[f"acme/{wanted.repository.name}"].append(other)
+        wanted.work_until_quiet()
+        issue = standing(wanted).item.github_issue
+        assert issue is not None
+        assert issue.number != other.number
+
+    def test_a_repository_that_is_disconnected_meanwhile_ends_the_attempt(self, wanted: Opening):
+        wanted.host.script.append((500, {}))
+        wanted.work()
+        table.delete(Delete(repository_key(*wanted.repository.location)))
+        wanted.work_until_quiet()
+        after = standing(wanted)
+        assert after.attempt is None
+        assert after.refusal is not None
+        assert after.refusal.reason == "repository-not-connected"
+
+    def test_five_receives_without_an_end_bury_the_message_and_leave_the_attempt_to_the_sweep(
+        self, wanted: Opening, now
+    ):
+        from controlplane import issue_messages
+
+        wanted.host.script.extend(["unreached"] * 5)
+        wanted.work_until_quiet()
+        (dead,) = wanted.mailbox.at(DEAD_LETTERS)
+        assert dead.attributes["reason"]["StringValue"] == "the code host is not reached"
+        now.advance(120)
+        assert issue_messages.announce_overdue() == 1
+        wanted.work_until_quiet()
+        assert len(wanted.issues) == 1
+
+
+class TestPeople:
+    def test_an_issue_that_a_person_recorded_is_the_items(self, wanted: Opening):
+        wanted.host.script.append((500, {}))
+        wanted.work()
+        issue_attempts.complete(
+            wanted.item.item_id, None, GithubIssue(77, "https://x.example/77", "2026-03-04T05:00:00Z")
+        )
+        wanted.work_until_quiet()
+        assert wanted.issues == []
+        assert wanted.post().data["githubIssue"]["number"] == 77
+
+    def test_an_issue_that_turns_up_for_a_withdrawn_attempt_is_recorded_all_the_same(self, wanted: Opening):
+        attempt = standing(wanted).attempt
+        assert attempt is not None
+        wanted.host.around = lambda operation, proceed: (
+            issue_attempts.withdraw(standing(wanted).attempt),  # type: ignore[arg-type]
+            proceed(),
+        )[1]
+        wanted.work()
+        after = standing(wanted)
+        assert after.attempt is None
+        assert after.item.github_issue is not None
+
+
+def _message(item_id: str) -> str:
+    return json.dumps({"kind": "create-issue", "version": 1, "itemId": item_id})
+
+
+def text_of_another_attempt(opening: Opening):
+    from issue_creation import text
+    from tests.support.issue_host import HostedIssue
+
+    title, body = text.compose(opening.item, "f" * 32)
+    return HostedIssue(1, title, body, 1_772_600_767, 0)
