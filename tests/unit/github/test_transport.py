@@ -1,0 +1,57 @@
+"""What the transport stands on, before any request."""
+
+import ssl
+
+import pytest
+
+from controlplane.github import transport
+from controlplane.github.transport import Answer, seconds_to_wait
+
+
+class TestTls:
+    def test_checks_who_answers(self):
+        context = transport._tls()
+        assert context.verify_mode == ssl.CERT_REQUIRED
+        assert context.check_hostname
+        assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+
+
+class TestRedirects:
+    @pytest.mark.parametrize(
+        ("url", "origin", "is_as_safe"),
+        [
+            ("https://files.example/a", "https://api.example/b", True),
+            ("https://files.example/a", "http://127.0.0.1/b", True),
+            ("http://files.example/a", "https://api.example/b", False),
+            ("http://localhost/a", "http://127.0.0.1/b", True),
+            ("ftp://files.example/a", "https://api.example/b", False),
+            ("file:///etc/passwd", "http://127.0.0.1/b", False),
+        ],
+    )
+    def test_never_give_up_tls(self, url, origin, is_as_safe):
+        assert transport._is_as_safe(url, origin) is is_as_safe
+
+    @pytest.mark.parametrize(
+        ("one", "other", "is_same"),
+        [
+            ("https://api.example/a", "https://api.example:443/b", True),
+            ("https://api.example/a", "https://API.example/b", True),
+            ("https://api.example/a", "http://api.example/a", False),
+            ("https://api.example/a", "https://api.example:8443/a", False),
+            ("https://api.example/a", "https://api.example.evil/a", False),
+            ("https://api.example/a", "https://api.example@evil.example/a", False),
+        ],
+    )
+    def test_stay_with_one_host(self, one, other, is_same):
+        assert (transport._origin(one) == transport._origin(other)) is is_same
+
+
+class TestLimits:
+    @pytest.mark.parametrize("status", [200, 401, 404, 422, 500, 503])
+    def test_are_no_matter_of_other_statuses(self, status):
+        assert seconds_to_wait(Answer(status, {"Retry-After": "5"}, None)) is None
+
+    @pytest.mark.parametrize("content", [None, [], "text", {}, {"documentation_url": None}, {"documentation_url": 1}])
+    def test_are_not_guessed_from_a_refusal(self, content):
+        assert seconds_to_wait(Answer(403, {}, content)) is None
+        assert seconds_to_wait(Answer(403, {"X-RateLimit-Remaining": "17"}, content)) is None
