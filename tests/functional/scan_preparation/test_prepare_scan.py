@@ -1,0 +1,240 @@
+"""The worker from a request to a scan: what is scanned, who may read it, and how every request ends."""
+
+from typing import Any
+
+import pytest
+
+from controlplane import queues
+from controlplane.github import errors
+from controlplane.queues import PrepareScan, Queue
+from controlplane.store import outbox, projects, repositories, scan_requests, scans
+from controlplane.store.leases import MAX_ATTEMPTS
+from controlplane.store.repositories import Link, RepositoryItem
+from tests.support.audits import make_request, make_scan, preparation_worker, serving, stored_repository
+from tests.support.code_host import SHA, FakeHost
+from tests.support.mailbox import Letter, Mailbox
+from tests.support.world import World, table_dump
+
+QUEUE = Queue.SCAN_PREPARATION
+
+
+def send(mailbox: Mailbox, request_id: str) -> Letter:
+    queues.send(QUEUE.value, PrepareScan(request_id=request_id).model_dump(by_alias=True))
+    return mailbox.at(QUEUE.url)[-1]
+
+
+def deliver(mailbox: Mailbox, letter: Letter, host: FakeHost) -> None:
+    mailbox.deliver(letter, preparation_worker(host), QUEUE.dead_letters_url)
+
+
+def prepare(mailbox: Mailbox, repository: RepositoryItem, host: FakeHost) -> scan_requests.RequestItem:
+    request_id = make_request(repositories.get_repository(repository.repository_id))
+    deliver(mailbox, send(mailbox, request_id), host)
+    return scan_requests.get_request(request_id)
+
+
+def reason(letter: Letter) -> str:
+    return str(letter.attributes["reason"]["StringValue"])
+
+
+class TestScan:
+    def test_is_made_of_the_head_of_the_default_branch_and_sent_on(self, world: World, mailbox: Mailbox):
+        repository = world.connected_repository(world.company())
+        host = serving(repository)
+        request = prepare(mailbox, repository, host)
+        assert request.status == "started"
+        scan = scans.get_scan(request.scan_id or "")
+        assert (scan.branch, scan.head_commit_sha, scan.status) == ("main", SHA, "queued")
+        assert scan.project_id == repository.links[0].project_id
+        assert host.installations == [4711]
+        (letter,) = mailbox.at(Queue.SCAN_EXECUTION.url)
+        assert letter.body == f'{{"version": 1, "kind": "execute-scan", "scanId": "{scan.scan_id}"}}'
+        assert mailbox.at(QUEUE.url) == []
+
+    def test_is_of_the_links_production_branch_and_folder(self, world: World, mailbox: Mailbox):
+        repository = world.connected_repository(world.company())
+        link = Link(repository.links[0].project_id, "release", "apps/web", False)
+        repository = repositories.link_project(repository.repository_id, link)
+        request = prepare(mailbox, repository, serving(repository, branch="release"))
+        scan = scans.get_scan(request.scan_id or "")
+        assert (scan.branch, scan.root_directory) == ("release", "apps/web")
+
+    @pytest.mark.parametrize("plan", ["free", "starter", "pro", "enterprise"])
+    def test_the_first_is_a_free_preview_on_every_plan_and_the_second_what_the_plan_says(
+        self, plan: str, world: World, mailbox: Mailbox
+    ):
+        repository = world.connected_repository(world.company(plan))
+        first = make_scan(repository)
+        assert first.access == "free-preview"
+        request = prepare(mailbox, repository, serving(repository))
+        second = scans.get_scan(request.scan_id or "")
+        assert second.access == ("full" if plan in {"pro", "enterprise"} else "locked")
+        assert second.unlock_credits == (None if plan in {"pro", "enterprise"} else 50)
+
+    def test_a_preview_that_failed_is_given_back(self, world: World, mailbox: Mailbox):
+        repository = world.connected_repository(world.company())
+        assert make_scan(repository, status="failed").access == "free-preview"
+        request = prepare(mailbox, repository, serving(repository))
+        assert scans.get_scan(request.scan_id or "").access == "free-preview"
+
+
+class TestRequestEndsAsFailed:
+    @pytest.mark.parametrize(
+        ("failure", "code"),
+        [
+            (errors.RepositoryGone(), "REPOSITORY_GONE"),
+            (errors.AccessLost(), "ACCESS_LOST"),
+            (errors.BranchGone(), "BRANCH_GONE"),
+            (errors.Refused(451), "CODE_HOST_REFUSED"),
+            (errors.InvalidName("branch"), "REPOSITORY_GONE"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+    )
+    def test_where_the_code_host_says_so(self, failure: Exception, code: str, world: World, mailbox: Mailbox):
+        repository = world.connected_repository(world.company())
+        request = prepare(mailbox, repository, FakeHost(failures=[failure]))
+        assert (request.status, request.failure and request.failure.code) == ("failed", code)
+        assert mailbox.letters == []
+        assert "activeRequestId" not in stored_repository(repository)
+
+    def test_where_the_project_was_deleted_or_unlinked_meanwhile(self, world: World, mailbox: Mailbox):
+        company = world.company()
+        for lose in (_delete_project, _unlink):
+            repository = world.connected_repository(company)
+            request_id = make_request(repository)
+            lose(repository)
+            deliver(mailbox, send(mailbox, request_id), serving(repository))
+            request = scan_requests.get_request(request_id)
+            assert request.failure is not None
+            assert request.failure.code == "REPOSITORY_NOT_LINKED"
+
+
+def _delete_project(repository: RepositoryItem) -> None:
+    projects.delete_project(projects.get_project(repository.links[0].project_id))
+
+
+def _unlink(repository: RepositoryItem) -> None:
+    repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
+
+
+class TestTransientFailure:
+    def test_a_rate_limit_is_waited_for_as_long_as_the_host_says(self, world: World, mailbox: Mailbox, now):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        letter = send(mailbox, request_id)
+        host = serving(repository)
+        host.failures = [errors.RateLimitedByHost(77)]
+        deliver(mailbox, letter, host)
+        assert scan_requests.get_request(request_id).status == "starting"
+        assert letter.visible_at == now() + 77
+        now.advance(77)
+        deliver(mailbox, letter, host)
+        assert scan_requests.get_request(request_id).status == "started"
+
+    def test_after_the_last_attempt_the_request_fails_and_the_message_is_kept_with_its_reason(
+        self, world: World, mailbox: Mailbox, now
+    ):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        letter = send(mailbox, request_id)
+        host = FakeHost(failures=[errors.HostUnavailable() for _ in range(9)])
+        for _ in range(MAX_ATTEMPTS):
+            deliver(mailbox, letter, host)
+            now.advance(1_000)
+        request = scan_requests.get_request(request_id)
+        assert request.failure is not None
+        assert request.failure.code == "CODE_HOST_UNAVAILABLE"
+        (dead,) = mailbox.at(QUEUE.dead_letters_url)
+        assert reason(dead) == "code host unavailable"
+        assert "activeRequestId" not in stored_repository(repository)
+
+    def test_work_that_kills_its_worker_ends_as_well(self, world: World, mailbox: Mailbox, now):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        letter = send(mailbox, request_id)
+        for _ in range(MAX_ATTEMPTS):
+            scan_requests.acquire_request(request_id, 30)  # and dies with it
+            letter.receives += 1
+            now.advance(180)
+        deliver(mailbox, letter, serving(repository))
+        request = scan_requests.get_request(request_id)
+        assert (request.status, request.failure and request.failure.code) == ("failed", "INTERNAL_ERROR")
+        (dead,) = mailbox.at(QUEUE.dead_letters_url)
+        assert reason(dead) == "no attempt came to an end"
+        assert "activeRequestId" not in stored_repository(repository)
+
+
+class TestDelivery:
+    def test_twice_makes_one_scan_and_one_message(self, world: World, mailbox: Mailbox):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        first, second = send(mailbox, request_id), send(mailbox, request_id)
+        host = serving(repository)
+        deliver(mailbox, first, host)
+        before = table_dump()
+        deliver(mailbox, second, host)
+        assert table_dump() == before
+        assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
+
+    def test_while_another_one_has_it_waits_for_that_lease_to_end(self, world: World, mailbox: Mailbox, now):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        scan_requests.acquire_request(request_id, 30)
+        letter = send(mailbox, request_id)
+        deliver(mailbox, letter, serving(repository))
+        assert letter.visible_at == now() + 30
+        assert scan_requests.get_request(request_id).status == "starting"
+
+    def test_a_worker_that_lost_its_lease_changes_nothing(self, world: World, mailbox: Mailbox, now):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        host = serving(repository)
+        slow = _Slow(host, lambda: (now.advance(31), deliver(mailbox, send(mailbox, request_id), host)))
+        deliver(mailbox, send(mailbox, request_id), slow)
+        made = [item for item in table_dump() if item["sk"]["S"].startswith("SCAN#") and "scanId" in item]
+        assert len(made) == 1
+        assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
+
+    def test_the_message_of_a_scan_that_could_not_be_sent_waits_in_the_outbox(
+        self, world: World, mailbox: Mailbox, now
+    ):
+        repository = world.connected_repository(world.company())
+        letter = send(mailbox, make_request(repository))
+        mailbox.broken = True
+        deliver(mailbox, letter, serving(repository))
+        mailbox.broken = False
+        assert mailbox.at(Queue.SCAN_EXECUTION.url) == []
+        now.advance(outbox.RESEND_AFTER_SECONDS + 1)
+        queues.resend()
+        assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
+
+    def test_a_death_in_the_middle_is_repeated_by_the_next_delivery(self, world: World, mailbox: Mailbox, now):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        letter = send(mailbox, request_id)
+
+        with pytest.raises(_Killed):
+            deliver(mailbox, letter, _Slow(serving(repository), _kill))
+        now.advance(360)
+        deliver(mailbox, letter, serving(repository))
+        assert scan_requests.get_request(request_id).status == "started"
+
+
+class _Killed(BaseException):
+    """No handler catches it, as none catches the end of a process."""
+
+
+def _kill() -> None:
+    raise _Killed
+
+
+class _Slow(FakeHost):
+    """Lets something happen while it is asked for the branch."""
+
+    def __init__(self, host: FakeHost, meanwhile: Any) -> None:
+        super().__init__(host.heads, host.archives)
+        self._meanwhile = meanwhile
+
+    def get_branch_head(self, owner: str, name: str, branch: str) -> str:
+        self._meanwhile()
+        return super().get_branch_head(owner, name, branch)

@@ -1,0 +1,144 @@
+"""A queue's handler: each message by itself, and a reason for each that is given up."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from controlplane import queues
+from controlplane.queues import MAX_RECEIVES, ExecuteScan, Queue
+from controlplane.worker import Postponed, Rejected, create_worker
+from tests.support.mailbox import Letter, Mailbox
+
+QUEUE = Queue.SCAN_EXECUTION
+POISON = "scn_" + "z" * 34
+
+
+def body(number: int) -> str:
+    return json.dumps({"kind": "execute-scan", "version": 1, "scanId": f"scn_{number:034d}"})
+
+
+@pytest.fixture
+def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
+    made = Mailbox()
+    monkeypatch.setattr(queues.sender, "_client", made)
+    return made
+
+
+def letters(count: int) -> list[Letter]:
+    return [Letter(QUEUE.url, body(number), 0) for number in range(count)]
+
+
+def handle(take: Any, given: list[Letter]) -> set[str]:
+    """The messages that the handler reports as failed."""
+    for letter in given:
+        letter.receives += 1
+    handler = create_worker(QUEUE, TypeAdapter(ExecuteScan), take)
+    answer = handler({"Records": [letter.record for letter in given]}, None)
+    return {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+
+
+def buried(mailbox: Mailbox) -> list[tuple[str, str]]:
+    return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in mailbox.at(QUEUE.dead_letters_url)]
+
+
+class TestPoisonAmongTen:
+    def test_nine_are_done_once_and_one_is_buried_after_five_receives(self, mailbox: Mailbox):
+        done: Counter[str] = Counter()
+
+        def take(message: ExecuteScan) -> None:
+            if message.scan_id == POISON:
+                raise ValueError("a secret: sk_live_1")
+            done[message.scan_id] += 1
+
+        left = letters(10)
+        left[4].body = json.dumps({"kind": "execute-scan", "version": 1, "scanId": POISON})
+        rounds = 0
+        while left:
+            failed = handle(take, left)
+            left = [letter for letter in left if letter.record["messageId"] in failed]
+            rounds += 1
+        assert rounds == MAX_RECEIVES
+        assert sorted(done.values()) == [1] * 9
+        ((dead, reason),) = buried(mailbox)
+        assert json.loads(dead)["scanId"] == POISON
+        assert reason.startswith("ValueError at test_worker.py")
+        assert "sk_live" not in reason
+
+    def test_redriven_it_succeeds(self, mailbox: Mailbox):
+        done = []
+        mailbox.send_message(QueueUrl=QUEUE.dead_letters_url, MessageBody=body(7))
+        (dead,) = mailbox.at(QUEUE.dead_letters_url)
+        assert handle(done.append, [dead]) == set()
+        assert [message.scan_id for message in done] == [f"scn_{7:034d}"]
+
+
+class TestMalformed:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "{",
+            "null",
+            "[]",
+            '{"kind":"execute-scan","version":2,"scanId":"scn_' + "0" * 34 + '"}',
+            '{"kind":"execute-scan","version":1,"scanId":"scn_1"}',
+            '{"kind":"execute-scan","version":1}',
+            '{"kind":"other","version":1,"scanId":"scn_' + "0" * 34 + '"}',
+            '{"kind":"execute-scan","version":1,"scanId":"scn_' + "0" * 34 + '","email":"ada@example.com"}',
+        ],
+    )
+    def test_is_buried_at_once_with_what_is_wrong_and_nothing_of_its_content(self, text: str, mailbox: Mailbox):
+        taken: list[Any] = []
+        assert handle(taken.append, [Letter(QUEUE.url, text, 0)]) == set()
+        assert taken == []
+        ((dead, reason),) = buried(mailbox)
+        assert dead == text
+        assert reason.startswith("malformed: ")
+        assert "ada@" not in reason
+
+
+class TestPause:
+    def test_grows_with_each_failure(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
+        (letter,) = letters(1)
+        mailbox.letters.append(letter)
+        from controlplane import clock
+
+        monkeypatch.setattr(clock, "source", lambda: 1_000.0)
+
+        def take(message: ExecuteScan) -> None:
+            raise ValueError
+
+        pauses = []
+        for _ in range(MAX_RECEIVES - 1):
+            handle(take, [letter])
+            pauses.append(letter.visible_at - 1_000)
+        assert pauses == [5, 20, 80, 320]
+
+    def test_is_what_the_work_asks_for_within_bounds(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
+        from controlplane import clock
+
+        monkeypatch.setattr(clock, "source", lambda: 1_000.0)
+        for asked, expected in ((77, 77), (0, 1), (100_000, 900)):
+            (letter,) = letters(1)
+            mailbox.letters.append(letter)
+
+            def take(message: ExecuteScan, seconds: int = asked) -> None:
+                raise Postponed(seconds, "later")
+
+            assert handle(take, [letter]) == {letter.record["messageId"]}
+            assert letter.visible_at - 1_000 == expected
+
+
+class TestUnreachableDeadLetters:
+    @pytest.mark.parametrize("text", [body(1), "{"])
+    def test_keep_the_message_in_its_queue(self, text: str, mailbox: Mailbox):
+        mailbox.broken = True
+
+        def take(message: ExecuteScan) -> None:
+            raise Rejected("no")
+
+        letter = Letter(QUEUE.url, text, 0)
+        assert handle(take, [letter]) == {letter.record["messageId"]}
