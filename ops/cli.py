@@ -3,7 +3,19 @@
 import typer
 
 from ops.command import Program, root, unwrap
-from ops.commands import audits, billing, feedback, intake, keys, members, organizations, repositories, tokens, users
+from ops.commands import (
+    audits,
+    billing,
+    feedback,
+    inbox,
+    intake,
+    keys,
+    members,
+    organizations,
+    repositories,
+    tokens,
+    users,
+)
 
 _EPILOG = (
     "Exit codes: 0 done · 1 refused or failed · 2 wrong command line, or nobody to ask and no --yes · "
@@ -27,5 +39,7 @@ app.add_typer(billing.credits_app, name="credits")
 app.add_typer(keys.app, name="key")
 app.add_typer(audits.app, name="audit")
 app.add_typer(feedback.app, name="feedback")
+app.add_typer(inbox.app, name="inbox")
+app.add_typer(inbox.issue_app, name="issue")
 app.add_typer(intake.app, name="intake")
 app.add_typer(repositories.app, name="repository")

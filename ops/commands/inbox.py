@@ -1,0 +1,115 @@
+"""`assent-ops inbox` and `assent-ops issue`: what was found, and the opening of issues for it."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated
+
+import typer
+
+from ops.arguments import Organization, Yes
+from ops.command import command
+from ops.errors import Conflict, Misused
+from ops.output import Shown, confirm
+
+app = typer.Typer(no_args_is_help=True, help="The inbox: what was found in an organization.")
+issue_app = typer.Typer(no_args_is_help=True, help="Issues that are being opened, and those of unknown outcome.")
+
+_STATUSES = ("open", "accepted", "dismissed", "resolved")
+
+
+def _parse_status(text: str) -> str:
+    if text not in _STATUSES:
+        raise typer.BadParameter(f"A status is one of {', '.join(_STATUSES)}.")
+    return text
+
+
+def _parse_url(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise typer.BadParameter("Write an address as in https://github.com/acme/shop/issues/42.")
+    return text
+
+
+def _parse_time(text: str) -> str:
+    from datetime import datetime
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise typer.BadParameter("Write a time as in 2026-03-04T05:06:07Z.")
+    return text
+
+
+Item = Annotated[str, typer.Argument(metavar="ITEM_ID", help="inb_…")]
+
+
+@command(app, "list")
+def list_items(
+    organization: Organization,
+    status: Annotated[
+        str | None,
+        typer.Option("--status", parser=_parse_status, metavar="STATUS", help=f"One of {', '.join(_STATUSES)}."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="How many at most.")] = 50,
+) -> Shown:
+    """List an organization's findings, the most recently updated first."""
+    from ops import inbox
+    from ops.lookup import get_organization_id
+
+    return Shown(inbox.list_items(get_organization_id(organization), status, limit))  # type: ignore[arg-type]
+
+
+@command(app, "show")
+def show_item(item: Item) -> Shown:
+    """Show a finding, and where the opening of its issue stands."""
+    from ops import inbox
+
+    return Shown(inbox.standing_document(inbox.get_standing(item)))
+
+
+@command(issue_app, "list")
+def list_attempts() -> Shown:
+    """List the attempts at issues that are not settled, in all organizations, the oldest first."""
+    from ops import inbox
+
+    return Shown(inbox.list_attempts())
+
+
+@command(issue_app, "reconcile")
+def reconcile(  # noqa: PLR0917 (Typer passes them by name)
+    item: Item,
+    number: Annotated[int | None, typer.Option("--number", min=1, help="The issue is there: its number.")] = None,
+    url: Annotated[str | None, typer.Option("--url", parser=_parse_url, help="The issue's address.")] = None,
+    created_at: Annotated[
+        str | None,
+        typer.Option("--created-at", parser=_parse_time, metavar="TIME", help="When it was made; now if not said."),
+    ] = None,
+    absent: Annotated[bool, typer.Option("--absent", help="There is no issue, and none will turn up.")] = False,
+    yes: Yes = False,
+) -> Shown:
+    """Settle an attempt at an issue.
+
+    Without an option the worker looks for the issue once more. With --number and --url the issue is recorded as the
+    item's. With --absent the attempt ends, and the next request opens an issue anew. `marker`, as `issue list` shows
+    it, stands in a comment of the issue's text.
+    """
+    from controlplane import clock
+    from ops import inbox
+
+    if absent and (number or url):
+        raise Misused("Either the issue is there, or it is absent.")
+    if (number is None) != (url is None):
+        raise Misused("Give --number and --url together.")
+    standing = inbox.get_standing(item)
+    if number is not None and url is not None:
+        confirm(f"Record {url} as the issue of {item}?", yes=yes)
+        inbox.record_issue(standing, number, url, created_at or clock.timestamp())
+        return Shown({"itemId": item, "outcome": "recorded", "number": number, "url": url})
+    if standing.attempt is None:
+        raise Conflict("No attempt at an issue is open for this item.")
+    if absent:
+        confirm(f"End the attempt at an issue for {item}?", yes=yes)
+        inbox.withdraw(standing.attempt)
+        return Shown({"itemId": item, "outcome": "withdrawn"})
+    inbox.announce(item)
+    return Shown({"itemId": item, "outcome": "sent"}, "The worker looks for the issue: see `inbox show` in a moment.")

@@ -1,0 +1,109 @@
+"""Inbox items and attempts at issues, as an operator names them and as they are shown."""
+
+import json
+from typing import Any
+
+from controlplane import clock, ids
+from controlplane.queues import CreateIssue
+from controlplane.store import inbox, issue_attempts
+from controlplane.store.inbox import GithubIssue, InboxItem, Status
+from controlplane.store.issue_attempts import UNSETTLED_SECONDS, Attempt, Standing
+from ops.errors import Conflict, NotFound, Refused
+from ops.target import find_queue
+
+QUEUE, QUEUE_VARIABLE = "IssueCreationQueue", "ISSUE_CREATION_QUEUE_URL"
+
+
+def list_items(organization_id: str, status: Status | None, limit: int) -> list[dict[str, Any]]:
+    """The latest changed items of the organization, in short."""
+    page = inbox.list_items(organization_id, status, limit, None)
+    names = ("itemId", "status", "priority", "source", "title", "updatedAt")
+    return [{name: document(item)[name] for name in names} for item in page.items]
+
+
+def get_standing(item_id: str) -> Standing:
+    """Raises NotFound."""
+    standing = issue_attempts.find_standing(item_id) if ids.locate(ids.INBOX_ITEM, item_id) else None
+    if standing is None:
+        raise NotFound(f"There is no inbox item {item_id}.")
+    return standing
+
+
+def document(item: InboxItem) -> dict[str, Any]:
+    """The whole item."""
+    issue, vendor = item.github_issue, item.runtime_vendor
+    return {
+        "itemId": item.item_id,
+        "organizationId": item.organization_id,
+        "status": item.status,
+        "statusReason": item.status_reason,
+        "priority": item.priority,
+        "source": item.source,
+        "title": item.title,
+        "summary": item.summary,
+        "projectId": item.project_id,
+        "repositoryId": item.repository_id,
+        "repositoryName": item.repository_name,
+        "ruleId": item.rule_id,
+        "vendorId": vendor.vendor_id if vendor else None,
+        "evidence": [shown.url or shown.description for shown in item.evidence],
+        "issueUrl": issue.url if issue else None,
+        "updatedAt": item.updated_at,
+        "version": item.version,
+    }
+
+
+def standing_document(standing: Standing) -> dict[str, Any]:
+    """The item, and where the opening of its issue stands."""
+    attempt, refusal = standing.attempt, standing.refusal
+    return {
+        **document(standing.item),
+        "issueAttempt": attempt_document(attempt) if attempt else None,
+        "issueRefusal": refusal.reason if refusal else None,
+    }
+
+
+def attempt_document(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "itemId": attempt.item_id,
+        "state": attempt.state,
+        "requestedBy": attempt.requested_by,
+        "requestedAt": attempt.requested_at,
+        "sentAt": clock.timestamp(attempt.sent_at) if attempt.sent_at else None,
+        "overdue": attempt.is_overdue,
+        "marker": attempt.marker,
+    }
+
+
+def list_attempts() -> list[dict[str, Any]]:
+    """Every open attempt, the oldest first."""
+    attempts = sorted(issue_attempts.list_attempts().attempts, key=lambda attempt: attempt.requested_at)
+    return [attempt_document(attempt) for attempt in attempts]
+
+
+def record_issue(standing: Standing, number: int, url: str, created_at: str) -> None:
+    """Says that the issue is there. Raises Conflict where the item has one."""
+    try:
+        issue_attempts.complete(standing.item.item_id, None, GithubIssue(number, url, created_at))
+    except issue_attempts.IssueExists:
+        raise Conflict("The item has an issue already: see `inbox show`.") from None
+    except issue_attempts.AttemptMoved:
+        raise NotFound(f"There is no inbox item {standing.item.item_id}.") from None
+
+
+def withdraw(attempt: Attempt) -> None:
+    """Says that no issue was made. Raises Refused where one may still turn up, Conflict where the attempt moved on."""
+    age_seconds = clock.now() - attempt.sent_at if attempt.sent_at else UNSETTLED_SECONDS
+    if age_seconds < UNSETTLED_SECONDS:
+        until = clock.timestamp(clock.now() - age_seconds + UNSETTLED_SECONDS)
+        raise Refused(f"The issue may have been made and not be listed yet. Look again at {until}.")
+    try:
+        issue_attempts.withdraw(attempt)
+    except issue_attempts.AttemptMoved:
+        raise Conflict("The attempt has moved on since it was read: look at it again.") from None
+
+
+def announce(item_id: str) -> None:
+    """Has the worker look at the attempt now."""
+    client, url = find_queue(QUEUE, QUEUE_VARIABLE)
+    client.send_message(QueueUrl=url, MessageBody=json.dumps(CreateIssue(item_id=item_id).model_dump(by_alias=True)))
