@@ -14,6 +14,7 @@ from typing import Any
 
 from botocore.config import Config
 from botocore.session import Session
+from pydantic_core import from_json
 
 _CONFIG = Config(
     parameter_validation=False,
@@ -36,7 +37,7 @@ class _DirectParser:
     def parse(self, response: dict[str, Any], shape: Any) -> Any:
         if response["status_code"] != 200:
             return self._inner.parse(response, shape)
-        parsed = json.loads(response["body"])
+        parsed: dict[str, Any] = from_json(response["body"])
         parsed["ResponseMetadata"] = {"HTTPStatusCode": 200, "HTTPHeaders": response["headers"]}
         return parsed
 
