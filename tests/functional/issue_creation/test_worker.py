@@ -35,7 +35,7 @@ class TestDeliveries:
         (issue,) = wanted.issues
         assert issue.title == f"{wanted.item.title} in index.html"
         assert f"<!-- assent-issue {attempt.marker} -->" in issue.body
-        assert wanted.item.evidence[0].url in issue.body
+        assert str(wanted.item.evidence[0].url) in issue.body
 
     def test_a_duplicate_changes_nothing(self, wanted: Opening):
         (letter,) = wanted.mailbox.at(QUEUE)
@@ -48,13 +48,10 @@ class TestDeliveries:
         assert inbox.get_item(wanted.item.item_id) == before
 
     def test_a_message_without_an_attempt_is_done(self, opening: Opening):
-        (letter,) = [opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message(opening.item.item_id))] and (
-            opening.mailbox.at(QUEUE)
-        )
+        opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message(opening.item.item_id))
         opening.work()
         assert opening.mailbox.letters == []
         assert opening.host.requests == []
-        assert letter.receives == 1
 
     def test_a_message_about_no_item_is_done(self, opening: Opening):
         opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message("inb_" + "0" * 34))

@@ -1,0 +1,142 @@
+"""What becomes of an item when a source finds the same thing again."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.store import inbox
+from controlplane.store.inbox import Discovery, Evidence, InboxItem, Status
+from controlplane.store.table import table
+from tests.support.calls import intercepted
+from tests.support.world import Company, World, table_dump
+
+LATER = "2026-03-04T06:00:00.000Z"
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture
+def found(company: Company, world: World) -> Discovery:
+    return world.discovery(company, world.connected_repository(company))
+
+
+def brought_to(status: Status, item: InboxItem) -> InboxItem:
+    return inbox.change_status(item, status, item.version, "usr_" + "0" * 16, None)
+
+
+class TestFirst:
+    def test_it_is_open(self, found: Discovery):
+        item = inbox.publish_finding(found)
+        assert (item.status, item.source, item.title) == ("open", "code-audit", found.title)
+        assert item == inbox.get_item(found.item_id)
+
+    def test_what_a_person_settled_elsewhere_is_resolved(self, found: Discovery):
+        assert inbox.publish_finding(found._replace(settled=True)).status == "resolved"
+
+    def test_two_organizations_have_two_items(self, found: Discovery, world: World):
+        other = found._replace(organization_id=world.company().organization_id)
+        assert inbox.publish_finding(found).item_id != inbox.publish_finding(other).item_id
+
+    def test_what_is_too_long_is_cut(self, found: Discovery):
+        long = found._replace(
+            title="t" * 500,
+            summary="s" * 5_000,
+            description="d" * 9_000,
+            references=("https://e.com/" + "x" * 3_000, *(f"https://e.com/{number}" for number in range(50))),
+            evidence=(Evidence("e" * 5_000, "https://e.com/" + "x" * 3_000, "a.html", 1, 1, "c" * 9_000),) * 50,
+        )
+        item = inbox.publish_finding(long)
+        assert (len(item.title), len(item.summary or ""), len(item.description or "")) == (200, 1_000, 4_000)
+        assert item.title.endswith("…")
+        assert (len(item.references), len(item.evidence)) == (20, 20)
+        assert (item.evidence[0].url, len(item.evidence[0].snippet or "")) == (None, 2_000)
+
+
+class TestAgain:
+    def test_the_same_observation_writes_nothing(self, found: Discovery):
+        inbox.publish_finding(found)
+        before = table_dump()
+        inbox.publish_finding(found)
+        assert table_dump() == before
+
+    @pytest.mark.parametrize("status", ["open", "accepted", "dismissed"])
+    def test_it_stays_as_people_left_it(self, status: Status, found: Discovery, now):
+        item = brought_to(status, inbox.publish_finding(found))
+        now.advance(3_600)
+        again = inbox.publish_finding(found._replace(observed_at=LATER))
+        assert (again.status, again.version, again.updated_at) == (status, item.version, item.updated_at)
+
+    def test_a_resolved_one_reopens_when_it_is_seen_after_that(self, found: Discovery, now):
+        item = brought_to("resolved", inbox.publish_finding(found))
+        now.advance(3_600)
+        again = inbox.publish_finding(found._replace(observed_at=LATER))
+        assert again.status == "open"
+        assert again.version != item.version
+        assert [it.item_id for it in inbox.list_items(found.organization_id, "open", 10, None).items] == [item.item_id]
+        assert inbox.list_items(found.organization_id, "resolved", 10, None).items == []
+
+    def test_a_resolved_one_stays_when_it_was_seen_before_that_and_reported_later(self, found: Discovery, now):
+        item = inbox.publish_finding(found)
+        now.advance(3_600)
+        resolved = brought_to("resolved", item)
+        seen_before = found._replace(observed_at="2026-03-04T05:30:00.000Z")
+        assert inbox.publish_finding(seen_before).status == "resolved"
+        assert inbox.get_item(item.item_id).version == resolved.version
+
+    def test_a_settled_one_stays_resolved(self, found: Discovery, now):
+        inbox.publish_finding(found._replace(settled=True))
+        now.advance(3_600)
+        assert inbox.publish_finding(found._replace(observed_at=LATER, settled=True)).status == "resolved"
+
+    @pytest.mark.parametrize(
+        "change", [{"title": "Another"}, {"summary": None}, {"priority": "P0"}, {"repository_name": "renamed"}]
+    )
+    def test_what_the_lists_show_moves_it_to_the_front(self, change: dict[str, Any], found: Discovery, now):
+        item = inbox.publish_finding(found)
+        now.advance(3_600)
+        again = inbox.publish_finding(found._replace(observed_at=LATER, **change))
+        assert again.version != item.version
+        assert again.updated_at == "2026-03-04T06:06:07.000Z"
+        assert again._asdict().items() >= change.items()
+
+    def test_newer_evidence_comes_in_without_a_new_version(self, found: Discovery, now):
+        item = inbox.publish_finding(found)
+        now.advance(3_600)
+        moved = Evidence("src/index.html, line 30", None, "src/index.html", 30, 30, "x")
+        again = inbox.publish_finding(found._replace(observed_at=LATER, evidence=(moved,)))
+        assert (again.version, again.updated_at, again.evidence) == (item.version, item.updated_at, (moved,))
+
+    def test_an_older_observation_that_arrives_late_changes_nothing(self, found: Discovery):
+        inbox.publish_finding(found._replace(observed_at=LATER, title="Later"))
+        before = table_dump()
+        assert inbox.publish_finding(found).title == "Later"
+        assert table_dump() == before
+
+    def test_the_issue_and_the_reason_outlive_it(self, found: Discovery, now):
+        from controlplane.store import issue_attempts
+        from controlplane.store.inbox import GithubIssue
+
+        item = inbox.publish_finding(found)
+        issue = GithubIssue(1, "https://x.example/1", "2026-03-04T05:06:07Z")
+        issue_attempts.complete(item.item_id, None, issue)
+        now.advance(3_600)
+        again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
+        assert (again.github_issue, again.title) == (issue, "Another")
+
+    def test_a_change_that_comes_between_is_not_overwritten(self, found: Discovery, now):
+        item = inbox.publish_finding(found)
+        now.advance(3_600)
+        between: list[InboxItem] = []
+
+        def meanwhile(call, proceed):
+            if call.operation == "UpdateItem" and not between:
+                between.append(item)
+                between.append(brought_to("dismissed", item))
+            return proceed()
+
+        with intercepted(table.client, meanwhile):
+            again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
+        assert (again.status, again.title) == ("dismissed", "Another")
