@@ -1,0 +1,321 @@
+"""The worker that runs scans: stages, findings, the inbox, and an end for every scan whatever fails."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane import queues
+from controlplane.github import errors
+from controlplane.queues import ExecuteScan, PublishScan, Queue
+from controlplane.store import findings, inbox, leases, repositories, scans
+from controlplane.store.leases import MAX_ATTEMPTS
+from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans import ScanItem
+from controlplane.worker import create_worker
+from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.service import execute_scan, publish_scan
+from tests.support.api import Api
+from tests.support.audits import make_issue, make_scan, stored_repository
+from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.mailbox import Handler, Letter, Mailbox
+from tests.support.world import World, table_dump
+
+QUEUE = Queue.SCAN_EXECUTION
+TRACKERS = "".join(
+    f'<script async src="https://{address}"></script>\n'
+    for address in (
+        "www.googletagmanager.com/gtag/js?id=G-1234567890",
+        "static.hotjar.com/c/hotjar-123456.js",
+        "connect.facebook.net/en_US/fbevents.js",
+        "snap.licdn.com/li.lms-analytics/insight.min.js",
+        "bat.bing.com/bat.js",
+    )
+)
+PAGE = f"<!doctype html>\n<html><head>\n{TRACKERS}</head><body></body></html>\n"
+FILES: dict[str, str | bytes] = {"index.html": PAGE, "logo.png": b"\x89PNG", "node_modules/a/index.js": "1"}
+
+
+def worker(host: FakeHost) -> Handler:
+    def take(message: ScanMessage) -> None:
+        if message.kind == "execute-scan":
+            execute_scan(message, host.connect)
+        else:
+            publish_scan(message)
+
+    return create_worker(QUEUE, ACCEPTED, take)
+
+
+def send(mailbox: Mailbox, message: ScanMessage) -> Letter:
+    queues.send(QUEUE.value, message.model_dump(by_alias=True))
+    return mailbox.at(QUEUE.url)[-1]
+
+
+def deliver(mailbox: Mailbox, letter: Letter, host: FakeHost) -> None:
+    mailbox.deliver(letter, worker(host), QUEUE.dead_letters_url)
+
+
+def run(mailbox: Mailbox, scan: ScanItem, files: dict[str, str | bytes] | None = None) -> ScanItem:
+    host = FakeHost(archives={SHA: archive(FILES if files is None else files)})
+    deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), host)
+    return scans.get_scan(scan.scan_id)
+
+
+def published(scan: ScanItem) -> list[inbox.InboxItem]:
+    return inbox.list_items(scan.organization_id, None, 100, None).items
+
+
+@pytest.fixture
+def repository(world: World) -> RepositoryItem:
+    return world.connected_repository(world.company())
+
+
+class TestCompleted:
+    def test_a_preview_keeps_all_findings_and_publishes_the_three_most_urgent(
+        self, repository: RepositoryItem, mailbox: Mailbox
+    ):
+        scan = run(mailbox, make_scan(repository, status="queued"))
+        assert scan.status == "completed"
+        assert scan.issue_count is not None
+        assert scan.issue_count >= 5
+        found = findings.list_findings(scan.scan_id, scan.findings_attempt, 500)
+        assert len(found) == scan.issue_count
+        assert [finding.priority for finding in found] == sorted(finding.priority for finding in found)
+        items = {item.item_id for item in published(scan)}
+        assert items == {findings.as_discovery(scan, finding).item_id for finding in found[:3]}
+        assert mailbox.letters == []
+        assert "activeRequestId" not in stored_repository(repository)
+
+    def test_a_full_one_publishes_all_and_a_locked_one_none(self, repository: RepositoryItem, mailbox: Mailbox):
+        full = run(mailbox, make_scan(repository, again="full", status="queued"))
+        assert len(published(full)) == full.issue_count
+        before = published(full)
+        locked = run(mailbox, make_scan(repository, again="locked", status="queued"), {"a.html": PAGE})
+        assert published(locked) == before
+
+    def test_a_permalink_leads_to_the_lines_at_the_scanned_commit(self, repository: RepositoryItem, mailbox: Mailbox):
+        scan = run(mailbox, make_scan(repository, status="queued"))
+        (first, *_) = findings.list_findings(scan.scan_id, scan.findings_attempt, 1)
+        line = first.location.start_line
+        assert first.location.permalink.startswith(f"{repository.html_url}/blob/{SHA}/index.html#L{line}")
+
+    def test_it_says_what_it_looked_at(self, repository: RepositoryItem, mailbox: Mailbox):
+        coverage = run(mailbox, make_scan(repository, status="queued")).coverage
+        assert coverage is not None
+        assert coverage.files == 3
+        assert coverage.analyzed_files == 1
+        assert sum(coverage.skipped.values()) == 2
+
+    def test_only_the_linked_folder_is_looked_at(self, repository: RepositoryItem, mailbox: Mailbox):
+        link = Link(repository.links[0].project_id, None, "apps/web", False)
+        repository = repositories.link_project(repository.repository_id, link)
+        scan = run(mailbox, make_scan(repository, status="queued"), {"apps/web/a.html": PAGE, "b.html": PAGE})
+        found = findings.list_findings(scan.scan_id, scan.findings_attempt, 500)
+        assert found
+        assert {finding.location.path for finding in found} == {"apps/web/a.html"}
+
+    def test_an_empty_repository_has_no_findings(self, repository: RepositoryItem, mailbox: Mailbox):
+        scan = run(mailbox, make_scan(repository, status="queued"), {})
+        assert (scan.status, scan.finding_count, scan.issue_count) == ("completed", 0, 0)
+        assert scan.unlock_credits == 0
+
+
+class TestAcrossScans:
+    def test_findings_keep_the_time_they_were_first_seen_and_their_item(
+        self, repository: RepositoryItem, mailbox: Mailbox, now
+    ):
+        first = run(mailbox, make_scan(repository, again="full", status="queued"))
+        items = {item.item_id: item.version for item in published(first)}
+        now.advance(86_400)
+        moved = {"index.html": PAGE.replace("<head>", "<head>\n\n\n<title>Shop</title>")}
+        second = run(mailbox, make_scan(repository, again="full", status="queued"), moved)
+        found = findings.list_findings(second.scan_id, second.findings_attempt, 500)
+        assert {finding.first_seen_at for finding in found} == {first.created_at}
+        assert {item.item_id: item.version for item in published(second)} == items
+
+    @pytest.mark.parametrize(
+        ("decided", "then"),
+        [("open", "open"), ("accepted", "accepted"), ("dismissed", "dismissed"), ("resolved", "open")],
+    )
+    def test_a_dismissed_one_stays_dismissed_and_a_resolved_one_reopens(
+        self, decided: inbox.Status, then: str, repository: RepositoryItem, mailbox: Mailbox, now
+    ):
+        first = run(mailbox, make_scan(repository, again="full", status="queued"))
+        item = published(first)[0]
+        inbox.change_status(item, decided, item.version, "usr_0000000000000000", None)
+        now.advance(60)
+        run(mailbox, make_scan(repository, again="full", status="queued"))
+        assert inbox.get_item(item.item_id).status == then
+
+    def test_what_was_resolved_while_the_scan_ran_stays_resolved(
+        self, repository: RepositoryItem, mailbox: Mailbox, now
+    ):
+        item = published(run(mailbox, make_scan(repository, again="full", status="queued")))[0]
+        now.advance(60)
+        scan = make_scan(repository, again="full", status="queued")
+        now.advance(60)
+        inbox.change_status(inbox.get_item(item.item_id), "resolved", item.version, "usr_0000000000000000", None)
+        run(mailbox, scan)
+        assert inbox.get_item(item.item_id).status == "resolved"
+
+
+class TestUnlocked:
+    def test_the_rest_is_published_once(self, repository: RepositoryItem, mailbox: Mailbox, api: Api, world: World):
+        scan = run(mailbox, make_scan(repository, status="queued"))
+        (owner_token,) = [world.token(_owner(repository))]
+        world_credits(repository)
+        assert api.post(f"/v1/code-audit/scans/{scan.scan_id}/unlock", owner_token).status == 200
+        (letter,) = mailbox.at(QUEUE.url)
+        deliver(mailbox, letter, FakeHost())
+        assert len(published(scan)) == scan.issue_count
+        before = table_dump()
+        deliver(mailbox, send(mailbox, PublishScan(scan_id=scan.scan_id)), FakeHost())
+        assert table_dump() == before
+
+
+def _owner(repository: RepositoryItem) -> str:
+    from controlplane.store import members
+
+    return str(members.list_members(repository.organization_id, 1, None).items[0]["userId"])
+
+
+def world_credits(repository: RepositoryItem) -> None:
+    from controlplane.store import billing
+
+    billing.add_credits(repository.organization_id, 50)
+
+
+class TestFailed:
+    @pytest.mark.parametrize(
+        ("failure", "code"),
+        [
+            (errors.RepositoryGone(), "REPOSITORY_GONE"),
+            (errors.AccessLost(), "ACCESS_LOST"),
+            (errors.CommitGone(), "COMMIT_GONE"),
+            (errors.TarballTooLarge(1), "ARCHIVE_TOO_LARGE"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+    )
+    def test_where_the_code_host_says_so(
+        self, failure: Exception, code: str, repository: RepositoryItem, mailbox: Mailbox
+    ):
+        scan = make_scan(repository, status="queued")
+        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), FakeHost(failures=[failure]))
+        ended = scans.get_scan(scan.scan_id)
+        assert (ended.status, ended.failure and ended.failure.code) == ("failed", code)
+        assert ended.progress == scans.Progress("fetch", "failed", 0)
+        assert "activeRequestId" not in stored_repository(repository)
+        assert mailbox.letters == []
+
+    @pytest.mark.parametrize("content", [b"", b"not gzip", archive({"a.js": "1" * 9_000})[:-50]])
+    def test_where_the_archive_is_none(self, content: bytes, repository: RepositoryItem, mailbox: Mailbox):
+        scan = make_scan(repository, status="queued")
+        host = FakeHost(archives={SHA: content})
+        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), host)
+        ended = scans.get_scan(scan.scan_id)
+        assert ended.failure is not None
+        assert ended.failure.code == "ARCHIVE_INVALID"
+
+    def test_after_the_last_attempt(self, repository: RepositoryItem, mailbox: Mailbox, now):
+        scan = make_scan(repository, status="queued")
+        letter = send(mailbox, ExecuteScan(scan_id=scan.scan_id))
+        host = FakeHost(failures=[errors.HostUnavailable() for _ in range(9)])
+        for attempt in range(MAX_ATTEMPTS):
+            assert scans.get_scan(scan.scan_id).status in {"queued", "running"}, attempt
+            deliver(mailbox, letter, host)
+            now.advance(1_000)
+        ended = scans.get_scan(scan.scan_id)
+        assert (ended.status, ended.failure and ended.failure.code) == ("failed", "CODE_HOST_UNAVAILABLE")
+        assert len(mailbox.at(QUEUE.dead_letters_url)) == 1
+        assert "activeRequestId" not in stored_repository(repository)
+
+
+class _Killed(BaseException):
+    """No handler catches it, as none catches the end of a process."""
+
+
+class _Host(FakeHost):
+    """Lets something happen while it is asked for the archive."""
+
+    def __init__(self, meanwhile: Any) -> None:
+        super().__init__(archives={SHA: archive(FILES)})
+        self._meanwhile = meanwhile
+
+    def stream_tarball(self, *names: Any, **options: Any) -> Any:
+        self._meanwhile()
+        return super().stream_tarball(*names, **options)
+
+
+class TestDelivery:
+    def test_again_after_the_end_changes_nothing(self, repository: RepositoryItem, mailbox: Mailbox):
+        scan = run(mailbox, make_scan(repository, status="queued"))
+        before = table_dump()
+        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), FakeHost())
+        assert table_dump() == before
+
+    def test_of_a_scan_that_never_was_changes_nothing(self, mailbox: Mailbox, world: World):
+        before = table_dump()
+        for message in (ExecuteScan, PublishScan):
+            deliver(mailbox, send(mailbox, message(scan_id="scn_" + "0" * 34)), FakeHost())
+        assert table_dump() == before
+        assert mailbox.letters == []
+
+    def test_a_worker_that_lost_its_lease_writes_nothing_that_counts(
+        self, repository: RepositoryItem, mailbox: Mailbox, now
+    ):
+        scan = make_scan(repository, status="queued")
+        good = FakeHost(archives={SHA: archive(FILES)})
+
+        def overtake() -> None:
+            now.advance(421)
+            deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), good)
+
+        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), _Host(overtake))
+        ended = scans.get_scan(scan.scan_id)
+        assert (ended.status, ended.findings_attempt) == ("completed", 2)
+        assert len(findings.list_findings(scan.scan_id, 2, 500)) == ended.issue_count
+        assert findings.list_findings(scan.scan_id, 1, 500) == []
+
+    def test_after_a_death_the_next_one_finishes_and_clears_up(
+        self, repository: RepositoryItem, mailbox: Mailbox, now, tmp_path: Path
+    ):
+        scan = make_scan(repository, status="queued")
+        letter = send(mailbox, ExecuteScan(scan_id=scan.scan_id))
+
+        def die() -> None:
+            raise _Killed
+
+        with pytest.raises(_Killed):
+            deliver(mailbox, letter, _Host(die))
+        findings.put_findings(scan.scan_id, 1, [make_issue(number) for number in range(30)])
+        now.advance(2_520)
+        deliver(mailbox, letter, FakeHost(archives={SHA: archive(FILES)}))
+        ended = scans.get_scan(scan.scan_id)
+        assert (ended.status, ended.findings_attempt) == ("completed", 2)
+        assert findings.list_findings(scan.scan_id, 1, 500) == []
+
+    def test_a_stale_lease_can_neither_report_nor_end(self, repository: RepositoryItem, now):
+        scan = make_scan(repository, status="queued")
+        stale, _ = scans.acquire_scan(scan.scan_id, 420)
+        now.advance(421)
+        scans.acquire_scan(scan.scan_id, 420)
+        before = table_dump()
+        for late in (
+            lambda: scans.report_stage(stale, "publish", "completed"),
+            lambda: scans.complete_scan(scan, stale, 1, 1, scans.Coverage(1, 1, {})),
+            lambda: scans.fail_scan(scan.scan_id, scans.Failure("X", "x"), stale),
+        ):
+            with pytest.raises(leases.LeaseLost):
+                late()
+        assert table_dump() == before
+
+    def test_nothing_is_left_on_the_disk(
+        self, repository: RepositoryItem, mailbox: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        import tempfile
+
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        run(mailbox, make_scan(repository, status="queued"))
+        assert shutil.disk_usage(tmp_path)
+        assert list(tmp_path.iterdir()) == []
