@@ -18,6 +18,7 @@ from local.github import setup
 from local.github.app import create_app
 from local.github.stand_in import StandIn
 from local.queues import start_pollers
+from local.schedules import start_schedules
 
 
 def load_apps() -> dict[str, Any]:
@@ -77,5 +78,6 @@ _github = Starlette(routes=[Mount(setup.PREFIX, create_app(StandIn(DIRECTORY / s
 
 if multiprocessing.parent_process() is not None:  # the server; a test that imports this has no queues
     start_pollers()
+    start_schedules()
 
 app = Gateway(load_apps() | {"github": _github})

@@ -3,16 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from controlplane.errors import ApiError, Conflict, Forbidden, InvalidPayload, NotFound, PlanLimitReached, PlanRequired
-from controlplane.observability import describe, logger
 from controlplane.plans import PLANS
 from controlplane.regions import REGIONS
 from controlplane.store import projects, vendors
 from controlplane.store.organizations import Role
 from controlplane.store.projects import Address, ConsentItem, ProjectChange, ProjectItem
-from controlplane.store.table import Leg, StoreError
+from controlplane.store.table import Leg
 from controlplane.store.vendors import VendorState
 from projects.origins import InvalidOrigin, parse_origin
 from projects.schemas import ProjectCreate, ProjectUpdate
@@ -202,15 +199,9 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
 def delete_project(project: ProjectItem) -> ProjectItem:
     """The project as it was. Raises NotFound where it is gone already."""
     try:
-        gone = projects.delete_project(project)
+        return projects.delete_project(project)
     except projects.UnknownProject:
         raise NotFound from None
-    try:
-        vendors.delete_vendors(gone)
-    except (StoreError, ClientError, BotoCoreError) as error:
-        # The project is gone, and with it every way to its vendors: what is left of them only takes up space.
-        logger.warning("vendors left behind", extra={"projectId": gone.project_id, **describe(error)})
-    return gone
 
 
 def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, user_id: str) -> str | None:

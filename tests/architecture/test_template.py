@@ -203,6 +203,7 @@ class TestEachQueue:
         watched = {
             (alarm["Properties"]["MetricName"], dimension["Value"]["Fn::GetAtt"][0])
             for alarm in resources("AWS::CloudWatch::Alarm").values()
+            if alarm["Properties"]["Namespace"] == "AWS/SQS"
             for dimension in alarm["Properties"]["Dimensions"]
         }
         assert ("ApproximateNumberOfMessagesVisible", dead) in watched

@@ -133,11 +133,12 @@ class TestEveryOrder:
             shop = Shop(stage.fresh())
 
             def deletes() -> None:
-                vendors.delete_vendors(projects.delete_project(shop.project))
+                projects.delete_project(shop.project)
 
             def check(outcomes: list[Outcome]) -> None:
                 outcomes[0].get()
                 assert outcomes[1].error is None or isinstance(outcomes[1].error, projects.UnknownProject)
+                vendors.finish_deletions()
                 assert shop.vendor() == {}
 
             return Race([deletes, shop.detects()], check)

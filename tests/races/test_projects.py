@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane import ids
-from controlplane.store import audits, keys
+from controlplane.store import audits, keys, vendors
 from controlplane.store.projects import UnknownWebsite
 from controlplane.store.table import table
 from tests.races.stage import Stage
@@ -175,6 +175,7 @@ class TestEveryOrder:
             deletion, decision = replies
             assert deletion.status == 200
             assert decision.status in {200, 404}
+            assert vendors.finish_deletions() == 1
             assert shop.children() == []
 
         race(lambda shop: [shop.deletes, shop.decides], check)

@@ -335,3 +335,21 @@ def feedback_quota(caller_id: str, hour: str) -> Key:
 # {pk: FEEDBACKINTAKE, sk: FEEDBACKINTAKE, paused: true, changedAt: 2026-…}
 def feedback_intake() -> Key:
     return Key("FEEDBACKINTAKE", "FEEDBACKINTAKE")
+
+
+# A project that was deleted, while its vendors may still be there.
+# {pk: DELETIONS, sk: prj_2f…, deletedAt: 2026-…}
+def project_deletion(project_id: str) -> Key:
+    return Key(DELETIONS_PK, project_id)
+
+
+DELETIONS_PK = "DELETIONS"
+
+
+# A request for a scan, from when on somebody looks whether it or its scan died.
+# {pk: SCANWATCH, sk: 2026-03-04T05:06:07.000Z#spr_2f…, requestId: spr_2f…, repositoryId: rep_2f…}
+def scan_watch(at: str, request_id: str) -> Key:
+    return Key(SCAN_WATCH_PK, f"{at}#{request_id}")
+
+
+SCAN_WATCH_PK = "SCANWATCH"

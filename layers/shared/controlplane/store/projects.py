@@ -453,8 +453,8 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
 def delete_project(project: ProjectItem) -> ProjectItem:
     """Removes the project with its consent instance, websites, audits and their schedules: the project as it was.
 
-    Raises UnknownProject. Audit runs are kept. Its vendors are the caller's to remove afterwards: nobody can reach
-    them any more, and none is added.
+    Raises UnknownProject. Audit runs are kept. Its vendors stay behind a note that it was deleted: nobody can reach
+    them any more, none is added, and `vendors.finish_deletions` removes them.
     """
     for _ in range(_TRIES):
         location = project.location
@@ -467,6 +467,7 @@ def delete_project(project: ProjectItem) -> ProjectItem:
                 "attribute_exists(pk)",
                 {"one": 1},
             ),
+            "deletion": Put({**keys.project_deletion(project.project_id)._asdict(), "deletedAt": clock.timestamp()}),
             **audit_deletions(project, project.websites),
         }
         try:

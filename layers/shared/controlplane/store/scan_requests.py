@@ -15,11 +15,14 @@ from controlplane.store.leases import Lease
 from controlplane.store.outbox import Entry
 from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository, read_repository
 from controlplane.store.scans import STAGES, Access, Failure, Progress, ScanItem
-from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 _STARTING = "starting"
 # Longer than all deliveries of both messages can take: after it a repository is free whatever became of its scan.
 _ABANDONED_AFTER_SECONDS = 4 * 3600
+# From then on a request is looked after. Most have ended by then, with their scans.
+_WATCHED_AFTER_SECONDS = 600
+_PAGE = 100
 # How long after a worker's lease ended somebody else may ask for another scan in its place.
 _GRACE_SECONDS = 60
 _TRIES = 8
@@ -95,6 +98,7 @@ def create_request(
         "createdAt": clock.timestamp(),
         **leases.NEVER_TAKEN,
     }
+    watch = keys.scan_watch(clock.timestamp(clock.now() + _WATCHED_AFTER_SECONDS), request_id)
     legs: dict[str, Leg] = {
         **(first or {}),
         "project": Check(keys.project(*scans.located(ids.PROJECT, link.project_id)), "attribute_exists(pk)"),
@@ -105,6 +109,7 @@ def create_request(
             {"request": request_id, "until": int(clock.now()) + _ABANDONED_AFTER_SECONDS},
         ),
         "request": Put(item, "attribute_not_exists(pk)"),
+        "watch": Put({**watch._asdict(), "requestId": request_id, "repositoryId": repository.repository_id}),
         "message": message.leg,
     }
     for _ in range(_TRIES):
@@ -123,6 +128,43 @@ def create_request(
                 continue
         return read_request(item)
     raise Throttled("the repository keeps changing")
+
+
+def end_abandoned() -> int:
+    """Ends requests and scans whose workers died, so that whoever polls is told and the repository is free: how many.
+
+    It looks at those alone that were asked for some time ago, and forgets those that have ended.
+    """
+    now = clock.timestamp()
+    ended, after = 0, None
+    while True:
+        # Eventually consistent: what is not seen yet is seen by the next call.
+        page = table.query(keys.SCAN_WATCH_PK, limit=_PAGE, after=after)
+        due = [watch for watch in page.items if watch["sk"] < now]
+        for watch in due:
+            holds, was_ended = _look_after(watch)
+            ended += was_ended
+            if not holds:
+                table.delete(Delete(Key(watch["pk"], watch["sk"])))
+        after = page.next_sk
+        if after is None or len(due) < len(page.items):
+            return ended
+
+
+def _look_after(watch: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether the request still holds its repository afterwards, and whether it was ended here."""
+    key = keys.repository(*scans.located(ids.REPOSITORY, watch["repositoryId"]))
+    was_ended = False
+    for _ in range(_TRIES):
+        repository = table.get(key)
+        if repository is None or repository.get("activeRequestId") != watch["requestId"]:
+            return False, was_ended
+        try:
+            _end_abandoned(repository)
+        except ScanInProgress:
+            return True, False
+        was_ended = True
+    return True, False
 
 
 def _end_abandoned(repository: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from controlplane.store import inbox, keys, organizations
 from controlplane.store.billing import UnknownOrganization
 from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
 from controlplane.store.projects import ProjectItem, UnknownProject
-from controlplane.store.table import Check, Leg, LegFailed, Throttled, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Throttled, Update, table
 
 VendorState = Literal["approved", "ignored"]
 ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
@@ -162,13 +162,33 @@ def _detected(key: keys.Key, detection: Detection, item_id: str, vendor: Mapping
     return Update(key, f"{change}, #reviewState = :review", "attribute_not_exists(#state)", values)
 
 
-def delete_vendors(project: ProjectItem) -> None:
+def finish_deletions() -> int:
+    """Removes the vendors of deleted projects, and then the notes of their deletion: of how many projects."""
+    finished, after = 0, None
+    while True:
+        # Eventually consistent: a note that is not seen yet is seen by the next call.
+        page = table.query(keys.DELETIONS_PK, limit=_PAGE, after=after)
+        for note in page.items:
+            _delete_vendors(note["sk"])
+            table.delete(Delete(keys.project_deletion(note["sk"])))
+        finished += len(page.items)
+        after = page.next_sk
+        if after is None:
+            return finished
+
+
+def _delete_vendors(project_id: str) -> None:
     """Removes the vendors of a project that is deleted already, page by page."""
-    organization_id, local = project.location
+    located = ids.locate(ids.PROJECT, project_id)
+    if located is None:
+        raise LookupError("a note of a deletion names no project")
     while True:
         # Consistent: what was decided just before the project went must not stay behind.
         page = table.query(
-            keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), limit=_PAGE, consistent=True
+            keys.organization_pk(located.organization_id),
+            prefix=keys.vendor_prefix(located.local),
+            limit=_PAGE,
+            consistent=True,
         )
         table.delete_all(keys.Key(item["pk"], item["sk"]) for item in page.items)
         if page.next_sk is None:

@@ -1,0 +1,227 @@
+"""The sweep: what a crash left half done is finished, and what lives or merely expires is left alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.store import (
+    invitations,
+    issue_attempts,
+    keys,
+    outbox,
+    projects,
+    repositories,
+    scan_requests,
+    scans,
+    vendors,
+)
+from controlplane.store.inbox import Discovery, publish_finding
+from controlplane.store.repositories import HostedRepository, Link
+from controlplane.store.table import table
+from sweeper.app import handler
+from sweeper.service import STEPS, StepsFailed
+from tests.functional.projects.builders import make_project, stored
+from tests.support.api import Api
+from tests.support.calls import intercepted
+from tests.support.dying import dead_from
+from tests.support.mailbox import Mailbox, address
+from tests.support.world import Company, World, table_dump
+
+NOTHING = dict.fromkeys(STEPS, 0)
+REQUEST_ID = "spr_" + "0" * 34
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.Entry:
+    """A message in the outbox, as a function leaves it that died before it sent it."""
+    from controlplane import queues
+
+    entry = queues.entry(queue, message or PrepareScan(request_id=REQUEST_ID))
+    table.transact({"message": entry.leg})
+    return entry
+
+
+class TestNothing:
+    def test_to_do_writes_and_sends_nothing(self, sweep, company: Company, queues_of_test: Mailbox):
+        before = table_dump()
+        assert sweep() == NOTHING
+        assert table_dump() == before
+        assert queues_of_test.letters == []
+
+    def test_of_what_merely_expires_is_touched(self, sweep, company: Company, api: Api, now):
+        body = {"email": "grace@example.com", "role": "member"}
+        assert api.post("/v1/invitations", company.owner.token, json_body=body).status == 201
+        code = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
+        assert api.post("/v1/auth/device/code", json_body=code).status == 201
+        now.advance(8 * 86_400)
+        before = table_dump()
+        assert sweep() == NOTHING
+        assert table_dump() == before
+        # Nobody sees them all the same.
+        assert invitations.list_invitations(company.organization_id, 50, None).items == []
+
+
+class TestResentMessages:
+    def test_are_those_that_waited_a_minute(self, sweep, queues_of_test: Mailbox, now):
+        waits()
+        now.advance(60)
+        assert sweep() == NOTHING
+        now.advance(1)
+        waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
+        assert sweep() == {**NOTHING, "ResentMessages": 1}
+        (letter,) = queues_of_test.letters
+        assert letter.queue_url == address(Queue.SCAN_PREPARATION)
+        assert json.loads(letter.body) == {"kind": "prepare-scan", "version": 1, "requestId": REQUEST_ID}
+
+    def test_are_sent_once_where_the_sweep_lives(self, sweep, queues_of_test: Mailbox, now):
+        for _ in range(20):
+            waits()
+        now.advance(61)
+        assert sweep()["ResentMessages"] == 20
+        assert sweep()["ResentMessages"] == 0
+        assert len(queues_of_test.letters) == 20
+        assert stored_partitions("OUTBOX#") == 0
+
+    def test_stay_where_the_queue_takes_none_and_keep_no_other_step(
+        self, sweep, company: Company, queues_of_test: Mailbox, now
+    ):
+        waits()
+        projects.delete_project(make_project(company))
+        now.advance(61)
+        queues_of_test.broken = True
+        with pytest.raises(StepsFailed) as failed:
+            sweep()
+        assert len(failed.value.exceptions) == 1
+        assert stored_partitions("DELETIONS") == 0
+        queues_of_test.broken = False
+        assert sweep() == {**NOTHING, "ResentMessages": 1}
+
+    def test_are_sent_again_where_the_sweep_died_before_it_noted_them(self, sweep, queues_of_test: Mailbox, now):
+        waits()
+        now.advance(61)
+        with dead_from("DeleteItem", applied=False), pytest.raises(StepsFailed):
+            sweep()
+        assert sweep()["ResentMessages"] == 1
+        assert len(queues_of_test.letters) == 2
+
+
+def stored_partitions(prefix: str) -> int:
+    return sum(item["pk"]["S"].startswith(prefix) for item in table_dump())
+
+
+class TestResumedIssueAttempts:
+    def test_are_those_that_nobody_took_up(self, sweep, company: Company, queues_of_test: Mailbox, now):
+        found = publish_finding(
+            Discovery(company.organization_id, "code-audit", ("a",), "T", "2026-03-04T05:00:00.000Z", rule_id="r")
+        )
+        issue_attempts.begin_attempt(found.item_id, company.owner.user_id)
+        assert sweep() == NOTHING
+        now.advance(61)
+        assert sweep() == {**NOTHING, "ResumedIssueAttempts": 1}
+        (letter,) = queues_of_test.letters
+        assert letter.queue_url == address(Queue.ISSUE_CREATION)
+        assert json.loads(letter.body)["itemId"] == found.item_id
+
+
+class TestEndedScans:
+    @pytest.fixture
+    def started(self, company: Company) -> scan_requests.RequestItem:
+        """A request for a scan of a linked repository."""
+        project = make_project(company)
+        hosted = HostedRepository(1, "acme", "shop", "https://code.example/acme/shop", "main", "private")
+        repository = repositories.connect_repository(company.organization_id, hosted)
+        link = Link(project.project_id, None, None, False)
+        repository = repositories.link_project(repository.repository_id, link)
+        request_id = scan_requests.new_request_id(company.organization_id)
+        message = outbox.new_entry(Queue.SCAN_PREPARATION, {})
+        request = scan_requests.create_request(repository, link, request_id, message=message, requested_by="x")
+        outbox.delete_entry(message)
+        return request
+
+    def _active(self, request: scan_requests.RequestItem) -> Any:
+        item = table.get(keys.repository(*scans.located("rep", request.repository_id)))
+        assert item is not None
+        return item.get("activeRequestId")
+
+    def _status(self, request: scan_requests.RequestItem) -> str:
+        item = table.get(keys.scan_request(*scans.located("spr", request.request_id)))
+        assert item is not None
+        return item["status"]
+
+    def test_are_those_whose_worker_died(self, sweep, started: scan_requests.RequestItem, now):
+        scan_requests.acquire_request(started.request_id, 30)
+        now.advance(599)
+        assert sweep() == NOTHING
+        assert (self._status(started), self._active(started)) == ("starting", started.request_id)
+        now.advance(2)
+        assert sweep() == {**NOTHING, "EndedScans": 1}
+        assert (self._status(started), self._active(started)) == ("failed", None)
+        assert stored_partitions("SCANWATCH") == 0
+        assert sweep() == NOTHING
+
+    def test_are_not_those_that_a_worker_has(self, sweep, started: scan_requests.RequestItem, now):
+        now.advance(601)
+        scan_requests.acquire_request(started.request_id, 30)
+        assert sweep() == NOTHING
+        assert (self._status(started), self._active(started)) == ("starting", started.request_id)
+        assert stored_partitions("SCANWATCH") == 1
+
+    def test_are_not_those_that_wait_for_their_first_worker_for_hours(
+        self, sweep, started: scan_requests.RequestItem, now
+    ):
+        now.advance(4 * 3600 - 1)
+        assert sweep() == NOTHING
+        now.advance(2)
+        assert sweep() == {**NOTHING, "EndedScans": 1}
+        assert self._active(started) is None
+
+    def test_that_ended_by_themselves_are_forgotten(self, sweep, started: scan_requests.RequestItem, now):
+        lease, _ = scan_requests.acquire_request(started.request_id, 30)
+        scan_requests.fail_request(started.request_id, scans.Failure("X", "Y."), lease)
+        assert stored_partitions("SCANWATCH") == 1
+        now.advance(601)
+        assert sweep() == NOTHING
+        assert stored_partitions("SCANWATCH") == 0
+
+
+class TestFinishedDeletions:
+    def test_take_the_vendors_of_deleted_projects_and_of_no_other(self, sweep, company: Company):
+        kept, gone, bare = (make_project(company, name) for name in ("Kept", "Gone", "Bare"))
+        for project, count in ((kept, 2), (gone, 30)):
+            for number in range(count):
+                vendors.decide_vendor(project, f"vendor{number}", "approved", company.owner.user_id)
+        projects.delete_project(gone)
+        projects.delete_project(bare)
+        assert sweep() == {**NOTHING, "FinishedDeletions": 2}
+        assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {kept.project_id}
+        assert stored_partitions("DELETIONS") == 0
+        assert sweep() == NOTHING
+
+    def test_are_finished_by_the_next_sweep_where_one_died(self, sweep, company: Company):
+        project = make_project(company)
+        vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
+        projects.delete_project(project)
+
+        def broken(call, proceed):
+            if call.operation == "BatchWriteItem":
+                raise RuntimeError
+            return proceed()
+
+        with intercepted(table.client, broken), pytest.raises(StepsFailed):
+            sweep()
+        assert (len(stored("VENDOR#")), stored_partitions("DELETIONS")) == (1, 1)
+        assert sweep() == {**NOTHING, "FinishedDeletions": 1}
+        assert stored("VENDOR#") == []
+
+
+def test_the_sample_event_is_taken(queues_of_test: Mailbox):
+    from pathlib import Path
+
+    event = json.loads((Path(__file__).parents[3] / "events" / "sweeper_sweep.json").read_text())
+    assert handler(event, None) == NOTHING

@@ -1,0 +1,39 @@
+"""Schedules on this machine: those of the template, at their rates, whatever a call comes to."""
+
+from typing import Any
+
+import pytest
+
+from local.schedules import Schedule, call_once, schedules
+from local.template import load_template
+
+
+def template_of(expression: str) -> dict[str, Any]:
+    event = {"Type": "Schedule", "Properties": {"Schedule": expression}}
+    properties = {"CodeUri": "functions/sweeper", "Events": {"Sweep": event, "Get": {"Type": "Api"}}}
+    return {"Resources": {"A": {"Type": "AWS::Serverless::Function", "Properties": properties}, "B": {"Type": "X"}}}
+
+
+def test_are_those_of_the_template():
+    assert schedules(load_template()) == [Schedule("sweeper", 60)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "seconds"),
+    [("rate(1 minute)", 60), ("rate(5 minutes)", 300), ("rate(2 hours)", 7200), ("rate(1 day)", 86_400)],
+)
+def test_a_rate_is_read_in_seconds(expression: str, seconds: int):
+    assert schedules(template_of(expression)) == [Schedule("sweeper", seconds)]
+
+
+def test_what_is_no_rate_is_told_and_not_left_out():
+    with pytest.raises(ValueError, match="cron"):
+        schedules(template_of("cron(0 12 * * ? *)"))
+
+
+def test_a_call_that_fails_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture):
+    def broken(event: dict[str, Any], context: Any) -> None:
+        raise RuntimeError(event["detail-type"])
+
+    call_once(Schedule("sweeper", 60), broken)
+    assert "sweeper failed" in caplog.text
