@@ -235,6 +235,8 @@ def describe() -> str:
         found = part.get("components", {}).get("schemas", {})
         schemas.add({name: schema for name, schema in found.items() if "ValidationError" not in name})
         for route in app.routes:
+            if not route.include_in_schema:
+                continue  # a page for people
             for method in route.methods:
                 operation = part["paths"][route.path][method.lower()]
                 _finish(route, operation, schemas)

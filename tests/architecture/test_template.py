@@ -74,7 +74,7 @@ class TestRoutes:
             for route in routes:
                 assert route.method in {"GET", "POST", "PATCH", "PUT", "DELETE"}
                 assert "+" not in route.path
-                assert re.fullmatch(r"(/([a-z0-9.-]+|\{[a-z][A-Za-z]+\}))+", route.path)
+                assert re.fullmatch(r"/|(/([a-z0-9.-]+|\{[a-z][A-Za-z]+\}))+", route.path)
 
     def test_belong_to_one_function_each(self):
         routes = [route for routes in routes_by_group().values() for route in routes]

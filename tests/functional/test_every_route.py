@@ -21,7 +21,10 @@ PUBLIC = {
     "POST /v1/auth/device/code",
     "POST /v1/auth/device/token",
     "POST /v1/auth/device/revoke",
+    "GET /assets/{fileName}",
 }
+# Pages that a stranger may look at.
+OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
 _LOCALS = {ids.MEMBER: 16}
 _OTHER_PARAMETERS = {"websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
@@ -65,7 +68,8 @@ def _requires(operation: Operation) -> Requires:
     return operation.route.requires
 
 
-PROTECTED = [operation for operation in operations() if operation.name not in PUBLIC]
+PAGES = [operation for operation in operations() if operation.route.visits is not None]
+PROTECTED = [operation for operation in operations() if operation.name not in PUBLIC and operation not in PAGES]
 SCOPED = [operation for operation in PROTECTED if _requires(operation).scope]
 BY_QUERY = [operation for operation in PROTECTED if _requires(operation).organization == "query"]
 BY_PATH = [operation for operation in PROTECTED if _requires(operation).organization == "path"]
@@ -140,8 +144,16 @@ def valid_body(operation: Operation) -> dict[str, object]:
 
 
 def test_the_public_routes_are_these_and_all_others_declare_what_they_require():
-    undeclared = {operation.name for operation in operations() if operation.route.requires is None}
+    undeclared = {o.name for o in operations() if o.route.requires is None and o.route.visits is None}
     assert undeclared == PUBLIC
+
+
+def test_the_pages_for_strangers_are_these_and_what_changes_something_takes_a_form_of_a_session():
+    assert {operation.name for operation in PAGES if not operation.route.visits.signed_in} == OPEN_PAGES
+    for operation in PAGES:
+        assert operation.route.visits.form is (operation.method == "POST")
+        assert operation.method in {"GET", "POST"}
+        assert operation.route.requires is None
 
 
 def test_a_public_route_that_takes_a_body_limits_who_sends_it():

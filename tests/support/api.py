@@ -1,6 +1,7 @@
 """The API as a client meets it: REST proxy events through the functions' own handlers.
 
-Every answer passes `check_answer`, so that each test of every suite also proves the envelope and X-Request-Id.
+Every answer passes `check_answer`, so that each test of every suite also proves X-Request-Id, and the envelope or what
+every page has.
 """
 
 import base64
@@ -66,6 +67,7 @@ class Reply:
     headers: dict[str, str]
     body: Any
     text: str
+    cookies: list[str] = field(default_factory=list)
 
     @property
     def data(self) -> Any:
@@ -186,20 +188,64 @@ def _reply(answer: dict[str, Any]) -> Reply:
     text = answer["body"]
     if answer["isBase64Encoded"]:
         text = base64.b64decode(text).decode()
-    headers = {name.lower(): value for name, value in answer["headers"].items()}
+    several = {name.lower(): values for name, values in answer["multiValueHeaders"].items()}
+    headers = {name: values[-1] for name, values in several.items()}
+    headers |= {name.lower(): value for name, value in answer["headers"].items()}
     body = json.loads(text) if headers.get("content-type", "").startswith("application/json") else None
-    return Reply(answer["statusCode"], headers, body, text)
+    set_cookie = headers.pop("set-cookie", None)
+    cookies = several.get("set-cookie") or ([set_cookie] if set_cookie else [])
+    return Reply(answer["statusCode"], headers, body, text, cookies)
+
+
+def is_page(path: str) -> bool:
+    """Whether people look at it: it answers HTML, refusals too."""
+    return any(o.route.visits is not None and o.route.path_regex.match(path) for o in operations())
 
 
 def check_answer(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
-    """Holds an answer to OAuth's shape where the request's headers spoke OAuth, to the envelope everywhere else."""
+    """Holds an answer to a page's shape for pages, to OAuth's where the request spoke it, else to the envelope."""
     media_types = [value for name, value in sent.items() if name.lower() == "content-type"]
     spoke_oauth = path.startswith(_OAUTH_PATHS) and "".join(media_types).lower().startswith(FORM)
-    if spoke_oauth and reply.status not in {404, 405}:
+    if is_page(path) and reply.status != 405:
+        check_page(reply)
+        assert request_id in {None, reply.headers["x-request-id"]}
+    elif spoke_oauth and reply.status not in {404, 405}:
         check_oauth(reply)
         assert request_id in {None, reply.headers["x-request-id"]}
     else:
         check_envelope(path, reply, request_id)
+
+
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'"
+)
+
+
+def check_page(reply: Reply) -> None:
+    """What every page has: HTML with a title and a heading, a strict policy, no script, no frame, no cache."""
+    headers = reply.headers
+    assert headers.get("x-request-id"), "an answer without X-Request-Id"
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert headers["content-security-policy"] == PAGE_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-store"
+    for cookie in reply.cookies:
+        assert re.fullmatch(
+            r"__Host-assent-[A-Za-z0-9_-]+=[A-Za-z0-9._-]*; Path=/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure", cookie
+        )
+    if reply.status == 303:
+        assert reply.text == ""
+        assert headers["location"].startswith(("/", "http"))
+        return
+    assert reply.text.startswith("<!doctype html>")
+    assert re.search(r"<title>[^<]+ · Assent</title>", reply.text)
+    assert len(re.findall(r"<h1>", reply.text)) == 1
+    assert not re.search(r"<script|<style|\sstyle=|\son\w+=|javascript:|<iframe|<object", reply.text)
+    if reply.status == 429:
+        assert int(headers["retry-after"]) >= 1
 
 
 def check_oauth(reply: Reply) -> None:
@@ -227,7 +273,7 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
     if request_id is not None:
         assert reply.headers["x-request-id"] == request_id
-    if path in _NOT_ENVELOPED and reply.status == 200:
+    if (path in _NOT_ENVELOPED or path.startswith("/assets/")) and reply.status == 200:
         return
     assert reply.headers["content-type"].startswith("application/json")
     if reply.status < 400:

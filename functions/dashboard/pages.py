@@ -1,0 +1,150 @@
+"""How the pages look: templates in, HTML out, with the headers that every page carries. No rule is decided here.
+
+Nothing on a page comes from another host, and no script runs on it; the policy of its content says so to the browser.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from controlplane.addresses import dashboard_base_url
+from controlplane.errors import ApiError
+from controlplane.settings import settings
+from controlplane.visitors import FORM_TOKEN, SignedOut, Visitor, form_token
+from dashboard import service
+from dashboard.provider import ProviderUnavailable, SignInRejected
+
+_HERE = Path(__file__).parent
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'"
+)
+HEADERS = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+# The name changes with the content, so a browser may keep what it has.
+_KEPT_FOR_EVER = "public, max-age=31536000, immutable"
+_TITLES = {
+    400: "This did not work",
+    401: "Your session has ended",
+    403: "This is not allowed",
+    404: "There is no such page",
+    409: "This did not work",
+    413: "This is too large",
+    415: "This could not be read",
+    429: "Too many requests",
+    500: "Something failed on our side",
+    503: "The service is not available",
+}
+
+_templates = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def address(path: str) -> str:
+    """The address of a page of ours, below the stage where the API has one."""
+    return urlsplit(dashboard_base_url()).path + path
+
+
+@cache
+def style() -> tuple[str, bytes]:
+    """The style sheet: its name, which holds its hash, and its bytes."""
+    content = (_HERE / "static" / "style.css").read_bytes()
+    return f"style.{hashlib.sha256(content).hexdigest()[:16]}.css", content
+
+
+def style_sheet() -> Response:
+    headers = {"content-type": "text/css; charset=utf-8", "cache-control": _KEPT_FOR_EVER}
+    return Response(style()[1], headers={**headers, "x-content-type-options": "nosniff"})
+
+
+def _date(seconds: int) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment.day} {moment:%B %Y}"
+
+
+_templates.globals.update(address=address, brand=settings.service_brand.capitalize(), token_field=FORM_TOKEN)
+_templates.filters["date"] = _date
+
+
+def page(
+    template: str,
+    visitor: Visitor | None = None,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    **content: Any,
+) -> Response:
+    """A page of that template. Everything it shows is escaped."""
+    signed_in = visitor is not None and visitor.access is not None
+    text = _templates.get_template(f"{template}.html").render(
+        style=address(f"/assets/{style()[0]}"),
+        signed_in=signed_in,
+        form_token=form_token(visitor.secret) if visitor is not None and signed_in else "",
+        devices_offered=service.devices_are_offered(),
+        **content,
+    )
+    return Response(text, status, {**HEADERS, **(headers or {})})
+
+
+def redirect(location: str, cookies: list[str] | None = None) -> Response:
+    """Sends the browser on, by GET."""
+    answer = Response(b"", 303, {**HEADERS, "location": location})
+    for cookie in cookies or []:
+        answer.headers.append("set-cookie", cookie)
+    return answer
+
+
+def sign_in_address(target: str) -> str:
+    return f"{address('/sign-in')}?return_to={quote(service.own_page(target), safe='')}"
+
+
+class PageLook:
+    """How a page refuses (`controlplane.anonymous.Dialect`): as a page, or by the way to sign in."""
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        raise NotImplementedError("pages declare no body")
+
+    def success(self, content: Any) -> Response:
+        raise NotImplementedError("pages answer for themselves")
+
+    def failure(self, error: ApiError) -> Response:
+        if isinstance(error, SignedOut) and error.method == "GET":
+            return redirect(sign_in_address(error.target))
+        again = sign_in_address(error.target.partition("?")[0]) if isinstance(error, SignedOut) else None
+        return page(
+            "refused",
+            status=error.status,
+            headers=error.headers,
+            title=_TITLES.get(error.status, _TITLES[500]),
+            message=error.public,
+            sign_in=again or sign_in_address("/") if isinstance(error, _OF_SIGN_IN) else again,
+        )
+
+
+_OF_SIGN_IN = (
+    service.SignInLost,
+    service.SignInCanceled,
+    SignInRejected,
+    service.AddressUnverified,
+    ProviderUnavailable,
+)

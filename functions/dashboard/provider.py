@@ -1,0 +1,199 @@
+"""The OpenID Connect provider that people sign in with, as these pages use it: code flow with PKCE, public client.
+
+What a provider says is believed only as far as its signature, its issuer, the audience and the nonce go. Its metadata
+and keys are kept for an hour; a token signed with a key that is not among them has the keys fetched anew.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import requests
+from authlib.integrations.base_client import OAuthError
+from authlib.integrations.requests_client import OAuth2Session
+from authlib.oidc.core import CodeIDToken
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from controlplane import clock
+from controlplane.errors import InvalidPayload, ServiceUnavailable
+from controlplane.store.sign_in import Identity
+
+_SCOPE = "openid email profile"
+# Signatures that only the provider can make: nothing symmetric, and not "none".
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+_KEPT_SECONDS = 3600
+_TIMEOUT_SECONDS = (3, 5)
+# Clocks of two machines differ.
+_LEEWAY_SECONDS = 60
+_NAME_LENGTH, _EMAIL_LENGTH, _URL_LENGTH, _SUBJECT_LENGTH = 100, 254, 2048, 255
+_INVISIBLE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+class ProviderUnavailable(ServiceUnavailable):
+    message = "The sign-in service does not answer. Try again in a minute."
+
+
+class SignInRejected(InvalidPayload):
+    """The provider refused the code, or what it answered cannot be trusted. The reason is for the log alone."""
+
+    message = "The sign-in did not succeed. Start it again."
+
+
+@dataclass
+class _Known:
+    """What was fetched from the provider, and when."""
+
+    metadata: dict[str, Any] = field(default_factory=dict)
+    keys: KeySet | None = None
+    fetched_at: float = float("-inf")
+
+
+class Provider:
+    """One issuer. `metadata_url` is where its metadata stands, where that is not below the issuer's own address."""
+
+    def __init__(self, issuer: str, metadata_url: str | None = None) -> None:
+        self.issuer = issuer
+        self._metadata_url = metadata_url or f"{issuer}/.well-known/openid-configuration"
+        self._known = _Known()
+
+    def is_named(self, issuer: str) -> bool:
+        """Whether that is this provider's name. Some write it with a slash at the end, which the setting has not."""
+        return issuer.removesuffix("/") == self.issuer
+
+    def authorization_url(self, client_id: str, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
+        """Where a browser goes to sign in. Raises ProviderUnavailable."""
+        endpoint = self._metadata()["authorization_endpoint"]
+        with self._session(client_id, redirect_uri) as session:
+            url, _ = session.create_authorization_url(endpoint, state=state, code_verifier=verifier, nonce=nonce)
+        return str(url)
+
+    def end_session_url(self, client_id: str, return_to: str) -> str | None:
+        """Where a browser goes to end the provider's own session, or None where there is no such place.
+
+        Named both ways, since Cognito has names of its own for what OpenID Connect's logout calls otherwise.
+        """
+        endpoint = self._metadata().get("end_session_endpoint")
+        if not endpoint:
+            return None
+        query = {"client_id": client_id, "post_logout_redirect_uri": return_to, "logout_uri": return_to}
+        return f"{endpoint}?{urlencode(query)}"
+
+    def redeem(self, client_id: str, redirect_uri: str, code: str, verifier: str, nonce: str) -> Identity:
+        """Who signed in. Raises ProviderUnavailable, SignInRejected."""
+        endpoint = self._metadata()["token_endpoint"]
+        try:
+            with self._session(client_id, redirect_uri) as session:
+                answer = session.fetch_token(
+                    endpoint,
+                    grant_type="authorization_code",
+                    code=code,
+                    code_verifier=verifier,
+                    allow_redirects=False,
+                )
+        except OAuthError as refusal:
+            raise SignInRejected(details=[], reason=f"token endpoint: {refusal.error}") from refusal
+        except ValueError as failure:  # no JSON; requests' own errors of JSON are among its exceptions too
+            raise SignInRejected(details=[], reason="token endpoint: unreadable answer") from failure
+        except requests.RequestException as failure:
+            raise ProviderUnavailable(reason=type(failure).__name__) from failure
+        claims = self._verify(answer.get("id_token"), answer.get("access_token"), client_id, nonce)
+        return _identity(self.issuer, claims)
+
+    def _session(self, client_id: str, redirect_uri: str) -> OAuth2Session:
+        session = OAuth2Session(
+            client_id,
+            scope=_SCOPE,
+            redirect_uri=redirect_uri,
+            code_challenge_method="S256",
+            token_endpoint_auth_method="none",  # noqa: S106 - a public client: PKCE binds the code
+            default_timeout=_TIMEOUT_SECONDS,
+        )
+        session.trust_env = False
+        return session
+
+    def _verify(self, id_token: Any, access_token: Any, client_id: str, nonce: str) -> dict[str, Any]:
+        """The claims of a token that this issuer signed for us, in this sign-in."""
+        if not isinstance(id_token, str):
+            raise SignInRejected(details=[], reason="no id_token")
+        try:
+            token = self._decode(id_token)
+            claims = CodeIDToken(
+                token.claims,
+                token.header,
+                {
+                    "iss": {"essential": True, "value": self._metadata()["issuer"]},
+                    "aud": {"essential": True, "value": client_id},
+                    "sub": {"essential": True},
+                },
+                {"nonce": nonce, "client_id": client_id, "access_token": access_token},
+            )
+            claims.validate(now=int(clock.now()), leeway=_LEEWAY_SECONDS)
+        except (JoseError, ValueError, TypeError) as failure:
+            raise SignInRejected(details=[], reason=f"id_token: {type(failure).__name__}") from failure
+        return dict(claims)
+
+    def _decode(self, id_token: str) -> jwt.Token:
+        try:
+            return jwt.decode(id_token, self._keys(), algorithms=_ALGORITHMS)
+        except (JoseError, ValueError):
+            # The keys may have been changed for new ones since they were fetched.
+            self._known = _Known()
+            return jwt.decode(id_token, self._keys(), algorithms=_ALGORITHMS)
+
+    def _metadata(self) -> dict[str, Any]:
+        if self._known.fetched_at + _KEPT_SECONDS <= clock.now():
+            metadata = _fetch(self._metadata_url)
+            endpoints = [metadata.get(f"{name}_endpoint") for name in ("authorization", "token")]
+            # OpenID Connect Discovery 1.0 section 4.3.
+            if not self.is_named(str(metadata.get("issuer"))) or not all(isinstance(url, str) for url in endpoints):
+                raise ProviderUnavailable(reason="the metadata is not the issuer's")
+            self._known = _Known(metadata, None, clock.now())
+        return self._known.metadata
+
+    def _keys(self) -> KeySet:
+        metadata = self._metadata()
+        if self._known.keys is None:
+            self._known.keys = KeySet.import_key_set(_fetch(metadata["jwks_uri"]))  # type: ignore[arg-type]
+        return self._known.keys
+
+
+def _fetch(url: str) -> dict[str, Any]:
+    """A JSON object. Raises ProviderUnavailable."""
+    try:
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.get(url, timeout=_TIMEOUT_SECONDS, headers={"Accept": "application/json"})
+        content = answer.json() if answer.ok else None
+    except requests.RequestException as failure:
+        raise ProviderUnavailable(reason=type(failure).__name__) from failure
+    if not isinstance(content, dict):
+        raise ProviderUnavailable(reason=f"status {answer.status_code}")
+    return content
+
+
+def _identity(issuer: str, claims: dict[str, Any]) -> Identity:
+    """What the claims say of the person, cut to what an account holds. Raises SignInRejected."""
+    subject = claims["sub"]
+    if not isinstance(subject, str) or not 0 < len(subject) <= _SUBJECT_LENGTH:
+        raise SignInRejected(details=[], reason="id_token: sub")
+    email, image = claims.get("email"), claims.get("picture")
+    if not isinstance(email, str) or len(email) > _EMAIL_LENGTH or not re.fullmatch(r"[^\s@]+@[^\s@]+", email):
+        email = None
+    if not isinstance(image, str) or len(image) > _URL_LENGTH or not image.startswith("https://"):
+        image = None
+    return Identity(issuer, subject, email, _is_true(claims.get("email_verified")), _name(claims), image)
+
+
+def _is_true(claim: Any) -> bool:
+    # Cognito hands on as text what some providers verified.
+    return claim is True or claim == "true"
+
+
+def _name(claims: dict[str, Any]) -> str | None:
+    whole = claims.get("name")
+    parts = [claims.get("given_name"), claims.get("family_name")]
+    text = whole if isinstance(whole, str) else " ".join(part for part in parts if isinstance(part, str))
+    return " ".join(_INVISIBLE.sub(" ", text).split())[:_NAME_LENGTH].strip() or None

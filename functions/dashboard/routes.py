@@ -1,0 +1,206 @@
+"""HTTP of `dashboard`: the pages that people see. They answer HTML, refusals too, and work without a script.
+
+A GET changes nothing but the sign-in it is part of. What changes something is a form with the session's token.
+"""
+
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from controlplane import visitors
+from controlplane.anonymous import Anonymous
+from controlplane.app import ControlRouter
+from controlplane.errors import ApiError, RouteNotFound
+from controlplane.store.sessions import LIFE_SECONDS
+from controlplane.visitors import Visitor, Visits
+from dashboard import service
+from dashboard.pages import PageLook, address, page, redirect, style, style_sheet
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+# Each makes the service ask the provider; a whole office may stand behind one address.
+SIGN_INS_PER_MINUTE = 60
+_LOOK = PageLook()
+
+Anyone = Annotated[Visitor, Visits(_LOOK, signed_in=False)]
+SignsIn = Annotated[Visitor, Visits(_LOOK, signed_in=False, counted=Anonymous("pages.sign-in", SIGN_INS_PER_MINUTE))]
+SignedIn = Annotated[Visitor, Visits(_LOOK)]
+Submits = Annotated[Visitor, Visits(_LOOK, form=True)]
+Text = Annotated[str | None, Query(max_length=4096)]
+
+
+@router.get("/", operation_id="showOverview")
+async def show_overview(visitor: Anyone) -> Response:
+    """Where a person stands: the organizations, what waits for an answer; to strangers, what this is."""
+    if visitor.access is None:
+        return page("welcome", visitor)
+    return page("overview", visitor, current="/", **service.get_standing(visitor.user_id)._asdict())
+
+
+@router.get("/sign-in", operation_id="beginSignIn")
+async def begin_sign_in(_visitor: SignsIn, return_to: Text = None) -> Response:
+    """Sends the browser to the sign-in service. `return_to` is a page of ours; any other address counts as none."""
+    begun = service.begin_sign_in(return_to)
+    return redirect(begun.url, [visitors.cookie(begun.purpose, begun.note, service.SIGN_IN_SECONDS)])
+
+
+@router.get("/sign-in/callback", operation_id="finishSignIn")
+async def finish_sign_in(
+    visitor: SignsIn, code: Text = None, state: Text = None, error: Text = None, iss: Text = None
+) -> Response:
+    """Where the sign-in service sends the browser back to. The first sign-in makes the account."""
+    purpose = service.note_purpose(state or "")
+    if error is not None or code is None or state is None or purpose is None:
+        raise service.SignInCanceled((error or "incomplete")[:100])
+    secret, return_to = service.finish_sign_in(
+        state, code, iss, lambda purpose: visitor.cookies.get(visitors.cookie_name(purpose), "")
+    )
+    # A session that this browser had before is not left behind.
+    service.sign_out(visitor.secret)
+    session = visitors.cookie("session", secret, LIFE_SECONDS)
+    return redirect(address(return_to), [session, visitors.cookie(purpose, "", 0)])
+
+
+@router.post("/sign-out", operation_id="signOut")
+async def sign_out(visitor: Submits) -> Response:
+    """Ends the session, as a cookie and as a bearer."""
+    service.sign_out(visitor.secret)
+    return redirect(address("/signed-out"), [visitors.cookie("session", "", 0)])
+
+
+@router.get("/signed-out", operation_id="showSignedOut")
+async def show_signed_out(visitor: Anyone) -> Response:
+    """Says so, and how to end the sign-in service's own session."""
+    return page("signed_out", visitor, provider=service.provider_sign_out_url())
+
+
+@router.get("/device", operation_id="showDevice")
+async def show_device(visitor: SignedIn, user_code: Text = None) -> Response:
+    """Asks for the code that a device shows. A link may bring it along, and does no more than that."""
+    _check_devices()
+    return _device_form(visitor, user_code or "")
+
+
+@router.post("/device", operation_id="reviewDevice")
+async def review_device(visitor: Submits) -> Response:
+    """Shows who asks, from where, and for what. Counts as an attempt at the code."""
+    _check_devices()
+    code = visitor.form.get("user_code", "")[:100]
+    if not code.strip():
+        return _device_form(visitor, "", "Enter the code that your device shows.", 400)
+    try:
+        review = service.review_device(code, visitor.user_id, visitor.secret)
+    except _REFUSED_DEVICE as refusal:
+        return _device_form(visitor, code, refusal.public, refusal.status, refusal.headers)
+    return page("device_review", visitor, current="/device", **review._asdict())
+
+
+@router.post("/device/approve", operation_id="approveDevice")
+async def approve_device(visitor: Submits) -> Response:
+    """Lets the device in, with the scopes that the page before showed."""
+    return _decide(visitor, approves=True)
+
+
+@router.post("/device/deny", operation_id="denyDevice")
+async def deny_device(visitor: Submits) -> Response:
+    """Refuses the device."""
+    return _decide(visitor, approves=False)
+
+
+@router.get("/invitations", operation_id="showInvitations")
+async def show_invitations(visitor: SignedIn) -> Response:
+    """What the account's verified address is invited to."""
+    return _invitations(visitor)
+
+
+@router.post("/invitations/accept", operation_id="acceptInvitation")
+async def accept_invitation(visitor: Submits) -> Response:
+    """Makes the person a member of the organization."""
+    try:
+        joined = service.accept_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
+    except _REFUSED_INVITATION as refusal:
+        return _invitations(visitor, refusal)
+    return _invitations(visitor, done=f"You are now a member of {joined.name}, as {joined.role}.")
+
+
+@router.post("/invitations/decline", operation_id="declineInvitation")
+async def decline_invitation(visitor: Submits) -> Response:
+    """Ends the invitation."""
+    try:
+        name = service.decline_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
+    except _REFUSED_INVITATION as refusal:
+        return _invitations(visitor, refusal)
+    return _invitations(visitor, done=f"You declined the invitation to {name}.")
+
+
+@router.get("/organizations", operation_id="showOrganizations")
+async def show_organizations(visitor: SignedIn) -> Response:
+    """The organizations the person belongs to, and which of them is saved as the default."""
+    return _organizations(visitor)
+
+
+@router.post("/organizations", operation_id="saveOrganization")
+async def save_organization(visitor: Submits) -> Response:
+    """Saves the organization that requests without `organizationId` act in."""
+    try:
+        saved = service.save_organization(visitor.form.get("organization_id", ""), visitor.user_id)
+    except service.NoMembership as refusal:
+        return _organizations(visitor, refusal)
+    return _organizations(visitor, done=f"{saved.name} is saved as your default organization.")
+
+
+@router.get("/assets/{fileName}", operation_id="getAsset")
+async def get_asset(file_name: Annotated[str, Path(alias="fileName")]) -> Response:
+    """The style sheet, under the name that the pages of now link to."""
+    if file_name != style()[0]:
+        raise RouteNotFound
+    return style_sheet()
+
+
+_REFUSED_DEVICE = (
+    service.UnknownCode,
+    service.CodeExpired,
+    service.CodeDecided,
+    service.TooManyCodes,
+    service.NotReviewed,
+)
+_REFUSED_INVITATION = (service.InvitationGone, service.AlreadyThere, service.InviterGone)
+
+
+class _NoDevices(RouteNotFound):
+    message = "Devices cannot be let in here."
+
+
+def _check_devices() -> None:
+    if not service.devices_are_offered():
+        raise _NoDevices
+
+
+def _device_form(
+    visitor: Visitor, code: str, problem: str | None = None, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    return page("device", visitor, status=status, headers=headers, current="/device", code=code[:100], problem=problem)
+
+
+def _decide(visitor: Visitor, *, approves: bool) -> Response:
+    _check_devices()
+    decide = service.approve_device if approves else service.deny_device
+    try:
+        decide(visitor.form, visitor.user_id, visitor.secret)
+    except _REFUSED_DEVICE as refusal:
+        return _device_form(visitor, "", refusal.public, refusal.status)
+    return page("device_decided", visitor, current="/device", approved=approves)
+
+
+def _invitations(visitor: Visitor, refusal: ApiError | None = None, done: str | None = None) -> Response:
+    return _standing("invitations", visitor, refusal, done)
+
+
+def _organizations(visitor: Visitor, refusal: ApiError | None = None, done: str | None = None) -> Response:
+    return _standing("organizations", visitor, refusal, done)
+
+
+def _standing(name: str, visitor: Visitor, refusal: ApiError | None, done: str | None) -> Response:
+    standing = service.get_standing(visitor.user_id)
+    problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
+    return page(name, visitor, status=status, current=f"/{name}", problem=problem, done=done, **standing._asdict())

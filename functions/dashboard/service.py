@@ -1,0 +1,335 @@
+"""The rules of the pages: how a sign-in begins and ends, what a person may decide, and what is said to them.
+
+Between its two halves a sign-in leaves nothing here: the browser keeps a sealed note of it, and the proof key and the
+nonce follow from the note's state and the signing secret.
+"""
+
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from controlplane import clock, ids, tokens
+from controlplane.addresses import dashboard_base_url, sign_in_client_id
+from controlplane.errors import Conflict, Forbidden, InvalidPayload, NotFound, RateLimited
+from controlplane.scopes import SCOPES
+from controlplane.settings import settings
+from controlplane.store import device, invitations, organizations, sessions, sign_in, users
+from controlplane.store.device import DeviceRequest
+from controlplane.store.invitations import Invitation
+from controlplane.store.organizations import Account, Membership
+from dashboard.provider import Provider, ProviderUnavailable, SignInRejected
+
+SIGN_IN_SECONDS = 600
+_STATE_LENGTH = 43
+_STATE = re.compile(r"[A-Za-z0-9_-]{43}")
+# Where a sign-in may lead back to: pages of ours, by name.
+_PAGES = {"/", "/device", "/invitations", "/organizations"}
+_DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
+
+
+class SignInOff(NotFound):
+    message = "Nobody can sign in here yet: no sign-in service is set up."
+
+
+class SignInLost(InvalidPayload):
+    """The sign-in did not begin in this browser, or too long ago."""
+
+    message = "This sign-in did not begin in this browser, or took longer than ten minutes. Start it again."
+
+    def __init__(self) -> None:
+        super().__init__(details=[])
+
+
+class SignInCanceled(InvalidPayload):
+    message = "The sign-in was not completed. You can start it again."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(details=[], reason=reason)
+
+
+class AddressUnverified(Forbidden):
+    message = (
+        "The sign-in service has not verified your email address. Verify it there, for instance by the link or code "
+        "that it sent you, and sign in again."
+    )
+
+
+class UnknownCode(NotFound):
+    message = "There is no request with this code. Check the letters, or ask for a new code on your device."
+
+
+class CodeExpired(Conflict):
+    message = "This code has expired. Ask for a new one on your device."
+
+
+class CodeDecided(Conflict):
+    message = "This request was decided before. Ask for a new code on your device if you need one."
+
+
+class TooManyCodes(RateLimited):
+    message = "You tried too many codes that do not exist. Wait a quarter of an hour, then try again."
+
+
+class NotReviewed(Forbidden):
+    """The decision does not come from the page that shows the request."""
+
+    message = "This page is not valid any more. Enter the code again."
+
+
+class InvitationGone(NotFound):
+    message = "This invitation is not there any more: it was canceled, used, or has expired."
+
+
+class AlreadyThere(Conflict):
+    message = "You belong to this organization already. The invitation was removed."
+
+
+class InviterGone(Conflict):
+    message = "Who invited you does not own the organization any more. Ask another owner for a new invitation."
+
+
+class NoMembership(NotFound):
+    message = "You do not belong to this organization."
+
+
+class Begun(NamedTuple):
+    """A sign-in on its way: where the browser goes, and the note it keeps (a cookie's purpose and value)."""
+
+    url: str
+    purpose: str
+    note: str
+
+
+class Review(NamedTuple):
+    """A device's request as a person decides on it, and the seal that the decision has to carry."""
+
+    request: DeviceRequest
+    scopes: list[tuple[str, str]]
+    age: str
+    seal: str
+
+
+class Standing(NamedTuple):
+    """What the first page shows."""
+
+    account: Account
+    invitations: list[Invitation]
+
+
+_providers: dict[tuple[str, str | None], Provider] = {}
+
+
+def _provider() -> tuple[Provider, str]:
+    """The provider and what it calls us. Raises SignInOff."""
+    client_id = sign_in_client_id()
+    if settings.sign_in_issuer is None or client_id is None:
+        raise SignInOff
+    place = settings.sign_in_issuer, settings.sign_in_metadata_url
+    return _providers.setdefault(place, Provider(*place)), client_id
+
+
+def _callback() -> str:
+    return f"{dashboard_base_url()}/sign-in/callback"
+
+
+def begin_sign_in(return_to: str | None) -> Begun:
+    """Raises SignInOff, ProviderUnavailable."""
+    provider, client_id = _provider()
+    state = secrets.token_urlsafe(32)[:_STATE_LENGTH]
+    url = provider.authorization_url(client_id, _callback(), state, _nonce(state), _verifier(state))
+    until = int(clock.now()) + SIGN_IN_SECONDS
+    return Begun(url, _note_purpose(state), _seal_note(state, until, own_page(return_to)))
+
+
+def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[[str], str]) -> tuple[str, str]:
+    """The secret of the new session, and the page to go to. `note_of` reads the browser's note by its purpose.
+
+    Raises SignInLost, SignInRejected, AddressUnverified, ProviderUnavailable, SignInOff.
+    """
+    provider, client_id = _provider()
+    return_to = _open_note(state, note_of)
+    # RFC 9207: a provider that names itself must be the one that was asked.
+    if issuer is not None and not provider.is_named(issuer):
+        raise SignInRejected(details=[], reason="another issuer answered")
+    identity = provider.redeem(client_id, _callback(), code, _verifier(state), _nonce(state))
+    try:
+        profile = sign_in.sign_in(identity)
+    except sign_in.AddressNotVerified:
+        raise AddressUnverified from None
+    return sessions.create(profile["userId"]), return_to
+
+
+def note_purpose(state: str) -> str | None:
+    """Under which purpose the browser keeps the note of this sign-in; None where the state is none of ours."""
+    return _note_purpose(state) if _STATE.fullmatch(state) else None
+
+
+def sign_out(secret: str) -> None:
+    sessions.revoke(secret)
+
+
+def provider_sign_out_url() -> str | None:
+    """Where the provider's own session ends; None where there is no such place, or nobody answers."""
+    try:
+        provider, client_id = _provider()
+        return provider.end_session_url(client_id, f"{dashboard_base_url()}/signed-out")
+    except (SignInOff, ProviderUnavailable):
+        return None
+
+
+def own_page(target: str | None) -> str:
+    """The page of ours that is meant, or the first one for anything else: no address leads away from here."""
+    if target is not None and (target in _PAGES or _DEVICE_PAGE.fullmatch(target)):
+        return target
+    return "/"
+
+
+def _note_purpose(state: str) -> str:
+    # One cookie for each sign-in, so that two tabs do not get into each other's way.
+    return f"sign-in-{state[:8]}"
+
+
+def _verifier(state: str) -> str:
+    return tokens.keyed_digest("proof key of a sign-in", state)
+
+
+def _nonce(state: str) -> str:
+    return tokens.keyed_digest("nonce of a sign-in", state)
+
+
+def _seal_note(state: str, until: int, return_to: str) -> str:
+    text = f"{state}.{until}.{return_to.encode().hex()}"
+    return f"{text}.{tokens.keyed_digest('note of a sign-in', text)}"
+
+
+def _open_note(state: str, note_of: Callable[[str], str]) -> str:
+    """The page to return to. Raises SignInLost."""
+    purpose = note_purpose(state)
+    note = note_of(purpose) if purpose else ""
+    text, _, seal = note.rpartition(".")
+    if not hmac.compare_digest(seal.encode(), tokens.keyed_digest("note of a sign-in", text).encode()):
+        raise SignInLost
+    noted_state, until, return_to = text.split(".")
+    if not hmac.compare_digest(noted_state, state) or int(until) <= clock.now():
+        raise SignInLost
+    return own_page(bytes.fromhex(return_to).decode())
+
+
+def get_standing(user_id: str) -> Standing:
+    """The person's account, and what they are invited to."""
+    account = organizations.get_account(user_id)
+    return Standing(account, invitations.list_for_address(account.profile["email"]))
+
+
+def devices_are_offered() -> bool:
+    return settings.device_authorization_enabled
+
+
+def review_device(code: str, user_id: str, secret: str) -> Review:
+    """The request of the code, which this counts as an attempt.
+
+    Raises UnknownCode, CodeExpired, CodeDecided, TooManyCodes.
+    """
+    try:
+        request = device.find_by_user_code(code, user_id)
+    except device.UnknownUserCode:
+        raise UnknownCode from None
+    except device.TooManyTries as refusal:
+        raise TooManyCodes(refusal.retry_after_seconds) from None
+    if request.status == "expired":
+        raise CodeExpired
+    if request.status != "pending":
+        raise CodeDecided
+    words = [(scope, SCOPES.get(scope, scope)) for scope in request.scopes]
+    age = _age(int(clock.now()) - request.created_at)
+    return Review(request, words, age, _review_seal(secret, request.user_code, request.expires_at, request.scopes))
+
+
+def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
+    """Lets the device of a reviewed request in, with the scopes that were shown.
+
+    Raises NotReviewed, CodeExpired, CodeDecided, UnknownCode.
+    """
+    code, scopes = _reviewed(form, secret)
+    _decide(lambda: device.approve(code, user_id, scopes))
+
+
+def deny_device(form: dict[str, str], user_id: str, secret: str) -> None:
+    """Refuses the device of a reviewed request. Raises NotReviewed, CodeExpired, CodeDecided, UnknownCode."""
+    code, _ = _reviewed(form, secret)
+    _decide(lambda: device.deny(code, user_id))
+
+
+def _decide(decision: Callable[[], None]) -> None:
+    try:
+        decision()
+    except device.UnknownUserCode:
+        raise UnknownCode from None
+    except device.RequestExpired:
+        raise CodeExpired from None
+    except device.AlreadyDecided:
+        raise CodeDecided from None
+
+
+def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
+    """Code and scopes as this session was shown them. A decision is about what was seen, and takes no guess."""
+    code, until, scopes = (form.get(name, "") for name in ("user_code", "until", "scopes"))
+    if not until.isascii() or not until.isdigit() or len(until) > 12:
+        raise NotReviewed
+    seal = _review_seal(secret, code, int(until), scopes.split())
+    if not hmac.compare_digest(seal.encode(), form.get("seal", "").encode()):
+        raise NotReviewed
+    # The code is not given to another request before that.
+    if int(until) <= clock.now():
+        raise CodeExpired
+    return code, scopes.split()
+
+
+def _review_seal(secret: str, code: str, until: int, scopes: list[str]) -> str:
+    return tokens.keyed_digest("review of a device", f"{tokens.digest(secret)} {code} {until} {' '.join(scopes)}")
+
+
+def _age(seconds: int) -> str:
+    if seconds < 60:
+        return "less than a minute ago"
+    minutes = seconds // 60
+    return f"{minutes} minute{'s' if minutes > 1 else ''} ago"
+
+
+def accept_invitation(invitation_id: str, user_id: str) -> Membership:
+    """Raises InvitationGone, AlreadyThere, InviterGone."""
+    try:
+        return invitations.accept_invitation(invitation_id, _profile(user_id))
+    except invitations.UnknownInvitation:
+        raise InvitationGone from None
+    except invitations.AlreadyMember:
+        raise AlreadyThere from None
+    except invitations.InviterMayNot:
+        raise InviterGone from None
+
+
+def decline_invitation(invitation_id: str, user_id: str) -> str:
+    """The organization's name. Raises InvitationGone."""
+    try:
+        return invitations.decline_invitation(invitation_id, _profile(user_id))
+    except invitations.UnknownInvitation:
+        raise InvitationGone from None
+
+
+def save_organization(organization_id: str, user_id: str) -> Membership:
+    """Makes it the one that is used where none is named. Raises NoMembership."""
+    known = ids.is_root(ids.ORGANIZATION, organization_id)
+    membership = organizations.find_membership(user_id, organization_id) if known else None
+    if membership is None:
+        raise NoMembership
+    organizations.save_organization(user_id, organization_id)
+    return membership
+
+
+def _profile(user_id: str) -> dict[str, Any]:
+    profile = users.find_user(user_id)
+    if profile is None:
+        raise LookupError("a session's account is there")
+    return profile

@@ -1,0 +1,46 @@
+"""What the tests of the pages start from: an issuer to sign in with, a browser, somebody with a session."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from controlplane.settings import settings
+from tests.support.api import Api
+from tests.support.browser import Browser
+from tests.support.issuer import Issuer
+from tests.support.world import Person, World
+
+
+@pytest.fixture(scope="session")
+def _running_issuer() -> Iterator[Issuer]:
+    issuer = Issuer()
+    yield issuer
+    issuer.close()
+
+
+@pytest.fixture
+def issuer(_running_issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Issuer:
+    """The issuer that people sign in with; well, and with nothing fetched from it yet."""
+    _running_issuer.changes, _running_issuer.metadata, _running_issuer.header = {}, {}, {}
+    _running_issuer.signs_with = _running_issuer.answer = _running_issuer.forge = None
+    _running_issuer.fetched.clear()
+    monkeypatch.setattr("dashboard.service._providers", {})
+    monkeypatch.setitem(settings.__dict__, "sign_in_issuer", _running_issuer.url)
+    monkeypatch.setitem(settings.__dict__, "sign_in_client_id", _running_issuer.client_id)
+    return _running_issuer
+
+
+@pytest.fixture
+def browser(api: Api) -> Browser:
+    return Browser(api)
+
+
+@pytest.fixture
+def person(world: World) -> Person:
+    return world.person()
+
+
+@pytest.fixture
+def visitor(browser: Browser, person: Person) -> Browser:
+    """A browser in which the person is signed in."""
+    return browser.signed_in(person.user_id)

@@ -1,0 +1,79 @@
+"""A browser without a script, for functional tests of pages: it keeps cookies, and fills in forms as they stand."""
+
+import re
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+from controlplane import visitors
+from controlplane.store import sessions
+from tests.support.api import FORM, Api, Reply
+
+_FORM = re.compile(r'<form[^>]*\smethod="post"[^>]*\saction="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
+_INPUT = re.compile(r"<input([^>]*)>")
+
+
+@dataclass
+class Browser:
+    """Calls pages through `api`, with the cookies they set."""
+
+    api: Api
+    cookies: dict[str, str] = field(default_factory=dict)
+    last: Reply | None = None
+
+    def get(self, target: str, **headers: str) -> Reply:
+        return self._keep(self.api.get(target, headers={**self._cookie_header(), **headers}))
+
+    def post(self, target: str, fields: dict[str, str], **headers: str) -> Reply:
+        sent = {"Content-Type": FORM, **self._cookie_header(), **headers}
+        return self._keep(self.api.call("POST", target, raw_body=urlencode(fields).encode(), headers=sent))
+
+    def submit(self, action: str, **changes: str) -> Reply:
+        """Sends the first form of the last page that goes to that address, with some fields filled in."""
+        assert self.last is not None
+        fields = self.forms()[action][0]
+        return self.post(action, {**fields, **changes})
+
+    def forms(self) -> dict[str, list[dict[str, str]]]:
+        """The fields of each form of the last page, by the address it goes to."""
+        assert self.last is not None
+        found: dict[str, list[dict[str, str]]] = {}
+        for action, inside in _FORM.findall(self.last.text):
+            fields = [dict(re.findall(r'([\w-]+)="([^"]*)"', attributes)) for attributes in _INPUT.findall(inside)]
+            values = {field["name"]: unescape(field.get("value", "")) for field in fields}
+            found.setdefault(unescape(action), []).append(values)
+        return found
+
+    def signed_in(self, user_id: str) -> "Browser":
+        """The same browser, with a session of that person."""
+        self.cookies[visitors.cookie_name("session")] = sessions.create(user_id)
+        return self
+
+    @property
+    def secret(self) -> str:
+        return self.cookies[visitors.cookie_name("session")]
+
+    @property
+    def form_token(self) -> str:
+        return visitors.form_token(self.secret)
+
+    def _cookie_header(self) -> dict[str, str]:
+        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}
+
+    def _keep(self, reply: Reply) -> Reply:
+        for cookie in reply.cookies:
+            name, _, rest = cookie.partition("=")
+            value, _, attributes = rest.partition(";")
+            if "Max-Age=0" in attributes:
+                self.cookies.pop(name, None)
+            else:
+                self.cookies[name] = value
+        self.last = reply
+        return reply
+
+
+def text_of(reply: Reply) -> str:
+    """What a person reads on the page."""
+    body: Any = re.sub(r"<[^>]+>", " ", reply.text.partition("<main")[2])
+    return " ".join(unescape(body).split())
