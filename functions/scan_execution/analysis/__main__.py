@@ -44,8 +44,7 @@ def _as_text(analysis: Analysis) -> str:
         parts.append(
             f"{finding.priority} {finding.severity:8} {finding.title}\n"
             f"   {place.path}:{place.start_line}:{place.start_column}  {finding.category}/{finding.rule_id}"
-            f"  {finding.fingerprint[:12]}\n"
-            + "".join(f"   | {line}\n" for line in place.snippet.split("\n")[:3])
+            f"  {finding.fingerprint[:12]}\n" + "".join(f"   | {line}\n" for line in place.snippet.split("\n")[:3])
         )
     skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(analysis.skipped.items()))
     parts.append(

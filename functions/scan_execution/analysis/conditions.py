@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from ast_grep_py import SgNode
+from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis import secrecy
 from scan_execution.analysis.catalogue import Vendor
 from scan_execution.analysis.gates import Gate, checked, gate, runs_on_load
 from scan_execution.analysis.libraries import outdated_address
 from scan_execution.analysis.sources import Block, Source
+
+_COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
 
 
 @dataclass
@@ -33,10 +35,20 @@ class Candidate:
     names: dict[str, str] = field(default_factory=dict)
 
     def text(self, capture: str | None) -> str:
-        if capture is None:
-            return self.node.text()
-        captured = self.node.get_match(capture)
-        return captured.text() if captured else "".join(n.text() for n in self.node.get_multiple_matches(capture))
+        """The code of the candidate or of one of its captures, without comments; empty for a capture of nothing."""
+        node = self.node if capture is None else self.node.get_match(capture)
+        return _without_comments(node) if node else ""
+
+
+def _without_comments(node: SgNode) -> str:
+    text = node.text()
+    if not any(mark in text for mark in ("/*", "//", "#", "<!--")):
+        return text
+    start = node.range().start.index
+    for comment in reversed(node.find_all(_COMMENTS)):
+        span = comment.range()
+        text = f"{text[: span.start.index - start]} {text[span.end.index - start :]}"
+    return text
 
 
 def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
@@ -93,7 +105,11 @@ def _also(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
 
 
 def _file(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
-    return _matches(candidate.source.text, wanted)
+    first = candidate.source.first
+    return not (
+        ("matches" in wanted and not first(_pattern(wanted["matches"])))
+        or ("not" in wanted and first(_pattern(wanted["not"])))
+    )
 
 
 def _path(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
@@ -139,7 +155,7 @@ def _above(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
             product *= float(factor.strip().replace("_", ""))
         except ValueError:
             return False
-    return product > wanted["bound"]
+    return product > float(wanted["bound"])
 
 
 def _outdated_library(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ from scan_execution.analysis.findings import Finding, Location
 from scan_execution.analysis.fingerprints import Fingerprints, words
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.rules import Rule, rules
-from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.sources import Source
 
 _MAX_SNIPPET_LINES: Final = 12
 # Vendors that Google's consent mode holds back wherever in the project it is set up.

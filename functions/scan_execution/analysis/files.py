@@ -27,17 +27,22 @@ MANIFESTS: Final = frozenset({"package.json"})
 LOCK_FILES: Final = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"})
 
 _FOLDERS: Final = {
-    "vendored": {"node_modules", "bower_components", "jspm_packages", "vendor", "vendors", "third_party", "third-party",
-                 "site-packages", ".yarn", ".pnpm", "venv", ".venv", "virtualenv"},
-    "build output": {"dist", "build", "out", ".next", ".nuxt", ".output", ".svelte-kit", ".vercel", ".netlify", ".cache",
-                     ".turbo", ".parcel-cache", "coverage", "storybook-static", "__pycache__", "_site", "target"},
-    "test or example": {"test", "tests", "__tests__", "testing", "spec", "specs", "e2e", "cypress", "playwright",
-                        "fixtures", "__fixtures__", "fixture", "mocks", "__mocks__", "mock", "example", "examples",
-                        "sample", "samples", "demo", "demos", "stories", "__stories__", ".storybook", "__snapshots__",
-                        "benchmark", "benchmarks", "testdata", "test-utils"},
-    "repository data": {".git", ".hg", ".svn", ".idea", ".vscode"},
-}  # fmt: skip
-_REASON_OF_FOLDER: Final = {name: reason for reason, names in _FOLDERS.items() for name in names}
+    "vendored": """
+        node_modules bower_components jspm_packages vendor vendors third_party third-party site-packages .yarn .pnpm
+        venv .venv virtualenv
+    """,
+    "build output": """
+        dist build out .next .nuxt .output .svelte-kit .vercel .netlify .cache .turbo .parcel-cache coverage
+        storybook-static __pycache__ _site target
+    """,
+    "test or example": """
+        test tests __tests__ testing spec specs e2e cypress playwright fixtures __fixtures__ fixture mocks __mocks__
+        mock example examples sample samples demo demos stories __stories__ .storybook __snapshots__ benchmark benchmarks
+        testdata test-utils
+    """,
+    "repository data": ".git .hg .svn .idea .vscode",
+}
+_REASON_OF_FOLDER: Final = {name: reason for reason, names in _FOLDERS.items() for name in names.split()}
 _REASON_OF_NAME: Final = (
     (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
     (re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts)$|\.g\.ts$"), "generated"),
@@ -153,9 +158,11 @@ def check_lines(text: str, limits: Limits) -> int:
 
 
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*)[^<>]{0,2000}?(/?)>")
-_VOID: Final = frozenset(
-    "area base br col embed hr img input link meta param source track wbr p li td tr th dt dd option".split()
-)
+# Without an end tag, always or where people leave it out.
+_VOID: Final = frozenset({
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p",
+    "li", "td", "tr", "th", "dt", "dd", "option",
+})  # fmt: skip
 
 
 def check_depth(text: str, language: str, limits: Limits) -> None:

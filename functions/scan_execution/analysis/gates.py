@@ -28,7 +28,9 @@ _WORDS: Final = (
 )
 CONSENT: Final = re.compile(_WORDS, re.IGNORECASE)
 # The name of what is called with a callback, or of a property that holds one.
-_CALLBACK: Final = re.compile(rf"{_WORDS}|^on_?(?:accept|agree|allow|opt_?in|grant)|^handle_?(?:accept|agree|allow)", re.I)
+_CALLBACK: Final = re.compile(
+    rf"{_WORDS}|^on_?(?:accept|agree|allow|opt_?in|grant)|^handle_?(?:accept|agree|allow)", re.IGNORECASE
+)
 # A tag that does not run before a consent tool makes it run.
 _WAITING_TAG: Final = re.compile(
     r"""type\s*=\s*\{?["']?text/plain|data-(?:cookie|consent|category|usercentrics|cmp|cc-|iub|cky|purpose|cookieyes|gdpr)"""
@@ -77,9 +79,9 @@ def speaks_of_consent(text: str) -> bool:
 def gate(source: Source, block: Block, node: SgNode) -> Gate:
     """Whether what a node does waits for consent."""
     offset = block.start + node.range().start.index
-    if speaks_of_consent(source.path) or CONSENT_MODE.search(source.text):
+    if speaks_of_consent(source.path) or source.first(CONSENT_MODE):
         return Gate.CLOSED
-    blocker = AUTO_BLOCKER.search(source.text)
+    blocker = source.first(AUTO_BLOCKER)
     if blocker and blocker.start() < offset:
         return Gate.CLOSED
     if _in_template_condition(source, offset):
@@ -93,7 +95,7 @@ def gate(source: Source, block: Block, node: SgNode) -> Gate:
 def _in_template_condition(source: Source, offset: int) -> bool:
     if source.language != "html":
         return False
-    return any(start <= offset < end for test, start, end in source.template_conditions() if speaks_of_consent(test))
+    return any(start <= offset < end for test, start, end in source.template_conditions if speaks_of_consent(test))
 
 
 def _gate(block: Block, node: SgNode, level: int) -> Gate:
@@ -160,7 +162,9 @@ def _closes(parent: SgNode, child: SgNode) -> bool:
         return name is not None and not _same(name, child) and bool(_CALLBACK.search(name.text()))
     if kind in {"jsx_element", "element", "script_element", "decorated_definition"}:
         tag = parent.child(0)
-        return tag is not None and (_tag_waits(tag) or (kind == "decorated_definition" and speaks_of_consent(tag.text())))
+        return tag is not None and (
+            _tag_waits(tag) or (kind == "decorated_definition" and speaks_of_consent(tag.text()))
+        )
     if kind in {"jsx_self_closing_element", "jsx_opening_element", "start_tag"}:
         return _tag_waits(parent)
     return False
@@ -172,7 +176,12 @@ def _returned_before(statement: SgNode) -> bool:
         if earlier.kind() == "if_statement":
             test = earlier.field("condition")
             then = earlier.field("consequence")
-            if test and then and speaks_of_consent(test.text()) and re.search(r"\b(?:return|throw|raise)\b", then.text()):
+            if (
+                test
+                and then
+                and speaks_of_consent(test.text())
+                and re.search(r"\b(?:return|throw|raise)\b", then.text())
+            ):
                 return True
     return False
 
@@ -196,7 +205,7 @@ def _last_words(callee: str) -> str:
 
 
 def _gate_of_callers(block: Block, function: SgNode, level: int) -> Gate:
-    """Gate of a function by the places that use its name; OPEN for one that has no name, and so runs where it stands."""
+    """Gate of a function by the places that use its name; OPEN for one without a name, which runs where it stands."""
     name = _name_of(function)
     if name is None or level >= 3:
         return Gate.OPEN

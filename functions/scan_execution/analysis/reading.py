@@ -10,4 +10,4 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load_yaml(path: Path) -> Any:
-    return yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506: the safe loader, one or the other
+    return yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 (a safe loader, either way)

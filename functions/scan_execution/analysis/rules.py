@@ -98,7 +98,7 @@ def _rule(path: Path, written: dict[str, Any], shared: Mapping[str, Any]) -> Rul
 
 
 def _per_language(match: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for group, candidates in match.items():
         configs = shared[candidates["uses"]] if "uses" in candidates else _per_group(candidates)
         found |= {language: configs[language] for language in GROUPS[group] if configs.get(language)}
@@ -107,10 +107,10 @@ def _per_language(match: Mapping[str, Any], shared: Mapping[str, Mapping[str, An
 
 def _per_group(candidates: Mapping[str, Any]) -> Mapping[str, Any]:
     """The candidates for every language. TypeScript's own grammar knows no JSX, and refuses rules that name it."""
-    config = candidates if "rule" in candidates else {"rule": candidates}
+    config = dict(candidates) if "rule" in candidates else {"rule": candidates}
     plain = _without_jsx(config["rule"])
-    configs = {language: config for languages in GROUPS.values() for language in languages}
-    return configs | {"typescript": config | {"rule": plain} if plain else None}
+    configs: dict[str, Any] = {language: config for languages in GROUPS.values() for language in languages}
+    return configs | {"typescript": {**config, "rule": plain} if plain else None}
 
 
 def _without_jsx(rule: Any) -> Any:

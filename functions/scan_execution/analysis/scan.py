@@ -199,9 +199,7 @@ class _Scan:
 
     def finish(self) -> Analysis:
         # A lock file repeats what the manifest beside it says.
-        self._found += [
-            found for found, folder, package in self._locked if (folder, package) not in self._declared
-        ]
+        self._found += [found for found, folder, package in self._locked if (folder, package) not in self._declared]
         findings = [found.finding for found in self._found if self._stands(found)]
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)
@@ -238,5 +236,3 @@ class _Scan:
                 Fingerprints("").take(rule.id, "project"),
             )
         ]
-
-

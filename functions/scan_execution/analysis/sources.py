@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from ast_grep_py import SgNode, SgRoot
+from ast_grep_py import Config, SgNode, SgRoot
 
 from scan_execution.analysis.catalogue import Catalogue, Vendor
 
@@ -21,9 +21,11 @@ SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
 _TYPE: Final = re.compile(r"""\btype\s*=\s*["']?([\w/+.-]+)""", re.IGNORECASE)
 _TYPESCRIPT: Final = re.compile(r"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
-_RUNS: Final = re.compile(r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain")
-_SCRIPT_ELEMENTS: Final = {"rule": {"kind": "script_element"}}
-_JSX_SCRIPTS: Final = {
+_RUNS: Final = re.compile(
+    r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
+)
+_SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
+_JSX_SCRIPTS: Final[Config] = {
     "rule": {
         "kind": "template_string",
         "any": [
@@ -122,8 +124,22 @@ class Source:
         """Where a line (from 1) begins; the end of the text for the line behind the last one."""
         return self._line_starts[line - 1] if line <= len(self._line_starts) else len(self.text)
 
-    def template_conditions(self) -> Iterator[tuple[str, int, int]]:
+    def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The first match in the text, looked for once however many candidates ask."""
+        if pattern not in self._searched:
+            self._searched[pattern] = pattern.search(self.text)
+        return self._searched[pattern]
+
+    @cached_property
+    def _searched(self) -> dict[re.Pattern[str], re.Match[str] | None]:
+        return {}
+
+    @cached_property
+    def template_conditions(self) -> list[tuple[str, int, int]]:
         """(condition, start, end) of every conditional block of a template language."""
+        return list(self._template_conditions())
+
+    def _template_conditions(self) -> Iterator[tuple[str, int, int]]:
         opened: list[tuple[str, int]] = []
         for match in _CONDITION.finditer(self.text):
             if any(match[end] for end in ("end", "hend", "send", "eend")):

@@ -1,0 +1,159 @@
+"""A finding's place, snippet and rank; what it never shows."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scan_execution.analysis import Limits, analyze_files
+from scan_execution.analysis.libraries import newest_allowed, outdated_address, parse
+from scan_execution.analysis.secrecy import masked
+
+KEY = "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc"
+
+
+def findings(path, code, **limits):
+    return analyze_files([(path, code.encode())], Limits(**limits)).findings
+
+
+class TestLocation:
+    def test_counts_characters_from_one_and_shows_the_line(self):
+        [finding] = findings("src/a.js", f"/* é😀 */\n  é('😀', '{KEY}');\n")
+        place = finding.location
+        assert (place.path, place.start_line, place.end_line) == ("src/a.js", 2, 2)
+        assert (place.start_column, place.end_column) == (10, 12 + len(KEY))
+        assert place.snippet == "é('😀', 'sk_l****');"
+
+    def test_of_a_script_in_a_page_is_in_the_page(self):
+        code = "<html>\r\n<p>é</p>\r\n<script>\r\n  gtag('event', 'a', { email: user.email });\r\n</script>"
+        place = findings("index.html", code)[0].location
+        assert (place.start_line, place.start_column) == (4, 3)
+        assert place.snippet == "gtag('event', 'a', { email: user.email });"
+
+    def test_of_a_script_in_jsx_is_in_the_file(self):
+        code = "export default () => <Script>{`\n  const a = ${b};\n  document.cookie = 'visitor_id=1';`}</Script>"
+        place = findings("src/page.jsx", code)[0].location
+        assert (place.start_line, place.start_column, place.end_column) == (3, 3, 35)
+
+    def test_snippets_are_bounded(self):
+        long = "gtag('event', 'a', {\n" + "  a: 1,\n" * 100 + "  email: user.email });"
+        assert findings("src/a.js", long)[0].location.snippet.count("\n") < 12
+        wide = "/* " + "x" * 900 + " */ document.cookie = 'visitor_id=1'; /* " + "y" * 900 + " */"
+        snippet = findings("src/a.js", wide, max_snippet_length=200)[0].location.snippet
+        assert len(snippet) <= 201
+        assert "visitor_id" in snippet
+
+
+class TestSecrets:
+    def test_no_finding_shows_a_secret_whole(self):
+        code = (
+            f"const key = '{KEY}';\n"
+            f"gtag('event', 'a', {{ email: user.email, key: '{KEY}' }});\n"
+            "const clientSecret = 'q8ZtW3nLkP5rVx7YbD2sHfJm';\n"
+        )
+        shown = json.dumps([finding.as_dict() for finding in findings("src/a.js", code)])
+        assert len(findings("src/a.js", code)) == 4
+        assert KEY not in shown
+        assert KEY[8:20] not in shown
+        assert "ZtW3nLkP5rVx7" not in shown
+
+    @pytest.mark.parametrize("secret", [
+        KEY, "AKIA" + "IOSFODNN7QXWZPLK", "ghp" + "_R3aL9kQz7VbN2mXw5TyU8oPi1JhG4fDsA6cE",
+        "xoxb" + "-123456789012-abcdefghij",
+        "-----BEGIN " + "PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\nAwEH\n-----END PRIVATE KEY-----",
+        "eyJhbGciOiJIUzI1NiJ9" + ".eyJpc3MiOiJzdXBhYmFzZSJ9.q8ZtW3nLkP5rVx7YbD2s",
+    ])  # fmt: skip
+    def test_whatever_has_the_form_of_one_is_masked_everywhere(self, secret):
+        text = masked(f"before {secret} after")
+        assert secret not in text
+        assert text.startswith("before ")
+        assert text.endswith(" after")
+        assert secret[12:] not in text
+
+    def test_a_password_in_an_address_and_in_an_assignment_is_masked(self):
+        assert "q8ZtW3" not in masked("postgres://shop:q8ZtW3nLkP5r@db.acme.io/shop")
+        assert "q8ZtW3" not in masked("password: 'q8ZtW3nLkP5r'")
+
+    def test_a_snippet_that_is_cut_cuts_no_secret_open(self):
+        code = f"const a = '{'x' * 150}'; const key = '{KEY}'; const b = '{'y' * 700}';"
+        for length in range(20, 260, 7):
+            for finding in findings("src/a.js", code, max_snippet_length=length):
+                assert KEY[8:16] not in finding.location.snippet
+
+
+class TestRank:
+    def test_the_most_urgent_come_first_and_the_order_is_total(self):
+        files = [
+            ("src/c.js", f"const key = '{KEY}';"),
+            ("src/b.html", '<script src="https://embed.tawk.to/1"></script>'),
+            ("src/a.js", "document.cookie = 'visitor_id=1';"),
+        ]
+        ranked = analyze_files((path, code.encode()) for path, code in files).findings
+        again = analyze_files((path, code.encode()) for path, code in reversed(files)).findings
+        assert [finding.priority for finding in ranked] == sorted(finding.priority for finding in ranked)
+        assert ranked[0].rule_id == "payment-secret-key"
+        assert [finding.fingerprint for finding in ranked] == [finding.fingerprint for finding in again]
+
+
+class TestWire:
+    def test_has_the_fields_of_a_finding(self):
+        [finding] = findings("src/a.js", "document.cookie = 'visitor_id=1';")
+        wire = finding.as_dict()
+        assert wire.keys() == {
+            "ruleId", "title", "description", "category", "severity", "priority", "location", "remediation",
+            "references", "fingerprint", "vendorId",
+        }  # fmt: skip
+        assert wire["location"].keys() == {"path", "startLine", "endLine", "startColumn", "endColumn", "snippet"}
+        assert json.loads(json.dumps(wire)) == wire
+
+
+class TestVersions:
+    @pytest.mark.parametrize(("wanted", "newest"), [
+        ("1.2.3", (1, 2, 3)), ("v1.2.3", (1, 2, 3)), ("=1.2.3", (1, 2, 3)), ("~1.2.3", (1, 2, 999_999)),
+        ("^1.2.3", (1, 999_999, 999_999)), ("^0.2.3", (0, 2, 999_999)), ("1.x", (1, 999_999, 999_999)),
+        ("1.2.x", (1, 2, 999_999)), ("^1.0.0 || ^2.0.0", (2, 999_999, 999_999)), (">=1.2.3", None), ("*", None),
+        ("latest", None), ("workspace:*", None), ("", None), ("1.2.3-beta.1", (1, 2, 3)),
+    ])  # fmt: skip
+    def test_newest_that_a_range_lets_in(self, wanted, newest):
+        assert newest_allowed(wanted) == newest
+
+    def test_parts_that_are_missing_are_zero(self):
+        assert parse("2") == (2, 0, 0)
+        assert parse("next") is None
+
+    @pytest.mark.parametrize(("address", "version"), [
+        ("https://cdnjs.cloudflare.com/ajax/libs/cookieconsent2/3.1.1/cookieconsent.min.js", "3.1.1"),
+        ("https://unpkg.com/vanilla-cookieconsent@2.9.2/dist/x.js", "2.9.2"),
+        ("https://unpkg.com/vanilla-cookieconsent@3/dist/x.js", None),
+        ("https://unpkg.com/vanilla-cookieconsent/dist/x.js", None),
+        ("https://cdn.jsdelivr.net/npm/react@16.0.0/x.js", None),
+    ])  # fmt: skip
+    def test_of_a_library_in_an_address(self, address, version):
+        found = outdated_address(address)
+        assert (found[1] if found else None) == version
+
+
+class TestCommand:
+    def run(self, *arguments):
+        functions = Path(__file__).parents[3] / "functions"
+        return subprocess.run(
+            [sys.executable, "-m", "scan_execution.analysis", *arguments],
+            capture_output=True,
+            text=True,
+            env={"PYTHONPATH": str(functions), "PATH": ""},
+            check=False,
+        )
+
+    def test_prints_findings_for_people_and_for_programs(self, tmp_path):
+        (tmp_path / "a.js").write_text("document.cookie = 'visitor_id=1';")
+        text = self.run(str(tmp_path))
+        assert "a.js:1:1" in text.stdout
+        assert "1 findings in 1 files" in text.stdout
+        written = json.loads(self.run(str(tmp_path), "--json").stdout)
+        assert written["findings"][0]["ruleId"] == "tracking-cookie-written"
+        assert written["filesAnalyzed"] == 1
+
+    def test_refuses_what_is_no_folder(self, tmp_path):
+        assert self.run(str(tmp_path / "nothing")).returncode == 2

@@ -1,0 +1,100 @@
+"""A finding is recognised by its code: wherever it moves in its file, and however it is formatted."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scan_execution.analysis import analyze_files
+
+# Per language: a finding in pieces between which a formatter may put what it likes, and how comments are written.
+PIECES = {
+    "src/a.js": (
+        ["const", " s", "=", "document", ".createElement(", "'script'", ")", ";", "s", ".src", "=",
+         "'https://static.hotjar.com/c/hotjar-1.js'", ";"],
+        ("/* {} */", "// {}\n"),
+    ),
+    "src/a.ts": (
+        ["gtag", "(", "'event'", ",", "'sign_up'", ",", "{", "email", ":", "user", ".email", "}", ")", ";"],
+        ("/* {} */", "// {}\n"),
+    ),
+    "app/a.py": (
+        ["response", ".set_cookie(", "'visitor_id'", ",", "value", ",", "max_age", "=", "60", ")", "\n"],
+        (),
+    ),
+}  # fmt: skip
+SPACE = st.sampled_from(["", " ", "\n", "  \n\t", " "])
+WORDS = st.text(st.characters(codec="ascii", categories=("L", "N", "Zs")), max_size=20)
+
+
+def findings(path, code):
+    return analyze_files([(path, code.encode())]).findings
+
+
+def prints(path, code):
+    return sorted((f.rule_id, f.fingerprint) for f in findings(path, code) if f.rule_id != "consent-manager-missing")
+
+
+@pytest.mark.parametrize("path", PIECES)
+@settings(max_examples=60, deadline=None)
+@given(given_data=st.data())
+def test_formatting_and_comments_change_no_fingerprint(path, given_data):
+    pieces, comments = PIECES[path]
+    plain = prints(path, " ".join(pieces))
+    assert plain
+    draw = given_data.draw
+    gap = SPACE if not path.endswith(".py") else st.sampled_from(["", " ", "  "])
+    written = []
+    for piece in pieces:
+        text = piece
+        if piece.startswith("'") and draw(st.booleans()):
+            text = f'"{piece[1:-1]}"'
+        written.append(text)
+        if piece == "const":
+            continue  # "consts" would be another word
+        written.append(draw(gap))
+        if comments and draw(st.booleans()) and draw(st.booleans()):
+            written.append(draw(st.sampled_from(comments)).format(draw(WORDS)))
+    assert prints(path, "".join(written)) == plain
+
+
+@pytest.mark.parametrize("path", PIECES)
+@settings(max_examples=40, deadline=None)
+@given(lines=st.lists(st.sampled_from(["", "x = 1", "y = f(2)", "z = [1, 2]"]), max_size=30))
+def test_lines_before_it_change_no_fingerprint(path, lines):
+    code = " ".join(PIECES[path][0])
+    assert prints(path, "".join(f"{line}\n" for line in lines) + code) == prints(path, code)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lines=st.lists(WORDS, max_size=10), quote=st.sampled_from(["'", '"', ""]), gap=st.sampled_from([" ", "\n   "]))
+def test_markup_around_it_changes_no_fingerprint(lines, quote, gap):
+    before = "".join(f"<p>{line}</p><!-- {line} -->\n" for line in lines)
+    tag = f"<script{gap}async{gap}src={quote}https://cdn.mxpnl.com/mixpanel.js{quote}></script>"
+    plain = '<script async src="https://cdn.mxpnl.com/mixpanel.js"></script>'
+    assert prints("index.html", before + tag) == prints("index.html", plain)
+
+
+class TestOrder:
+    CODE = "gtag('event', 'a', { email: user.email });\n"
+
+    def test_equal_code_in_one_file_has_a_fingerprint_each(self):
+        assert len({print_ for _, print_ in prints("src/a.js", self.CODE * 3)}) == 3
+
+    def test_another_equal_one_leaves_the_fingerprints_that_there_were(self):
+        assert set(prints("src/a.js", self.CODE * 2)) < set(prints("src/a.js", self.CODE * 3))
+
+    def test_a_different_one_between_them_changes_nothing(self):
+        two = self.CODE + "f();\ngtag('event', 'b', { phone: user.phone });\n" + self.CODE
+        assert set(prints("src/a.js", self.CODE * 2)) < set(prints("src/a.js", two))
+
+
+def test_path_rule_and_code_each_make_another_fingerprint():
+    code = "gtag('event', 'a', { email: user.email });"
+    seen = prints("src/a.js", code) + prints("src/b.js", code) + prints("src/a.js", code.replace("'a'", "'b'"))
+    assert len({print_ for _, print_ in seen}) == len(seen) == 3
+
+
+def test_a_fingerprint_stays_what_it_was():
+    """Stored findings are recognised by it, so a change of how it is made is a migration."""
+    code = "gtag('event', 'a', { email: user.email });"
+    assert prints("src/a.js", code) == [("personal-data-in-event", "d5cf42fc2636e9e57daf84c7d4b46938")]

@@ -1,0 +1,123 @@
+"""What waits for consent is no finding; what only looks as if it did is one."""
+
+import pytest
+
+from scan_execution.analysis import analyze_files
+
+LOAD = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';"
+# Somebody in the project asks for consent, so code that others call is left to them.
+ASKS = ("src/ask.ts", "export const hasConsent = (c) => store.consents(c);")
+
+GATED = {
+    "a condition": f"if (consent.analytics) {{ {LOAD} }}",
+    "a call in the condition": f"if (hasConsent('analytics')) {{ {LOAD} }}",
+    "a condition around a condition": f"if (cookiesAccepted) {{ if (ready) {{ {LOAD} }} }}",
+    "a return before": f"function run() {{ if (!consent) return; {LOAD} }} run();",
+    "a short circuit": "hasConsent() && loadScript('https://static.hotjar.com/c/hotjar-1.js');",
+    "a ternary": "consented ? loadScript('https://static.hotjar.com/c/hotjar-1.js') : null;",
+    "a callback": f"onConsentChange(() => {{ {LOAD} }});",
+    "an option of the consent library": f"CookieConsent.run({{ onConsent: () => {{ {LOAD} }} }});",
+    "an event of a consent tool": f"window.addEventListener('CookiebotOnAccept', function () {{ {LOAD} }});",
+    "the TCF": f"__tcfapi('addEventListener', 2, (data) => {{ {LOAD} }});",
+    "a function that only gated code calls": f"function go() {{ {LOAD} }}\nif (consent) go();",
+    "a function passed to the consent tool": f"const go = () => {{ {LOAD} }};\nDidomi.on('consent.changed', go);",
+    "a function of a function": f"function a() {{ {LOAD} }}\nfunction b() {{ a(); }}\nonConsentGranted(b);",
+    "a handler by its name": f"export function handleAccept() {{ {LOAD} }}",
+    "an effect that depends on consent": f"useEffect(() => {{ {LOAD} }}, [consents.marketing]);",
+    "a list by category": "const tags = [{ src: 'https://static.hotjar.com/hotjar-1.js', category: 'measurement' }];",
+    "a function that others call": f"export function startHotjar() {{ {LOAD} }}",
+}
+OPEN = {
+    "the top of a file": LOAD,
+    "an effect": f"export default function App() {{ useEffect(() => {{ {LOAD} }}, []); }}\nrender(App);",
+    "a condition that is none of consent": f"if (process.env.NODE_ENV === 'production') {{ {LOAD} }}",
+    "a function that is called": f"function go() {{ {LOAD} }}\ngo();",
+    "a function that is called gated and not": f"function go() {{ {LOAD} }}\nif (consent) go();\ngo();",
+    "beside a gate": f"if (consent) {{ other(); }}\n{LOAD}",
+    "an event of the page": f"window.addEventListener('load', () => {{ {LOAD} }});",
+}
+MARKUP_GATED = {
+    "a type that does not run": '<script type="text/plain" src="//hotjar.com/h.js"></script>',
+    "an attribute of a consent tool": '<script data-cookieconsent="statistics" src="//hotjar.com/h.js"></script>',
+    "a class of a consent tool": '<script type="text/plain" class="optanon-category-2" src="//hotjar.com/"></script>',
+    "a template's condition": '{% if consent %}<script src="//hotjar.com/h.js"></script>{% endif %}',
+    "a condition of Handlebars": '{{#if hasConsent}}<script src="//hotjar.com/h.js"></script>{{/if}}',
+    "a blocking script before": '<script src="https://consent.cookiebot.com/uc.js" data-blockingmode="auto"></script>'
+    '<script src="//hotjar.com/h.js"></script>',
+    "an inline script that does not run": f'<script type="text/plain" data-category="analytics">{LOAD}</script>',
+    "an element of a consent library": '<consent-gate><script src="//hotjar.com/h.js"></script></consent-gate>',
+}
+MARKUP_OPEN = {
+    "a plain element": '<script async src="//hotjar.com/h.js"></script>',
+    "an inline script": f"<script>{LOAD}</script>",
+    "a condition of something else": '{% if user %}<script src="//hotjar.com/h.js"></script>{% endif %}',
+    "behind the end of a condition": '{% if consent %}<b>{% endif %}<script src="//hotjar.com/h.js"></script>',
+    "a blocking script behind": '<script src="//hotjar.com/h.js"></script>'
+    '<script src="https://consent.cookiebot.com/uc.js" data-blockingmode="auto"></script>',
+}
+JSX = "export default function Layout({{ children }}) {{ const c = useThing(); return <html>{}{{children}}</html>; }}"
+JSX_GATED = {
+    "a provider around it": '<ConsentManagerProvider><Script src="//hotjar.com/h.js" /></ConsentManagerProvider>',
+    "a script component": '<ConsentScript src="//hotjar.com/h.js" />',
+    "a condition": '{consents.analytics && <Script src="//hotjar.com/h.js" />}',
+    "a type that does not run": '<script type="text/plain" data-category="a" src="//hotjar.com/h.js" />',
+}
+
+
+def trackers(path, code, *others):
+    analysis = analyze_files([(path, code.encode()), *((p, c.encode()) for p, c in others)])
+    return [finding.vendor_id for finding in analysis.findings if finding.category == "trackers"]
+
+
+@pytest.mark.parametrize("code", GATED.values(), ids=GATED)
+@pytest.mark.parametrize("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
+def test_a_script_waits_behind(path, code):
+    assert trackers(path, code, ASKS) == []
+
+
+@pytest.mark.parametrize("code", OPEN.values(), ids=OPEN)
+@pytest.mark.parametrize("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
+def test_a_script_does_not_wait_in(path, code):
+    assert trackers(path, code, ASKS) == ["hotjar"]
+
+
+@pytest.mark.parametrize("code", MARKUP_GATED.values(), ids=MARKUP_GATED)
+def test_markup_waits_behind(code):
+    assert trackers("page.html", code, ASKS) == []
+
+
+@pytest.mark.parametrize("code", MARKUP_OPEN.values(), ids=MARKUP_OPEN)
+def test_markup_does_not_wait_in(code):
+    assert trackers("page.html", code, ASKS) == ["hotjar"]
+
+
+@pytest.mark.parametrize("code", JSX_GATED.values(), ids=JSX_GATED)
+def test_an_element_waits_behind(code):
+    assert trackers("app/layout.tsx", JSX.format(code), ASKS) == []
+
+
+def test_an_element_of_the_entry_file_does_not_wait():
+    code = JSX.format('<Script src="//hotjar.com/h.js" />')
+    assert trackers("app/layout.tsx", code, ASKS) == ["hotjar"]
+
+
+def test_a_function_for_others_is_a_finding_where_nobody_in_the_project_asks():
+    code = f"export function startHotjar() {{ {LOAD} }}"
+    assert trackers("src/tags.ts", code) == ["hotjar"]
+    assert trackers("src/tags.ts", code, ASKS) == []
+
+
+def test_consent_mode_anywhere_in_the_project_holds_back_googles_tags_and_no_others():
+    page = '<script src="//googletagmanager.com/gtm.js?id=1"></script><script src="//hotjar.com/h.js"></script>'
+    default = ("src/mode.js", "gtag('consent', 'default', { analytics_storage: 'denied', ad_storage: 'denied' });")
+    assert sorted(trackers("index.html", page)) == ["google-tag-manager", "hotjar"]
+    assert trackers("index.html", page, default) == ["hotjar"]
+
+
+def test_a_tag_with_its_start_and_its_picture_is_one_finding():
+    page = """
+    <script>!function(f,b,e,v,n,t,s){t=b.createElement(e);t.src=v}(window,document,'script',
+    'https://connect.facebook.net/en_US/fbevents.js'); fbq('init', '1');</script>
+    <noscript><img src="https://www.facebook.com/tr?id=1&ev=PageView"></noscript>
+    """
+    assert trackers("index.html", page) == ["meta-pixel"]
