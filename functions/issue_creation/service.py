@@ -29,6 +29,8 @@ from issue_creation import text
 # delivery that asked for the issue these are four, of the five that a message has.
 _LOOKS_AT_SECONDS = (20, 120, UNSETTLED_SECONDS + 1)
 _RETRY_SECONDS = 30
+# While the message comes again by itself, a sweep leaves the attempt alone.
+_LEFT_TO_THE_QUEUE_SECONDS = 600
 # What an answer of the code host to our request for an issue means, where it is not one of the classes.
 _REFUSALS = {410: "issues-disabled", 422: "text-refused"}
 
@@ -127,14 +129,14 @@ def _send(item: InboxItem, attempt: Attempt, repository: RepositoryItem) -> None
     except Refused as refusal:
         issue_attempts.refuse(sending, _REFUSALS.get(refusal.status, f"status-{refusal.status}"))
     except RateLimitedByHost as limit:
-        issue_attempts.want_again(sending, limit.retry_after_seconds)
+        issue_attempts.want_again(sending, limit.retry_after_seconds + _LEFT_TO_THE_QUEUE_SECONDS)
         raise Postponed(limit.retry_after_seconds, "the code host limits requests") from limit
     except HostUnavailable as failure:
-        issue_attempts.want_again(sending, _RETRY_SECONDS)
+        issue_attempts.want_again(sending, _LEFT_TO_THE_QUEUE_SECONDS)
         raise Postponed(_RETRY_SECONDS, "the code host is not reached") from failure
     except CodeHostError:
         # Our own App is not set up: nothing was sent.
-        issue_attempts.want_again(sending, _RETRY_SECONDS)
+        issue_attempts.want_again(sending, _LEFT_TO_THE_QUEUE_SECONDS)
         raise
     else:
         _record(sending, issue)

@@ -155,6 +155,28 @@ def reports_are_counted_and_capped(items: Items) -> None:
     assert all(taken <= 10 for taken in charged.values()), f"{charged}"
 
 
+def inbox_items_stand_where_the_lists_look(items: Items) -> None:
+    """An item's places in both indexes are those of its status and of its last change."""
+    for key, item in items.items():
+        if key.pk.startswith("ORG#") and key.sk.startswith(keys.INBOX_PREFIX):
+            local = key.sk.removeprefix(keys.INBOX_PREFIX)
+            assert item["inboxOrder"] == f"{item['updatedAt']}#{local}", f"{key} stands elsewhere in the lists"
+            assert item["inboxByStatus"] == f"{key.pk}#{item['status']}", f"{key} stands in another status"
+
+
+def attempts_at_issues_are_open(items: Items) -> None:
+    """An attempt is there for an item that exists and has no issue yet."""
+    wanted = {key.sk for key in items if key.pk == keys.ISSUE_ATTEMPTS_PK}
+    found = {
+        item["itemId"]: item
+        for key, item in items.items()
+        if key.pk.startswith("ORG#") and key.sk.startswith(keys.INBOX_PREFIX)
+    }
+    for item_id in wanted:
+        assert item_id in found, f"an attempt for {item_id}, which does not exist"
+        assert "githubIssue" not in found[item_id], f"an attempt for {item_id}, which has its issue"
+
+
 CHECKS: tuple[Callable[[Items], None], ...] = (
     organizations_are_whole,
     every_organization_has_its_owners,
@@ -167,6 +189,8 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     reports_are_counted_and_capped,
     families_know_their_access_tokens,
     redeemed_requests_have_one_family_each,
+    inbox_items_stand_where_the_lists_look,
+    attempts_at_issues_are_open,
 )
 
 

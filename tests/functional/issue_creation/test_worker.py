@@ -166,7 +166,8 @@ class TestUnknownOutcomes:
         wanted.work_until_quiet()
         (dead,) = wanted.mailbox.at(DEAD_LETTERS)
         assert dead.attributes["reason"]["StringValue"] == "the code host is not reached"
-        now.advance(120)
+        assert issue_messages.announce_overdue() == 0
+        now.advance(660)
         assert issue_messages.announce_overdue() == 1
         wanted.work_until_quiet()
         assert len(wanted.issues) == 1

@@ -185,7 +185,10 @@ def start_sending(attempt: Attempt) -> Attempt:
 
 
 def want_again(attempt: Attempt, seconds: int) -> Attempt:
-    """The attempt, whose issue was not made, ready to be sent once more after so many seconds. Raises AttemptMoved."""
+    """The attempt, whose issue was not made, ready to be sent once more.
+
+    A sweep looks after it when the seconds have passed, and a minute more. Raises AttemptMoved.
+    """
     values = {
         "sending": "sending",
         "wanted": "wanted",
