@@ -1,0 +1,245 @@
+"""A repository has one scan at a time and one free preview, and every request ends, whatever races or breaks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane import queues
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.store import leases, scan_requests, scans
+from scan_preparation.service import prepare_scan
+from tests.races.stage import STILL_AT, Stage
+from tests.races.verdicts import check_first
+from tests.races.yields import beyond_the_token
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.audits import lease_of, make_request, make_scan, serving, stored_repository
+from tests.support.faults import Case, Trial, explore_faults
+from tests.support.invariants import Items
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import World
+
+pytestmark = pytest.mark.races
+
+
+class Audited:
+    """An organization on the free plan with a linked repository."""
+
+    def __init__(self, world: World, api: DirectApi) -> None:
+        self.api = api
+        self.company = world.company("free")
+        self.repository = world.connected_repository(self.company)
+
+    def start(self) -> Reply:
+        path = f"/v1/code-audit/scans?organizationId={self.company.organization_id}"
+        body = {"repositoryId": self.repository.repository_id}
+        return self.api.post(path, self.company.owner.token, json_body=body)
+
+    def prepares(self, request_id: str) -> Callable[[], None]:
+        host = serving(self.repository)
+        return lambda: prepare_scan(PrepareScan(request_id=request_id), host.connect)
+
+
+def repository_is_consistent(items: Items) -> None:
+    """A repository names its one open request or scan, and no other is open."""
+    for key, item in items.items():
+        if not key.sk.startswith("REPO#") or "repositoryId" not in item:
+            continue
+        mine = [other for other in items.values() if other.get("repositoryId") == item["repositoryId"]]
+        starting = [other["requestId"] for other in mine if other.get("status") == "starting"]
+        running = [other for other in mine if "scanId" in other and other.get("status") in scans.OPEN]
+        open_work = starting + [other["requestId"] for other in running]
+        active = [item["activeRequestId"]] if "activeRequestId" in item else []
+        assert open_work == active, f"{open_work} open, {active} named"
+        previews = [
+            other
+            for other in mine
+            if other.get("access") == "free-preview" and other.get("status") in {*scans.OPEN, "completed"}
+        ]
+        assert len(previews) == int(item["previewUsed"]), "previews and the note of them differ"
+
+
+class TestEveryOrder:
+    def test_of_two_first_scans_one_starts_and_the_other_learns_of_it(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            audited = Audited(stage.fresh(), stage.api)
+
+            def check(outcomes: list[Outcome]) -> None:
+                replies: list[Reply] = [outcome.get() for outcome in outcomes]
+                repository_is_consistent(stage.hold())
+                assert sorted(reply.status for reply in replies) == [202, 409]
+                (won,) = [reply for reply in replies if reply.status == 202]
+                (lost,) = [reply for reply in replies if reply.status == 409]
+                assert lost.code == "SCAN_IN_PROGRESS"
+                assert lost.error["details"] == {"preparationId": won.data["preparationId"]}
+
+            return Race([audited.start, audited.start], check)
+
+        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+
+    def test_two_deliveries_make_one_scan_and_one_preview(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            audited = Audited(stage.fresh(), stage.api)
+            request_id = make_request(audited.repository)
+
+            def check(outcomes: list[Outcome]) -> None:
+                items = stage.hold()
+                repository_is_consistent(items)
+                made = [item for item in items.values() if "headCommitSha" in item]
+                assert [item["access"] for item in made] == ["free-preview"]
+
+            return Race([audited.prepares(request_id), audited.prepares(request_id)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    def test_two_who_find_a_dead_worker_start_one_scan(self, stage: Stage, own_clock: Callable[[float], None]) -> None:
+        def later(act: Callable[[], Reply]) -> Callable[[], Reply]:
+            def run() -> Reply:
+                own_clock(STILL_AT + 600)
+                return act()
+
+            return run
+
+        def scenario() -> Race:
+            audited = Audited(stage.fresh(), stage.api)
+            dead = make_scan(audited.repository, status="running")
+
+            def check(outcomes: list[Outcome]) -> None:
+                replies: list[Reply] = [outcome.get() for outcome in outcomes]
+                repository_is_consistent(stage.hold())
+                assert sorted(reply.status for reply in replies) == [202, 409]
+                assert scans.get_scan(dead.scan_id).status == "failed"
+
+            return Race([later(audited.start), later(audited.start)], check)
+
+        assert explore(stage.client, scenario, yields_at=beyond_the_token, limit=400).schedules > 10
+
+    @pytest.mark.parametrize("late", ["complete", "fail", "report"])
+    def test_who_takes_over_and_who_ends_late_do_not_mix(
+        self, late: str, stage: Stage, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Race:
+            audited = Audited(stage.fresh(), stage.api)
+            scan = make_scan(audited.repository, status="running")
+            lease = lease_of(scan)
+            acts: dict[str, Callable[[], Any]] = {
+                "complete": lambda: scans.complete_scan(scan, lease, 1, 1, scans.Coverage(1, 1, {})),
+                "fail": lambda: scans.fail_scan(scan.scan_id, scans.Failure("X", "x"), lease),
+                "report": lambda: scans.report_stage(lease, "publish", "running"),
+            }
+
+            def take_over() -> bool:
+                own_clock(STILL_AT + 421)
+                try:
+                    scans.acquire_scan(scan.scan_id, 420)
+                except leases.Finished:
+                    return False
+                return True
+
+            def end_late() -> bool:
+                try:
+                    acts[late]()
+                except leases.LeaseLost:
+                    return False
+                return True
+
+            def check(outcomes: list[Outcome]) -> None:
+                taken, ended = [outcome.get() for outcome in outcomes]
+                repository_is_consistent(stage.hold())
+                status = scans.get_scan(scan.scan_id).status
+                if late == "report":
+                    assert status == "running"
+                else:
+                    assert (status != "running") is ended
+                    assert taken is not ended
+
+            return Race([take_over, end_late], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+
+def test_threads_start_one_scan(stage: Stage) -> None:
+    audited = Audited(stage.fresh(), stage.api)
+    replies = [outcome.get() for outcome in hammer([audited.start] * 8, times=2)]
+    assert [reply.status for reply in replies].count(202) == 1
+    assert {reply.code for reply in replies if reply.status == 409} == {"SCAN_IN_PROGRESS"}
+    repository_is_consistent(stage.hold())
+
+
+class TestEveryFault:
+    def test_a_start_is_whole_or_not_there(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            audited = Audited(stage.fresh(), stage.api)
+
+            def check(case: Case) -> None:
+                items = stage.hold()
+                repository_is_consistent(items)
+                reply = check_first(case, 202)
+                # A client that got no answer asks again: the scan starts, or it learns of the one that has.
+                again: Reply = case.second.get()
+                assert again.status in {202, 409}
+                if reply is not None and reply.status == 202:
+                    assert again.error["details"] == {"preparationId": reply.data["preparationId"]}
+                assert len([item for item in items.values() if item.get("status") == "starting"]) == 1
+
+            return Trial(audited.start, check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    def test_a_preparation_ends_once_whatever_step_its_worker_dies_at(
+        self, stage: Stage, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Trial:
+            own_clock(STILL_AT)
+            audited = Audited(stage.fresh(), stage.api)
+            request_id = make_request(audited.repository)
+            prepare = audited.prepares(request_id)
+
+            def deliver_again() -> None:
+                own_clock(STILL_AT + 180)
+                prepare()
+
+            def check(case: Case) -> None:
+                own_clock(STILL_AT)
+                items = stage.hold()
+                repository_is_consistent(items)
+                case.second.get()
+                request = scan_requests.get_request(request_id)
+                assert request.status == "started"
+                made = [item for item in items.values() if "headCommitSha" in item]
+                assert [item["scanId"] for item in made] == [request.scan_id]
+                assert _sent_or_waiting(items, Queue.SCAN_EXECUTION, ExecuteScan(scan_id=request.scan_id or ""))
+
+            return Trial(prepare, check, deliver_again)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    def test_the_end_of_a_scan_is_written_once(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            audited = Audited(stage.fresh(), stage.api)
+            scan = make_scan(audited.repository, status="running")
+            lease = lease_of(scan)
+
+            def complete() -> None:
+                scans.complete_scan(scan, lease, 7, 5, scans.Coverage(1, 1, {}))
+
+            def check(case: Case) -> None:
+                repository_is_consistent(stage.hold())
+                ended = scans.get_scan(scan.scan_id)
+                assert (ended.status, ended.finding_count, ended.issue_count) == ("completed", 7, 5)
+                assert "activeRequestId" not in stored_repository(audited.repository)
+
+            return Trial(complete, check)
+
+        assert explore_faults(stage.client, scenario) > 5
+
+
+def _sent_or_waiting(items: Items, queue: Queue, message: ExecuteScan) -> bool:
+    """Whether the message is on its queue, or in the outbox, from where a sweep sends it."""
+    client: Any = queues.sender.client
+    sent = [letter for letter in client.at(queue.url) if message.scan_id in letter.body]
+    waiting = [item for key, item in items.items() if key.pk.startswith("OUTBOX#")]
+    return bool(sent) or any(entry["message"].get("scanId") == message.scan_id for entry in waiting)
