@@ -7,17 +7,31 @@ attempt is finished by the next.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock, tokens
+from controlplane import clock, queues, tokens
 from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.queues import PrepareScan, Queue
 from controlplane.regions import REGIONS
 from controlplane.scopes import SCOPES
 from controlplane.settings import settings
-from controlplane.store import api_keys, audits, billing, keys, organizations, projects, repositories, users
+from controlplane.store import (
+    api_keys,
+    audits,
+    billing,
+    keys,
+    organizations,
+    projects,
+    repositories,
+    scan_requests,
+    users,
+)
 from controlplane.store.organizations import Role
 from controlplane.store.projects import Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
+from controlplane.store.scan_requests import ScanInProgress
 from controlplane.store.table import table
+from finding_intake.service import take_finding
 from ops import members
+from ops.intake import read_message
 from ops.lookup import find_organization
 from projects.origins import parse_origin
 
@@ -67,7 +81,8 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
     """Makes the demo data stand as it is described here, and returns how to act in it.
 
     known: what an earlier call returned, whose tokens and keys are kept while they work.
-    hosted: a repository at the code host, to be connected to the first organization and linked to its project.
+    hosted: a repository at the code host, to be connected to the first organization, linked to its project, and
+        scanned once. What the scan finds, the runtime and an advisory fill the organization's inbox.
     Returns {organizations: [{organizationId, slug, plan}], users: [{email, userId, accessToken, role,
     organizationId}], apiKeys: [{organizationId, key, keyId}], repositories: [{repositoryId, organizationId}]}.
     """
@@ -85,8 +100,12 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
             ensure_member(organization_id, profiles[user.email], user.role)
         project = ensure_project(organization_id, demo.project, demo.websites)
         ensure_audit(project)
+        if demo is ORGANIZATIONS[0]:
+            ensure_findings(project)
         if hosted is not None and demo is ORGANIZATIONS[0]:
-            repository_entries.append(ensure_repository(project, hosted))
+            entry = ensure_repository(project, hosted)
+            ensure_scan(entry["repositoryId"], project.project_id, owner["userId"])
+            repository_entries.append(entry)
         if demo.has_key:
             api_key_entries.append(ensure_key(organization_id, owner["userId"], known.get("apiKeys", [])))
     known_tokens = {user["userId"]: user["accessToken"] for user in known.get("users", [])}
@@ -174,6 +193,63 @@ def ensure_audit(project: ProjectItem) -> None:
         return
     audit = audits.create_audit(project.project_id, domain.website_id, every_days=7)
     audits.record_run(project.project_id, audit["auditId"], "passed")
+
+
+def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
+    """The repository was scanned, or is about to be: what the code audit finds fills the inbox as well."""
+    repository = repositories.get_repository(repository_id)
+    link = repository.find_link(project_id)
+    if repository.preview_used or link is None:
+        return
+    request_id = scan_requests.new_request_id(repository.organization_id)
+    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    try:
+        scan_requests.create_request(repository, link, request_id, message=message, requested_by=requested_by)
+    except ScanInProgress:
+        return
+    queues.dispatch(message)
+
+
+def ensure_findings(project: ProjectItem) -> None:
+    """The project's inbox holds what the runtime and an advisory found, as the intake takes it in.
+
+    These are as old as the project, so a later call changes nothing, whatever was decided on them meanwhile.
+    """
+    at, organization_id = project.created_at, project.location.organization_id
+    seen = {"kind": "runtime-vendor-detection", "projectId": project.project_id, "observedAt": at}
+    messages = (
+        read_message(
+            **seen,
+            vendorId="segment",
+            name="Segment",
+            domain="cdn.segment.com",
+            category="analytics",
+            beforeConsent=True,
+            seenOn=["https://shop.example.com/", "https://shop.example.com/checkout"],
+        ),
+        read_message(
+            **seen,
+            vendorId="widgets.example.net",
+            name="widgets.example.net",
+            domain="widgets.example.net",
+            seenOn=["https://shop.example.com/"],
+        ),
+        read_message(
+            kind="advisory",
+            organizationId=organization_id,
+            projectId=project.project_id,
+            advisoryId="ADV-2026-014",
+            title="Consent records of runtime 2.0 lack the version of the policy",
+            summary="Records do not say which policy visitors agreed to.",
+            priority="P2",
+            description="Whoever must prove consent needs the version of the policy that was shown.",
+            remediation="Update the runtime to 2.1, which asks again where the version is missing.",
+            references=["https://docs.example.com/advisories/ADV-2026-014"],
+            publishedAt=at,
+        ),
+    )
+    for message in messages:
+        take_finding(message)
 
 
 def ensure_token(user_id: str, known: str | None) -> str:

@@ -1,17 +1,20 @@
 """The demo data that a local run begins with."""
 
+import json
 from typing import Any
 
 import pytest
 
 from controlplane.scopes import SCOPES
 from controlplane.store import api_keys, billing, keys, members, organizations, users
+from controlplane.store.repositories import HostedRepository
 from controlplane.store.table import Delete, table
 from controlplane.tokens import digest
 from ops.members import add_member, remove_member
 from ops.seed import ensure_demo
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
+from tests.support.mailbox import Mailbox
 from tests.support.world import table_dump
 
 
@@ -30,7 +33,7 @@ def person(demo: dict[str, Any], role: str, organization_id: str) -> dict[str, A
 
 class TestFresh:
     def test_says_all_that_is_needed_to_act_in_it(self, demo: dict[str, Any]):
-        assert set(demo) == {"organizations", "users", "apiKeys"}
+        assert set(demo) == {"organizations", "users", "apiKeys", "repositories"}
         assert {it["plan"] for it in demo["organizations"]} == {"free", "pro"}
         pro, free = of_plan(demo, "pro"), of_plan(demo, "free")
         assert {it["role"] for it in demo["users"] if it["organizationId"] == pro} == {"owner", "admin", "member"}
@@ -55,6 +58,19 @@ class TestFresh:
         assert [it["kind"] for it in project["websites"]] == ["domain", "wildcard", "development"]
         assert len(project["websites"][0]["audits"]) == 1
         assert [it["result"] for it in table.query(keys.organization_pk(pro), prefix="AUDITRUN#").items] == ["passed"]
+
+    def test_its_inbox_holds_what_the_runtime_and_an_advisory_found(self, api: Api, demo: dict[str, Any]):
+        owner = person(demo, "owner", of_plan(demo, "pro"))
+        shown = api.get("/v1/inbox", owner["accessToken"]).data
+        assert sorted(item["source"] for item in shown) == ["advisory", "runtime", "runtime"]
+        assert {item["status"] for item in shown} == {"open"}
+
+    def test_its_repository_is_scanned_once(self, mailbox: Mailbox):
+        hosted = HostedRepository(1, "acme", "shop", "https://code.example/acme/shop", "main", "private")
+        demo = ensure_demo(None, hosted)
+        assert ensure_demo(demo, hosted) == demo
+        (letter,) = mailbox.letters
+        assert json.loads(letter.body)["kind"] == "prepare-scan"
 
     def test_it_is_complete_after_an_interruption_anywhere(self):
         users.create_user("owner@acme.example", "Olivia Owner")
