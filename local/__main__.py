@@ -62,7 +62,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     """Brings stack and demo data up to date, and puts the functions' variables into the environment."""
     from local.stack import LocalStack  # noqa: PLC0415 - loads botocore while MiniStack starts
 
-    stack = LocalStack(ministack.endpoint)
+    stack = LocalStack(ministack.endpoint, base_url)
     _prepare_github()
     ministack.wait_until_ready()
     deployment = stack.deploy(memory.deployed)
@@ -71,6 +71,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
 
     if deployment.is_new or memory.demo is None or "repositories" not in memory.demo:
         memory.demo = _seed(memory.demo, base_url)
+    _let_people_sign_in(ministack.endpoint, deployment.resources["UserPool"], memory.demo)
     memory.save()
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")
@@ -97,6 +98,13 @@ def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:
     address = f"{base_url}{setup.PREFIX}/{owner}/{name}"
     hosted = HostedRepository(setup.installation_id(owner), owner, name, address, setup.DEMO_BRANCH, "private")
     return ensure_demo(known, hosted)
+
+
+def _let_people_sign_in(endpoint: str, pool_id: str, demo: dict[str, Any]) -> None:
+    from local.people import ensure_people  # noqa: PLC0415 - loads botocore while MiniStack starts
+    from ops.seed import USERS  # noqa: PLC0415
+
+    ensure_people(endpoint, pool_id, demo["users"], {user.email: user.name for user in USERS})
 
 
 def _serve(port: int) -> None:

@@ -29,6 +29,7 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "SIGNING_SECRET": memory.signing_secret,
         "PUBLIC_BASE_URL": base_url,
         "DASHBOARD_BASE_URL": base_url,
+        **_sign_in(endpoint, resources),
         **github.function_variables(DIRECTORY / github.FOLDER, base_url),
         **queues.variables(load_template(), resources),
         # The server prints a line a request; the functions' own log adds what goes wrong. LOG_LEVEL=INFO shows it all.
@@ -36,6 +37,16 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "POWERTOOLS_SERVICE_NAME": "local",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",
+    }
+
+
+def _sign_in(endpoint: str, resources: dict[str, str]) -> dict[str, str]:
+    """MiniStack's user pools call themselves what AWS would, and are found at MiniStack's own address."""
+    pool_id = resources["UserPool"]
+    return {
+        "SIGN_IN_ISSUER": f"https://cognito-idp.{pool_id.partition('_')[0]}.amazonaws.com/{pool_id}",
+        "SIGN_IN_METADATA_URL": f"{endpoint}/{pool_id}/.well-known/openid-configuration",
+        "SIGN_IN_CLIENT_ID": resources["UserPoolClient"],
     }
 
 

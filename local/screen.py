@@ -7,6 +7,9 @@ from local.checkout import CREDENTIALS, ROOT
 _TEMPLATE = """
 assent is ready at {base_url}
 
+  Pages         open {base_url}/ and sign in:
+{people}
+
   Health        curl -i {base_url}/health
   Regions       curl {base_url}/v1/regions
 
@@ -37,7 +40,10 @@ def render(credentials: dict[str, Any], region: str) -> str:
     owner = next(
         it for it in credentials["users"] if it["organizationId"] == key["organizationId"] and it["role"] == "owner"
     )
+    width = max(len(it["email"]) for it in credentials["users"])
+    people = [f"                {it['email']:{width}}  password {it['password']}" for it in credentials["users"]]
     return _TEMPLATE.format(
+        people="\n".join(people),
         base_url=credentials["baseUrl"],
         slug=organization["slug"],
         key=key["key"],

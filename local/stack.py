@@ -28,12 +28,15 @@ class Deployment(NamedTuple):
 class LocalStack:
     """The stack on one MiniStack."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, base_url: str) -> None:
         session = Session()
         session.set_credentials(environment.ACCESS_KEY, environment.SECRET_KEY)
         self._client = session.create_client("cloudformation", region_name=environment.REGION, endpoint_url=endpoint)
         self._template = stateful_part(load_template())
-        self.digest = hashlib.sha256(json.dumps([self._template, _PARAMETERS], sort_keys=True).encode()).hexdigest()
+        # Where the sign-in page of the user pool sends people back to.
+        self._parameters = {**_PARAMETERS, "DashboardBaseUrl": base_url}
+        described = json.dumps([self._template, self._parameters], sort_keys=True)
+        self.digest = hashlib.sha256(described.encode()).hexdigest()
 
     def deploy(self, deployed: str) -> Deployment:
         """The stack as the template has it now, which is no work where that is `deployed`. Raises DeployFailed."""
@@ -57,7 +60,9 @@ class LocalStack:
     def _apply(self, operation: Any) -> None:
         declared = self._template.get("Parameters", {})
         parameters = [
-            {"ParameterKey": name, "ParameterValue": value} for name, value in _PARAMETERS.items() if name in declared
+            {"ParameterKey": name, "ParameterValue": value}
+            for name, value in self._parameters.items()
+            if name in declared
         ]
         try:
             operation(StackName=_STACK, TemplateBody=json.dumps(self._template), Parameters=parameters)

@@ -1,0 +1,39 @@
+"""The demo's people in the local user pool: who can sign in, and with which password."""
+
+import secrets
+from typing import Any
+
+from botocore.session import Session
+
+from local import environment
+
+_WORDS = 4
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+
+
+def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]], names: dict[str, str]) -> None:
+    """Lets every user of the demo sign in, and notes under `password` with what. Known passwords are kept."""
+    session = Session()
+    session.set_credentials(environment.ACCESS_KEY, environment.SECRET_KEY)
+    client = session.create_client("cognito-idp", region_name=environment.REGION, endpoint_url=endpoint)
+    found = client.list_users(UserPoolId=pool_id)["Users"]
+    there = {it["Value"] for user in found for it in user["Attributes"] if it["Name"] == "email"}
+    for user in users:
+        email = user["email"]
+        if email in there and "password" in user:
+            continue
+        user.setdefault("password", _new_password())
+        if email not in there:
+            attributes = {"email": email, "email_verified": "true", "name": names.get(email, email)}
+            client.admin_create_user(
+                UserPoolId=pool_id,
+                Username=email,
+                UserAttributes=[{"Name": name, "Value": value} for name, value in attributes.items()],
+                MessageAction="SUPPRESS",
+            )
+        client.admin_set_user_password(UserPoolId=pool_id, Username=email, Password=user["password"], Permanent=True)
+
+
+def _new_password() -> str:
+    """Four groups of four letters: easy to type, and 79 bits."""
+    return "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(_WORDS))
