@@ -36,6 +36,7 @@ _TAGS = {
     "Projects": "Projects with their consent instance, websites and vendor decisions.",
     "API keys": "Credentials that belong to an organization.",
     "Billing": "Plan, credits and limits.",
+    "Inbox": "What was found, what people decided about it, and the issues they opened for it.",
     "Device authorization": "How a command line or another device gets a user token that a person approves.",
 }
 _REFUSALS = {
