@@ -38,12 +38,11 @@ class Test200:
             made[repository, status] = make_scan(repository, status=status).scan_id
             now.advance(1)
         in_order = list(made.items())[::-1]
-        for repository, status in itertools.product((shop, blog, None), ("completed", "failed", "running", None)):
+        for only, state in itertools.product((shop, blog, None), ("completed", "failed", "running", None)):
             query = "&".join(
-                ([f"repositoryId={repository.repository_id}"] if repository else [])
-                + ([f"status={status}"] if status else [])
+                ([f"repositoryId={only.repository_id}"] if only else []) + ([f"status={state}"] if state else [])
             )
-            expected = [scan_id for (of, at), scan_id in in_order if of == (repository or of) and at == (status or at)]
+            expected = [scan_id for (of, at), scan_id in in_order if of == (only or of) and at == (state or at)]
             assert listed(api, company, query) == expected
 
     @pytest.mark.parametrize("status", ["queued", "canceled"])

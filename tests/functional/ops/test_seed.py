@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.scopes import SCOPES
-from controlplane.store import api_keys, billing, keys, members, organizations, users
+from controlplane.store import api_keys, billing, keys, members, organizations, projects, repositories, users
 from controlplane.store.repositories import HostedRepository
 from controlplane.store.table import Delete, table
 from controlplane.tokens import digest
@@ -139,3 +139,14 @@ class TestAgain:
         before = table_dump()
         ensure_demo(demo)
         assert table_dump() == before
+
+
+class TestRepository:
+    def test_is_connected_and_linked_once_however_often_it_is_asked_for(self):
+        hosted = HostedRepository(7, "demo-shop", "storefront", "http://127.0.0.1:3000/x", "main", "private")
+        first = ensure_demo(None, hosted)
+        (entry,) = first["repositories"]
+        assert entry["organizationId"] == first["organizations"][0]["organizationId"]
+        assert ensure_demo(first, hosted)["repositories"] == [entry]
+        repository = repositories.get_repository(entry["repositoryId"])
+        assert [projects.get_project(link.project_id).name for link in repository.links] == ["Acme Shop"]

@@ -1,0 +1,111 @@
+"""`assent-ops repository`."""
+
+import pytest
+
+from controlplane.store import projects, repositories
+from controlplane.store.repositories import RepositoryItem
+from tests.functional.ops.conftest import Ops
+from tests.support.world import Company, World, table_dump
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture
+def repository(world: World, company: Company) -> RepositoryItem:
+    return world.connected_repository(company, name="shop")
+
+
+class TestConnect:
+    def test_makes_a_repository_that_scans_may_start_of_once_it_is_linked(self, ops: Ops, company: Company):
+        made = ops("repository", "connect", company.slug, "acme/shop", "--installation", "4711").document
+        assert made == {
+            "repositoryId": made["repositoryId"],
+            "organizationId": company.organization_id,
+            "owner": "acme",
+            "name": "shop",
+            "url": "https://github.com/acme/shop",
+            "installation": 4711,
+            "defaultBranch": "main",
+            "visibility": "private",
+            "connectedAt": "2026-03-04T05:06:07.000Z",
+            "projects": [],
+        }
+
+    def test_again_in_any_letter_case_it_changes_the_one_there_is(self, ops: Ops, company: Company):
+        connect = ("repository", "connect", company.slug)
+        first = ops(*connect, "acme/shop", "--installation", "1").document
+        options = ("--installation", "2", "--default-branch", "trunk", "--visibility", "public")
+        again = ops(*connect, "Acme/Shop", *options).document
+        assert again["repositoryId"] == first["repositoryId"]
+        assert (again["installation"], again["defaultBranch"], again["visibility"]) == (2, "trunk", "public")
+
+    @pytest.mark.parametrize("name", ["shop", "acme/", "/shop", "a/b/c", "acme/..", "ac me/shop"])
+    def test_exit_code_2_for_no_name_of_a_repository(self, name: str, ops: Ops, company: Company):
+        assert ops("repository", "connect", company.slug, name, "--installation", "1").exit_code == 2
+
+    def test_exit_code_3_for_no_organization(self, ops: Ops):
+        assert ops("repository", "connect", "nowhere", "acme/shop", "--installation", "1").exit_code == 3
+
+
+class TestLink:
+    def test_links_and_changes_the_link(self, ops: Ops, company: Company, repository: RepositoryItem):
+        project_id = repository.links[0].project_id
+        options = ("--branch", "release", "--root-directory", "apps/web", "--pull-request-scans")
+        linked = ops("repository", "link", repository.repository_id, project_id, *options).document
+        assert linked["projects"] == [
+            {
+                "projectId": project_id,
+                "productionBranch": "release",
+                "rootDirectory": "apps/web",
+                "pullRequestScans": True,
+            }
+        ]
+
+    @pytest.mark.parametrize("folder", ["/apps", "../apps", "apps/../..", "apps/", ""])
+    def test_exit_code_2_for_a_folder_outside(self, folder: str, ops: Ops, repository: RepositoryItem):
+        project_id = repository.links[0].project_id
+        outcome = ops("repository", "link", repository.repository_id, project_id, "--root-directory", folder)
+        assert outcome.exit_code == 2
+
+    def test_exit_code_3_for_another_organizations_project_and_one_that_is_gone(
+        self, ops: Ops, world: World, repository: RepositoryItem
+    ):
+        foreign = world.connected_repository(world.company()).links[0].project_id
+        gone = repository.links[0].project_id
+        projects.delete_project(projects.get_project(gone))
+        before = table_dump()
+        for project_id in (foreign, gone, "nonsense"):
+            assert ops("repository", "link", repository.repository_id, project_id).exit_code == 3
+        assert ops("repository", "link", "rep_nonsense", gone).exit_code == 3
+        assert table_dump() == before
+
+    def test_exit_code_4_at_ten(self, ops: Ops, world: World, company: Company, repository: RepositoryItem):
+        for _ in range(repositories.MAX_LINKS - 1):
+            project_id = world.connected_repository(company).links[0].project_id
+            assert ops("repository", "link", repository.repository_id, project_id).exit_code == 0
+        another = world.connected_repository(company).links[0].project_id
+        assert ops("repository", "link", repository.repository_id, another).exit_code == 4
+
+
+class TestUnlink:
+    def test_removes_the_link_once(self, ops: Ops, repository: RepositoryItem):
+        unlink = ("repository", "unlink", repository.repository_id, repository.links[0].project_id, "--yes")
+        assert ops(*unlink).document["projects"] == []
+        assert ops(*unlink).exit_code == 3
+
+
+class TestShowAndList:
+    def test_list_walks_all_of_them(self, ops: Ops, world: World, company: Company):
+        made = {world.connected_repository(company, linked=False).repository_id for _ in range(3)}
+        listed = ops("repository", "list", company.slug).document
+        assert {entry["repositoryId"] for entry in listed} == made
+
+    def test_show_says_whether_it_is_busy(self, ops: Ops, repository: RepositoryItem):
+        shown = ops("repository", "show", repository.repository_id).document
+        assert (shown["activeScan"], shown["previewUsed"]) == (None, False)
+
+    def test_exit_code_3_for_no_repository(self, ops: Ops):
+        assert ops("repository", "show", "rep_nonsense").exit_code == 3
