@@ -85,12 +85,18 @@ class World:
         billing.add_credits(company.organization_id, amount)
 
     def connected_repository(
-        self, company: Company, *, linked: bool = True, owner: str = "acme", name: str | None = None
+        self,
+        company: Company,
+        *,
+        linked: bool = True,
+        owner: str = "acme",
+        name: str | None = None,
+        installation_id: int = 4711,
     ) -> RepositoryItem:
         """A repository at the code host, linked to a project of its own where it is linked."""
         name = name or f"shop-{next(_NUMBERS)}"
         address = f"https://github.com/{owner}/{name}"
-        hosted = HostedRepository(4711, owner, name, address, "main", "private")
+        hosted = HostedRepository(installation_id, owner, name, address, "main", "private")
         made = repositories.connect_repository(company.organization_id, hosted)
         if not linked:
             return made
