@@ -177,6 +177,42 @@ def attempts_at_issues_are_open(items: Items) -> None:
         assert "githubIssue" not in found[item_id], f"an attempt for {item_id}, which has its issue"
 
 
+def balances_are_the_sum_of_their_ledgers(items: Items) -> None:
+    """Credits are what the ledger adds up to, and never negative; a scan is charged exactly where it was unlocked."""
+    for key, item in items.items():
+        if key.sk != "BILLING":
+            continue
+        own = {other.sk: entry for other, entry in items.items() if other.pk == key.pk}
+        ledger = [entry for sk, entry in own.items() if sk.startswith(keys.LEDGER_PREFIX)]
+        assert item["credits"] == sum(entry["credits"] for entry in ledger), f"{key.pk}: balance and ledger differ"
+        assert item["credits"] >= 0, f"{key.pk} owes credits"
+        for charged in (entry["scanId"] for entry in ledger if "scanId" in entry):
+            (access,) = [
+                entry["access"] for entry in own.values() if "headCommitSha" in entry and entry["scanId"] == charged
+            ]
+            assert access == "full", f"{charged} is charged and not open"
+
+
+def repositories_have_one_scan_at_a_time(items: Items) -> None:
+    """A repository names its one open request or scan and no other is open, and it has one free preview at most."""
+    for key, item in items.items():
+        if not (key.pk.startswith("ORG#") and key.sk.startswith(keys.REPOSITORY_PREFIX)):
+            continue
+        own = [
+            other
+            for place, other in items.items()
+            if place.sk.startswith((keys.SCAN_PREFIX, "SCANREQ#")) and other["repositoryId"] == item["repositoryId"]
+        ]
+        open_work = [other["requestId"] for other in own if other["status"] in {"starting", "queued", "running"}]
+        assert open_work == [item[name] for name in ("activeRequestId",) if name in item], f"{key}: {open_work} open"
+        previews = [
+            other
+            for other in own
+            if other.get("access") == "free-preview" and other["status"] not in {"failed", "canceled"}
+        ]
+        assert len(previews) <= 1, f"{key} has {len(previews)} free previews"
+
+
 CHECKS: tuple[Callable[[Items], None], ...] = (
     organizations_are_whole,
     every_organization_has_its_owners,
@@ -186,6 +222,8 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     every_key_has_the_plan_of_its_organization,
     projects_are_counted_and_have_their_slugs,
     at_most_one_invitation_an_address,
+    balances_are_the_sum_of_their_ledgers,
+    repositories_have_one_scan_at_a_time,
     reports_are_counted_and_capped,
     families_know_their_access_tokens,
     redeemed_requests_have_one_family_each,
