@@ -11,8 +11,9 @@ from controlplane.github import client
 from controlplane.queues import Queue
 from controlplane.store import issue_attempts
 from issue_creation.app import handler
+from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id
-from tests.support.api import Api
+from tests.support.api import Api, Reply
 from tests.support.github import GitHub, github
 from tests.support.mailbox import Mailbox, address
 from tests.support.world import World
@@ -28,32 +29,64 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub
     client._app.cache_clear()
 
 
-def test_an_issue_is_opened_once_and_says_where(
-    api: Api, world: World, now: Any, stand_in: GitHub, monkeypatch: pytest.MonkeyPatch
-):
-    mailbox = Mailbox()
-    mailbox.install(monkeypatch)
-    queue, dead_letters = address(Queue.ISSUE_CREATION), address(Queue.ISSUE_CREATION, "dead_letters")
+class Road:
+    """A code finding of the demo repository, whose issue is asked for by `post`. The worker runs while that waits."""
 
-    async def pause(seconds: float) -> None:
-        now.advance(seconds)
-        for letter in mailbox.due(queue):
-            mailbox.deliver(letter, handler, dead_letters)
+    def __init__(self, api: Api, world: World, now: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._api, self._now, self._mailbox = api, now, Mailbox()
+        self._mailbox.install(monkeypatch)
+        monkeypatch.setattr(clock, "pause", self._pause)
+        self._company = world.company()
+        repository = world.connected_repository(
+            self._company, owner=DEMO_OWNER, name=DEMO_NAME, installation_id=installation_id(DEMO_OWNER)
+        )
+        self.item = world.finding(self._company, repository)
 
-    monkeypatch.setattr(clock, "pause", pause)
-    company = world.company()
-    repository = world.connected_repository(
-        company, owner=DEMO_OWNER, name=DEMO_NAME, installation_id=installation_id(DEMO_OWNER)
-    )
-    item = world.finding(company, repository)
-    path = f"/v1/inbox/{item.item_id}/github-issue"
+    def post(self) -> Reply:
+        return self._api.post(f"/v1/inbox/{self.item.item_id}/github-issue", self._company.owner.token)
 
-    first = api.post(path, company.owner.token)
+    def pass_time(self, seconds: float) -> None:
+        """Time goes by, and what is due is delivered."""
+        self._now.advance(seconds)
+        for letter in self._mailbox.due(address(Queue.ISSUE_CREATION)):
+            self._mailbox.deliver(letter, handler, address(Queue.ISSUE_CREATION, "dead_letters"))
+
+    async def _pause(self, seconds: float) -> None:
+        self.pass_time(seconds)
+
+
+@pytest.fixture
+def road(api: Api, world: World, now: Any, stand_in: GitHub, monkeypatch: pytest.MonkeyPatch) -> Road:
+    return Road(api, world, now, monkeypatch)
+
+
+def test_an_issue_is_opened_once_and_says_where(road: Road, stand_in: GitHub):
+    first = road.post()
     assert first.status == 201, first.text
-    assert api.post(path, company.owner.token).data == first.data
+    assert road.post().data == first.data
     (sent,) = stand_in.sent(CREATE)
-    assert sent.body["title"] == f"{item.title} in index.html"
-    assert str(item.evidence[0].url) in sent.body["body"]
+    assert sent.body["title"] == f"{road.item.title} in index.html"
+    assert str(road.item.evidence[0].url) in sent.body["body"]
     (made,) = stand_in.stand_in.issues.list(DEMO_OWNER, DEMO_NAME)
     assert made.number == first.data["githubIssue"]["number"]
     assert issue_attempts.list_attempts().attempts == []
+
+
+def test_an_issue_whose_answer_was_lost_is_found_once_the_list_shows_it(road: Road, stand_in: GitHub):
+    stand_in.stand_in.faults.add(CREATE, Fault(takes_effect=True))
+    stand_in.stand_in.faults.list_lag_seconds = 60
+    assert road.post().error["details"] == {"status": "creation_pending"}
+    for _ in range(5):
+        road.pass_time(30)
+    assert road.post().status == 201
+    assert len(stand_in.stand_in.issues.list(DEMO_OWNER, DEMO_NAME)) == len(stand_in.sent(CREATE)) == 1
+
+
+def test_a_repository_without_issues_says_so(road: Road, stand_in: GitHub):
+    stand_in.stand_in.faults.without_issues.add(f"{DEMO_OWNER}/{DEMO_NAME}")
+    assert road.post().error["details"] == {"status": "creation_refused", "reason": "issues_disabled"}
+
+
+def test_an_installation_that_was_suspended_has_to_be_connected_again(road: Road, stand_in: GitHub):
+    stand_in.stand_in.faults.suspended.add(installation_id(DEMO_OWNER))
+    assert road.post().code == "REPOSITORY_NOT_LINKED"

@@ -53,6 +53,18 @@ class Test200:
         assert item["updatedAt"] == {"S": "2026-03-04T05:06:07.000Z"}
         assert item["title"] == {"S": "Segment loads before consent"}
 
+    def test_the_finding_moves_to_the_front_of_the_inbox_in_its_new_status(self, api: Api, world: World, now):
+        company = world.company()
+        project = make_project(company)
+        finding = add_finding(project, "segment")
+        world.finding(company)
+        now.advance(1)
+        decide(api, company.owner.token, project)
+        token = company.owner.token
+        assert api.get("/v1/inbox", token).data[0]["id"] == finding
+        assert [item["id"] for item in api.get("/v1/inbox?status=resolved", token).data] == [finding]
+        assert finding not in [item["id"] for item in api.get("/v1/inbox?status=open", token).data]
+
     def test_another_vendors_finding_stays_open(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
