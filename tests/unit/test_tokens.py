@@ -5,6 +5,7 @@ import re
 import pytest
 
 from controlplane import tokens
+from controlplane.settings import settings
 
 
 def test_a_secret_has_its_prefix_thirty_random_characters_and_a_checksum():
@@ -72,7 +73,7 @@ class TestRefreshTokens:
 
     def test_another_signing_secret_makes_them_strangers(self, monkeypatch: pytest.MonkeyPatch):
         token = tokens.mint_refresh("0123456789abcdef")
-        monkeypatch.setitem(tokens.settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
+        monkeypatch.setitem(settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
         assert tokens.family_of(token) is None
 
     def test_successors_are_always_the_same_and_of_the_same_family(self):
@@ -105,5 +106,5 @@ def test_a_keyed_digest_needs_the_secret_and_the_purpose(monkeypatch: pytest.Mon
     assert re.fullmatch(r"[0-9a-f]{64}", found)
     assert found == tokens.keyed_digest("user code", "BCDF-GHJK")
     assert found != tokens.keyed_digest("another", "BCDF-GHJK")
-    monkeypatch.setitem(tokens.settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
+    monkeypatch.setitem(settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
     assert found != tokens.keyed_digest("user code", "BCDF-GHJK")

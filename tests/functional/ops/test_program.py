@@ -20,10 +20,9 @@ from ops.errors import Refused
 from ops.output import confirm
 from ops.target import Options
 from tests.functional.ops.conftest import Ops
-from tests.support.table import TEMPLATE
 from tests.support.world import World
 
-SCRIPT = TEMPLATE.with_name("scripts") / "assent-ops"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "assent-ops"
 GROUPS = ("user", "token", "organization", "member", "plan", "credits", "key", "audit")
 
 
