@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from controlplane.store.table import table
 from tests.support import invariants
+from tests.support.api import operations
 from tests.support.asgi import DirectApi
 from tests.support.invariants import Items
 from tests.support.table import create_table
@@ -18,6 +19,7 @@ class Stage:
     """`client` is the product's own botocore client, `api` calls the product's apps."""
 
     def __init__(self, client: Any) -> None:
+        operations()  # imports the functions in this thread, to which their handlers then belong
         self.client = client
         self.api = DirectApi()
         self._made: list[str] = []
