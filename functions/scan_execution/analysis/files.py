@@ -37,8 +37,8 @@ _FOLDERS: Final = {
     """,
     "test or example": """
         test tests __tests__ testing spec specs e2e cypress playwright fixtures __fixtures__ fixture mocks __mocks__
-        mock example examples sample samples demo demos stories __stories__ .storybook __snapshots__ benchmark benchmarks
-        testdata test-utils
+        mock example examples sample samples demo demos stories __stories__ .storybook __snapshots__ benchmark
+        benchmarks testdata test-utils
     """,
     "repository data": ".git .hg .svn .idea .vscode",
 }
