@@ -50,9 +50,12 @@ def stage_ours(target: Path) -> Package:
         shutil.copytree(built, layer)
         return Package(layer, _copy_functions(BUILD.glob("*/*/app.py"), target), "built by make build")
     reason = "not built" if not built.is_dir() else f"built for another processor than {platform.machine()}"
-    _copy_libraries(_pinned(), layer)
+    _copy_libraries(_pinned(LAYER_SOURCE), layer)
     shutil.copytree(LAYER_SOURCE / "controlplane", layer / "controlplane", ignore=_CLUTTER)
     functions = _copy_functions((ROOT / "functions").glob("*/app.py"), target)
+    for group, folder in functions.items():
+        # Libraries of the analysis, say, that this environment does without.
+        _copy_libraries(_own_libraries(group) & _installed(), folder)
     artifacts.prepare(target)
     return Package(layer, functions, f"prepared like a build from this environment ({reason})")
 
@@ -83,10 +86,25 @@ def _copy_functions(apps: Iterable[Path], target: Path) -> dict[str, Path]:
     return folders
 
 
-def _pinned() -> set[str]:
-    """The names that the layer's requirements pin."""
-    text = (LAYER_SOURCE / "requirements.txt").read_text()
+def _pinned(folder: Path) -> set[str]:
+    """The names that a folder's requirements pin."""
+    pins = folder / "requirements.txt"
+    text = pins.read_text() if pins.is_file() else ""
     return {_normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE)}
+
+
+def _own_libraries(group: str) -> set[str]:
+    """The names of what a function needs beyond the layer."""
+    return _pinned(ROOT / "functions" / group) - _pinned(LAYER_SOURCE)
+
+
+def has_own_libraries(group: str) -> bool:
+    return bool(_own_libraries(group))
+
+
+def _installed() -> set[str]:
+    """The names of the distributions in this environment."""
+    return {_normal(distribution.name) for distribution in metadata.distributions()}
 
 
 def _normal(name: str) -> str:
