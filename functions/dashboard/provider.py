@@ -156,7 +156,11 @@ class Provider:
     def _keys(self) -> KeySet:
         metadata = self._metadata()
         if self._known.keys is None:
-            self._known.keys = KeySet.import_key_set(_fetch(metadata["jwks_uri"]))  # type: ignore[arg-type]
+            described = _fetch(str(metadata.get("jwks_uri")))
+            try:
+                self._known.keys = KeySet.import_key_set(described)  # type: ignore[arg-type]
+            except (JoseError, ValueError, KeyError, TypeError) as failure:
+                raise ProviderUnavailable(reason="the keys cannot be read") from failure
         return self._known.keys
 
 
