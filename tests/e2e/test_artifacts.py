@@ -17,6 +17,8 @@ from tests.support.world import World
 
 FUNCTIONS = resources("AWS::Serverless::Function")
 EVENTS = ROOT / "events"
+# FastAPI, Mangum, pydantic, boto3 and what they need, as pip installs and compiles them: `make bench` weighs them anew.
+PLAIN_PACKAGES_BYTES = 39.3 * 2**20
 # Unpacked, function and layers together (docs.aws.amazon.com/lambda, quotas).
 LAMBDA_LIMIT_BYTES = 250 * 2**20
 
@@ -47,7 +49,7 @@ class TestBuild:
         assert {path.name for path in BUILD.iterdir() if path.is_dir()} == {*FUNCTIONS, "SharedLayer"}
 
     def test_took_no_more_than_half_of_what_the_plain_packages_weigh(self, sizes: str):
-        limit_bytes = 21.5 * 2**20
+        limit_bytes = 0.55 * PLAIN_PACKAGES_BYTES
         layer = artifacts.size_bytes(BUILD / "SharedLayer")
         for logical_id in FUNCTIONS:
             # A function with packages of its own does what those plain packages cannot: it is held to Lambda's limit.
