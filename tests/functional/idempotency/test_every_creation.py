@@ -30,8 +30,8 @@ def stored() -> set[tuple[str, str]]:
     return {key for key in keys if not key[0].startswith("IDEMPOTENCY#")}
 
 
-# A device has no caller yet to bind a key to; an issue and a report are recognised by what they are about.
-WITHOUT_THE_HEADER = {"/v1/auth/device/code", "/v1/inbox/{itemId}/github-issue", "/v1/feedback"}
+# A device has no caller yet to bind a key to, and an issue is recognised by the item it is about.
+WITHOUT_THE_HEADER = {"/v1/auth/device/code", "/v1/inbox/{itemId}/github-issue"}
 
 
 def test_all_of_them_are_known_here_and_describe_the_header():
