@@ -1,0 +1,208 @@
+"""GET /device, POST /device, POST /device/approve, POST /device/deny."""
+
+import pytest
+
+from controlplane.scopes import SCOPES
+from controlplane.settings import settings
+from controlplane.store.table import table
+from tests.functional.device_auth.devices import Device, ask
+from tests.support.api import Api, Reply
+from tests.support.browser import Browser, text_of
+from tests.support.world import Person, World
+
+APPROVE, DENY = "/device/approve", "/device/deny"
+
+
+@pytest.fixture
+def device(api: Api) -> Device:
+    api.source_ip = "203.0.113.9"
+    made = ask(api, scope="projects.read billing.read", deviceName="Ada's laptop")
+    api.source_ip = "198.51.100.7"
+    return made
+
+
+def review(visitor: Browser, code: str) -> Reply:
+    visitor.get("/device")
+    return visitor.submit("/device", user_code=code)
+
+
+def status_of(device: Device) -> str | None:
+    """What the device hears."""
+    reply = device.redeem()
+    return None if reply.status == 200 else reply.error["details"]["status"]
+
+
+class TestShown:
+    def test_who_asks_from_where_for_what_and_since_when(self, visitor: Browser, device: Device, now):
+        now.advance(125)
+        text = text_of(review(visitor, device.user_code))
+        assert device.user_code in text
+        for fact in ("assent-cli", "Ada's laptop", "203.0.113.9", "2 minutes ago"):
+            assert fact in text
+        for scope in ("projects.read", "billing.read"):
+            assert SCOPES[scope] in text
+        assert SCOPES["projects.write"] not in text
+
+    @pytest.mark.parametrize(
+        ("seconds", "words"),
+        [
+            (0, "less than a minute ago"),
+            (59, "less than a minute ago"),
+            (60, "1 minute ago"),
+            (119, "1 minute ago"),
+            (899, "14 minutes ago"),
+        ],
+    )
+    def test_the_age_in_words(self, visitor: Browser, device: Device, now, seconds: int, words: str):
+        now.advance(seconds)
+        assert words in text_of(review(visitor, device.user_code))
+
+    @pytest.mark.parametrize(
+        "write",
+        [str.lower, lambda code: code.replace("-", ""), lambda code: f" {code} "],
+        ids=["in lower case", "in one", "with spaces"],
+    )
+    def test_for_the_code_as_people_type_it(self, visitor: Browser, device: Device, write):
+        assert review(visitor, write(device.user_code)).status == 200
+
+    def test_a_name_that_the_device_gives_itself_is_text(self, visitor: Browser, api: Api):
+        name = "<b>x</b>\"'{{7*7}}"
+        reply = review(visitor, ask(api, deviceName=name).user_code)
+        assert name in text_of(reply)
+        assert "<b>x" not in reply.text
+
+    def test_a_link_fills_the_code_in_and_no_more(self, visitor: Browser, device: Device):
+        before = table.client.scan(TableName=table.name)["Count"]
+        reply = visitor.get(f"/device?user_code={device.user_code}")
+        assert f'value="{device.user_code}"' in reply.text
+        assert visitor.forms()["/device"] == [{"form_token": visitor.form_token, "user_code": device.user_code}]
+        assert APPROVE not in visitor.forms()
+        assert "Ada" not in text_of(reply)
+        assert table.client.scan(TableName=table.name)["Count"] == before
+        assert status_of(device) == "authorization_pending"
+
+
+class TestApproved:
+    def test_lets_the_device_in_with_what_was_shown(self, visitor: Browser, device: Device, person: Person):
+        review(visitor, device.user_code)
+        reply = visitor.submit(APPROVE)
+        assert reply.status == 200
+        assert "let in" in text_of(reply)
+        token = device.redeem().data["accessToken"]
+        me = visitor.api.get("/v1/me", token).data
+        assert me["principal"]["userId"] == person.user_id
+        assert me["scopes"] == ["billing.read", "projects.read"]
+
+
+class TestDenied:
+    def test_is_one_click_as_well(self, visitor: Browser, device: Device):
+        review(visitor, device.user_code)
+        reply = visitor.submit(DENY)
+        assert reply.status == 200
+        assert "refused" in text_of(reply)
+        assert device.redeem().status == 403
+
+
+class TestRefusedCode:
+    def test_that_is_none_is_404_and_the_form_again(self, visitor: Browser):
+        reply = review(visitor, "BBBB-BBBB")
+        assert reply.status == 404
+        assert "<title>Error: " in reply.text
+        assert '<a href="#user_code">There is no request with this code.' in reply.text
+        assert 'aria-invalid="true"' in reply.text
+        assert 'value="BBBB-BBBB"' in reply.text
+
+    @pytest.mark.parametrize("code", ["", "   ", "\t"])
+    def test_that_is_empty_is_400(self, visitor: Browser, code: str):
+        assert review(visitor, code).status == 400
+
+    def test_that_is_expired_is_409(self, visitor: Browser, device: Device, now):
+        now.advance(900)
+        reply = review(visitor, device.user_code)
+        assert reply.status == 409
+        assert "expired" in text_of(reply)
+
+    @pytest.mark.parametrize("decision", [APPROVE, DENY])
+    def test_that_was_decided_is_409(self, visitor: Browser, device: Device, decision: str):
+        review(visitor, device.user_code)
+        visitor.submit(decision)
+        assert review(visitor, device.user_code).status == 409
+
+    def test_the_sixth_look_at_a_code_finds_nothing(self, visitor: Browser, device: Device):
+        for _ in range(5):
+            assert review(visitor, device.user_code).status == 200
+        assert review(visitor, device.user_code).status == 404
+        assert status_of(device) == "authorization_pending"
+
+    def test_the_sixth_wrong_code_in_a_quarter_of_an_hour_is_429(self, visitor: Browser, device: Device, now):
+        for _ in range(5):
+            assert review(visitor, "BBBB-BBBB").status == 404
+        reply = review(visitor, device.user_code)
+        assert reply.status == 429
+        assert int(reply.headers["retry-after"]) <= 900
+        now.advance(900)
+        assert review(visitor, "BBBB-BBBB").status == 404
+
+
+class TestRefusedDecision:
+    @pytest.mark.parametrize("action", [APPROVE, DENY])
+    def test_on_a_code_that_was_not_shown_is_403(self, visitor: Browser, device: Device, action: str):
+        fields = {
+            "form_token": visitor.form_token,
+            "user_code": device.user_code,
+            "until": "1772601667",
+            "scopes": "billing.read projects.read",
+            "seal": "0" * 64,
+        }
+        assert visitor.post(action, fields).status == 403
+        assert status_of(device) == "authorization_pending"
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"scopes": "billing.read projects.read projects.write"},
+            {"scopes": ""},
+            {"until": "9999999999"},
+            {"until": "-1"},
+            {"until": "\u0661"},
+            {"until": "9" * 500},
+            {"until": ""},
+            {"user_code": "BBBB-BBBB"},
+            {"seal": ""},
+            {"seal": "é"},
+        ],
+    )
+    def test_that_says_other_than_what_was_shown_is_403(self, visitor: Browser, device: Device, changes: dict):
+        review(visitor, device.user_code)
+        assert visitor.submit(APPROVE, **changes).status == 403
+        assert status_of(device) == "authorization_pending"
+
+    def test_in_another_session_is_403(self, visitor: Browser, device: Device, world: World):
+        review(visitor, device.user_code)
+        (fields,) = visitor.forms()[APPROVE]
+        other = Browser(visitor.api).signed_in(world.person().user_id)
+        assert other.post(APPROVE, {**fields, "form_token": other.form_token}).status == 403
+        assert status_of(device) == "authorization_pending"
+
+    @pytest.mark.parametrize("action", [APPROVE, DENY])
+    def test_that_comes_too_late_is_409(self, visitor: Browser, device: Device, action: str, now):
+        review(visitor, device.user_code)
+        now.advance(900)
+        assert visitor.submit(action).status == 409
+
+    def test_after_another_persons_is_409(self, visitor: Browser, device: Device, world: World):
+        other = Browser(visitor.api).signed_in(world.person().user_id)
+        review(other, device.user_code)
+        review(visitor, device.user_code)
+        assert visitor.submit(DENY).status == 200
+        assert other.submit(APPROVE).status == 409
+        assert device.redeem().status == 403
+
+
+class TestSwitchedOff:
+    def test_there_is_no_such_page_and_no_link_to_it(self, visitor: Browser, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)
+        assert visitor.get("/device").status == 404
+        assert "/device" not in visitor.get("/").text
+        for action in ("/device", APPROVE, DENY):
+            assert visitor.post(action, {"form_token": visitor.form_token}).status == 404

@@ -1,0 +1,188 @@
+"""What holds for every page, generated from the route table: sessions, forms, refusals, and what is shown of others."""
+
+import re
+
+import pytest
+
+from controlplane import visitors
+from tests.support.api import FORM, Operation, operations
+from tests.support.browser import Browser, text_of
+from tests.support.world import ALL_SCOPES, Person, World, table_dump
+
+ASKED = [(operation, operation.route.visits) for operation in operations()]
+CLOSED = [operation for operation, visits in ASKED if visits is not None and visits.signed_in]
+FORMS = [operation for operation, visits in ASKED if visits is not None and visits.form]
+SHOWN = [operation for operation in CLOSED if operation.method == "GET"]
+
+
+def _named(operation: Operation) -> str:
+    return operation.name
+
+
+def _uncounted() -> list[dict]:
+    counters = {"hits", "win", "usedHour"}
+    return sorted(
+        ({name: value for name, value in item.items() if name not in counters} for item in table_dump()), key=str
+    )
+
+
+@pytest.mark.parametrize("operation", SHOWN, ids=_named)
+class TestSignedOut:
+    def test_a_page_sends_to_sign_in_and_knows_the_way_back(self, operation: Operation, browser: Browser):
+        reply = browser.get(operation.path)
+        assert reply.status == 303
+        assert reply.headers["location"] == f"/sign-in?return_to={operation.path.replace('/', '%2F')}"
+
+    def test_no_other_credential_is_a_session(
+        self, operation: Operation, browser: Browser, person: Person, world: World
+    ):
+        company = world.company(owner=person)
+        for secret in (person.token, world.key(company), world.token(person.user_id, ALL_SCOPES), "x", "assent_st_x"):
+            browser.cookies = {visitors.cookie_name("session"): secret}
+            assert browser.get(operation.path).status == 303
+        assert browser.api.get(operation.path, person.token).status == 303
+
+    def test_a_session_that_was_changed_is_none(self, operation: Operation, visitor: Browser):
+        name = visitors.cookie_name("session")
+        secret = visitor.secret
+        visitor.cookies = {name: secret[:-1] + ("0" if secret[-1] != "0" else "1")}
+        assert visitor.get(operation.path).status == 303
+
+    def test_a_cookie_without_its_prefix_is_not_read_where_there_is_tls(self, operation: Operation, visitor: Browser):
+        visitor.cookies = {"assent-session": visitor.secret}
+        assert visitor.get(operation.path).status == 303
+
+
+@pytest.mark.parametrize("operation", FORMS, ids=_named)
+class TestForm:
+    def test_without_a_session_it_is_401_and_nothing_changes(self, operation: Operation, browser: Browser):
+        before = table_dump()
+        reply = browser.post(operation.path, {"form_token": "x"})
+        assert reply.status == 401
+        assert "Your session has ended" in text_of(reply)
+        assert table_dump() == before
+
+    @pytest.mark.parametrize("token", ["", "x", "0" * 64, "é", "\u2028"])
+    def test_without_the_sessions_token_it_is_403_and_nothing_changes(
+        self, operation: Operation, token: str, visitor: Browser
+    ):
+        before = _uncounted()
+        reply = visitor.post(operation.path, {"form_token": token})
+        assert reply.status == 403
+        assert _uncounted() == before
+
+    def test_without_any_token_it_is_403(self, operation: Operation, visitor: Browser):
+        assert visitor.post(operation.path, {}).status == 403
+
+    def test_with_another_sessions_token_it_is_403(self, operation: Operation, visitor: Browser, world: World):
+        other = Browser(visitor.api).signed_in(world.person().user_id)
+        before = _uncounted()
+        assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
+        assert _uncounted() == before
+
+    def test_with_the_token_of_the_persons_own_other_session_it_is_403(
+        self, operation: Operation, visitor: Browser, person: Person
+    ):
+        other = Browser(visitor.api).signed_in(person.user_id)
+        assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
+
+    @pytest.mark.parametrize(
+        "body",
+        [b"form_token=%ff", b"form_token=\xff", b"a=%00", b"a=1&a=2", b"&".join(b"a%d=1" % n for n in range(40))],
+        ids=["not UTF-8", "not ASCII", "NUL", "twice", "many"],
+    )
+    def test_a_form_that_cannot_be_read_is_400(self, operation: Operation, body: bytes, visitor: Browser):
+        headers = {"Content-Type": FORM, "Cookie": f"{visitors.cookie_name('session')}={visitor.secret}"}
+        token = f"form_token={visitor.form_token}&".encode()
+        for sent in (body, token + body):
+            assert visitor.api.call("POST", operation.path, raw_body=sent, headers=headers).status == 400
+
+    @pytest.mark.parametrize("media_type", ["application/json", "text/plain", "multipart/form-data; boundary=x", ""])
+    def test_another_media_type_is_415(self, operation: Operation, media_type: str, visitor: Browser):
+        assert visitor.post(operation.path, {}, **{"Content-Type": media_type}).status == 415
+
+    def test_more_than_a_mebibyte_is_413_also_for_a_stranger(self, operation: Operation, browser: Browser):
+        assert browser.post(operation.path, {"a": "x" * 1_048_577}).status == 413
+
+    def test_a_get_does_not_do_it(self, operation: Operation, visitor: Browser):
+        before = _uncounted()
+        reply = visitor.get(f"{operation.path}?form_token={visitor.form_token}")
+        assert reply.status in {200, 405}
+        assert _uncounted() == before
+
+    def test_a_session_of_its_own_is_limited(self, operation: Operation, visitor: Browser):
+        from controlplane import tokens
+        from controlplane.store import keys
+        from controlplane.store.table import Update, table
+
+        key = keys.user_token(tokens.digest(visitor.secret))
+        table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}))
+        assert visitor.post(operation.path, {"form_token": visitor.form_token}).status == 429
+
+
+HOSTILE = "\"><script>alert(1)</script>{{7*7}}'&"
+
+
+class TestWhatIsShown:
+    def test_names_are_text_wherever_they_stand(self, browser: Browser, world: World):
+        person = world.person(name=HOSTILE)
+        browser.signed_in(person.user_id)
+        world.company(name=HOSTILE, owner=person)
+        inviting = world.company(name=HOSTILE, owner=world.person(name=HOSTILE))
+        browser.api.post("/v1/invitations", inviting.owner.token, json_body={"email": person.email, "role": "member"})
+        for page in ("/", "/organizations", "/invitations"):
+            reply = browser.get(page)  # check_page holds it to have no script
+            assert "{{7*7}}" in text_of(reply)
+            assert "49" not in text_of(reply)
+            assert "&lt;script&gt;" in reply.text
+
+    @pytest.mark.parametrize("code", ['"><script>alert(1)</script>', "' onfocus='alert(1)", "x" * 4000])
+    def test_what_a_link_brings_along_is_text(self, visitor: Browser, code: str):
+        from urllib.parse import quote
+
+        reply = visitor.get(f"/device?user_code={quote(code)}")
+        assert reply.status == 200
+        assert "<script" not in reply.text
+        assert len(reply.text) < 5_000
+
+    def test_a_form_answers_the_same(self, visitor: Browser):
+        reply = visitor.post("/device", {"form_token": visitor.form_token, "user_code": HOSTILE})
+        assert reply.status == 404
+        assert "&lt;script&gt;" in reply.text
+
+    def test_only_this_page_is_marked_as_the_current_one(self, visitor: Browser):
+        for page in ("/", "/organizations", "/invitations", "/device"):
+            marked = re.findall(r'<a href="([^"]+)" aria-current="page">', visitor.get(page).text)
+            assert marked == [page]
+
+    def test_a_stranger_is_told_what_this_is(self, browser: Browser):
+        reply = browser.get("/")
+        assert reply.status == 200
+        assert 'href="/sign-in"' in reply.text
+        assert "Sign out" not in reply.text
+
+    def test_a_failure_is_a_page_that_says_nothing_of_its_cause(self, visitor: Browser, monkeypatch):
+        from controlplane.store.table import Table
+
+        def broken(*_args, **_options):
+            raise RuntimeError("the cause")
+
+        monkeypatch.setattr(Table, "query", broken)
+        reply = visitor.get("/")
+        assert reply.status == 500
+        assert "the cause" not in reply.text
+
+
+class TestStyle:
+    def test_is_served_under_the_name_that_pages_link_to_and_kept(self, browser: Browser):
+        (address,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', browser.get("/").text)
+        reply = browser.get(address)
+        assert reply.status == 200
+        assert reply.headers["content-type"] == "text/css; charset=utf-8"
+        assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert "url(" not in reply.text
+        assert "@import" not in reply.text
+
+    @pytest.mark.parametrize("name", ["style.css", "style.0000000000000000.css", "..", "app.py", "style.css%00"])
+    def test_no_other_file_is_served(self, browser: Browser, name: str):
+        assert browser.get(f"/assets/{name}").status == 404

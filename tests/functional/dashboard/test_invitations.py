@@ -1,0 +1,166 @@
+"""GET /invitations, POST /invitations/accept, POST /invitations/decline."""
+
+import pytest
+
+from controlplane.store import keys, organizations
+from controlplane.store.table import Delete, Put, table
+from tests.support.browser import Browser, text_of
+from tests.support.world import Company, Person, World
+
+ACCEPT, DECLINE = "/invitations/accept", "/invitations/decline"
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company(name="Acme")
+
+
+def invite(browser: Browser, company: Company, email: str, role: str = "member", by: Person | None = None) -> str:
+    body = {"email": email, "role": role}
+    return browser.api.post("/v1/invitations", (by or company.owner).token, json_body=body).data["id"]
+
+
+def pending(browser: Browser, company: Company) -> list[dict]:
+    return browser.api.get(f"/v1/invitations?organizationId={company.organization_id}", company.owner.token).data
+
+
+def role_of(person: Person, company: Company) -> str | None:
+    membership = organizations.find_membership(person.user_id, company.organization_id)
+    return membership.role if membership else None
+
+
+def owners(company: Company) -> int:
+    return organizations.find_organization(company.organization_id)["owners"]
+
+
+class TestShown:
+    def test_what_the_address_is_invited_to(self, visitor: Browser, company: Company, person: Person):
+        invite(visitor, company, person.email.upper(), "admin")
+        text = text_of(visitor.get("/invitations"))
+        assert "Acme" in text
+        assert "Ada Lovelace invites you to be an admin. Open until 11 March 2026." in text
+        assert "1 waiting for you" in text_of(visitor.get("/"))
+
+    def test_nothing_of_what_others_are_invited_to(self, visitor: Browser, company: Company):
+        invite(visitor, company, "somebody@example.com")
+        assert "Acme" not in visitor.get("/invitations").text
+
+    def test_nothing_that_has_expired(self, visitor: Browser, company: Company, person: Person, now):
+        invite(visitor, company, person.email)
+        now.advance(7 * 24 * 3600)
+        visitor.signed_in(person.user_id)
+        assert "Acme" not in visitor.get("/invitations").text
+
+
+@pytest.mark.parametrize("role", ["member", "admin", "owner"])
+class TestAccepted:
+    def test_makes_a_member_once(self, visitor: Browser, company: Company, person: Person, role: str):
+        invite(visitor, company, person.email, role)
+        visitor.get("/invitations")
+        (fields,) = visitor.forms()[ACCEPT]
+        reply = visitor.submit(ACCEPT)
+        assert reply.status == 200
+        assert f"You are now a member of Acme, as {role}." in text_of(reply)
+        assert role_of(person, company) == role
+        roster = table.get(keys.member(company.organization_id, person.user_id))
+        assert (roster["role"], roster["email"], roster["name"]) == (role, person.email, person.name)
+        assert owners(company) == (2 if role == "owner" else 1)
+        assert pending(visitor, company) == []
+        assert visitor.post(ACCEPT, fields).status == 404
+        assert owners(company) == (2 if role == "owner" else 1)
+
+    def test_leaves_room_for_another_invitation(self, visitor: Browser, company: Company, person: Person, role: str):
+        invite(visitor, company, person.email, role)
+        visitor.get("/invitations")
+        visitor.submit(DECLINE)
+        invite(visitor, company, person.email, role)
+        visitor.get("/invitations")
+        visitor.submit(ACCEPT)
+        assert role_of(person, company) == role
+
+
+class TestDeclined:
+    def test_ends_it_without_a_membership(self, visitor: Browser, company: Company, person: Person):
+        invite(visitor, company, person.email)
+        visitor.get("/invitations")
+        (fields,) = visitor.forms()[DECLINE]
+        assert "You declined the invitation to Acme." in text_of(visitor.submit(DECLINE))
+        assert role_of(person, company) is None
+        assert pending(visitor, company) == []
+        assert visitor.post(DECLINE, fields).status == 404
+
+
+@pytest.mark.parametrize("action", [ACCEPT, DECLINE])
+class TestRefused:
+    def _post(self, visitor: Browser, action: str, invitation_id: str) -> int:
+        return visitor.post(action, {"form_token": visitor.form_token, "invitation_id": invitation_id}).status
+
+    def test_one_for_another_address_is_404_and_stays(
+        self, visitor: Browser, company: Company, person: Person, action: str
+    ):
+        other = invite(visitor, company, "somebody@example.com")
+        assert self._post(visitor, action, other) == 404
+        assert len(pending(visitor, company)) == 1
+        assert role_of(person, company) is None
+
+    @pytest.mark.parametrize("named", ["", "x", "inv_x", "org_" + "0" * 16, "inv_" + "0" * 34, "é" * 50])
+    def test_one_that_is_none_is_404(self, visitor: Browser, action: str, named: str):
+        assert self._post(visitor, action, named) == 404
+
+    def test_one_that_was_canceled_is_404(self, visitor: Browser, company: Company, person: Person, action: str):
+        made = invite(visitor, company, person.email)
+        visitor.api.delete(f"/v1/invitations/{made}", company.owner.token)
+        assert self._post(visitor, action, made) == 404
+
+    def test_one_that_has_expired_is_404_while_it_is_still_stored(
+        self, visitor: Browser, company: Company, person: Person, action: str, now
+    ):
+        made = invite(visitor, company, person.email)
+        now.advance(7 * 24 * 3600)
+        visitor.signed_in(person.user_id)
+        assert self._post(visitor, action, made) == 404
+        assert role_of(person, company) is None
+
+
+class TestAlreadyAMember:
+    def test_is_409_keeps_the_role_and_removes_the_invitation(
+        self, visitor: Browser, company: Company, person: Person, world: World
+    ):
+        invite(visitor, company, person.email, "owner")
+        world.member(company, "member", person)
+        visitor.get("/invitations")
+        reply = visitor.submit(ACCEPT)
+        assert reply.status == 409
+        assert "already" in text_of(reply)
+        assert role_of(person, company) == "member"
+        assert owners(company) == 1
+        assert pending(visitor, company) == []
+
+
+class TestInviter:
+    def test_to_own_an_organization_takes_one_who_still_does(
+        self, visitor: Browser, company: Company, person: Person, world: World
+    ):
+        second = world.member(company, "owner")
+        made = invite(visitor, company, person.email, "owner", by=second)
+        key, own = (
+            keys.member(company.organization_id, second.user_id),
+            table.get(keys.membership(second.user_id, company.organization_id)),
+        )
+        table.put(Put({**own, "role": "admin"}))
+        reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
+        assert reply.status == 409
+        assert "does not own the organization any more" in text_of(reply)
+        table.delete(Delete(key))
+        assert role_of(person, company) is None
+        assert owners(company) == 2
+
+    def test_any_other_role_outlives_who_invited(
+        self, visitor: Browser, company: Company, person: Person, world: World
+    ):
+        second = world.member(company, "admin")
+        invite(visitor, company, person.email, "admin", by=second)
+        world.leave(company, second)
+        visitor.get("/invitations")
+        assert visitor.submit(ACCEPT).status == 200
+        assert role_of(person, company) == "admin"

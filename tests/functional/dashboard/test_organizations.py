@@ -1,0 +1,50 @@
+"""GET /organizations, POST /organizations: the default organization."""
+
+import pytest
+
+from tests.support.browser import Browser, text_of
+from tests.support.world import Person, World
+
+SAVE = "/organizations"
+
+
+def active(browser: Browser, person: Person) -> str | None:
+    return browser.api.get("/v1/me", person.token).data["activeOrganizationId"]
+
+
+class TestShown:
+    def test_none(self, visitor: Browser):
+        assert "You belong to no organization yet" in text_of(visitor.get(SAVE))
+
+    def test_the_only_one_is_the_default(self, visitor: Browser, world: World, person: Person):
+        company = world.company(owner=person)
+        reply = visitor.get(SAVE)
+        assert "Default" in text_of(reply)
+        assert company.slug in text_of(reply)
+        assert SAVE not in visitor.forms()
+
+    def test_several_can_each_be_chosen(self, visitor: Browser, world: World, person: Person):
+        made = {world.company(owner=person).organization_id for _ in range(3)}
+        visitor.get(SAVE)
+        assert {form["organization_id"] for form in visitor.forms()[SAVE]} == made
+
+
+class TestSaved:
+    def test_is_used_where_none_is_named(self, visitor: Browser, world: World, person: Person):
+        _, second = world.company(owner=person), world.company(owner=person, name="Birch")
+        assert active(visitor, person) is None
+        visitor.get(SAVE)
+        reply = visitor.submit(SAVE, organization_id=second.organization_id)
+        assert "Birch is saved as your default organization." in text_of(reply)
+        assert active(visitor, person) == second.organization_id
+        assert visitor.api.get("/v1/billing", person.token).data["organizationId"] == second.organization_id
+
+    @pytest.mark.parametrize("named", ["", "x", "org_" + "0" * 16, "ORG#x", "é"])
+    def test_only_one_that_the_person_belongs_to(self, visitor: Browser, world: World, person: Person, named: str):
+        foreign = world.company()
+        for organization_id in (named, foreign.organization_id):
+            fields = {"form_token": visitor.form_token, "organization_id": organization_id}
+            reply = visitor.post(SAVE, fields)
+            assert reply.status == 404
+            assert "You do not belong to this organization." in text_of(reply)
+        assert active(visitor, person) is None
