@@ -5,7 +5,7 @@ PYTHON_FILES := functions layers local ops scripts tests benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
 .DEFAULT_GOAL := help
-.PHONY: help run reset test lint check build e2e bench deploy openapi lock format
+.PHONY: help run reset test lint check build e2e browser bench deploy openapi lock format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ build: .tools/sam/.ready ## Build the deployable artifacts into .aws-sam/
 
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready ## Build, deploy to a local AWS, and test what was deployed
 	@.venv/bin/python -m pytest -m e2e tests/e2e
+
+browser: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Drive the pages with the Chromium of this machine
+	@.venv/bin/python -m pytest -m browser tests/browser
 
 bench: .venv/.ready node_modules/.ready ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks

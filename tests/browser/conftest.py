@@ -1,0 +1,241 @@
+"""The pages in a real browser: the whole local stack, its sign-in page, and the Chromium that the system has.
+
+`make browser` runs these. Where Chromium, MiniStack or axe is missing they are skipped on a person's machine, and fail
+in CI. BROWSER_PICTURES names a folder that every page is pictured in.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from local.checkout import ROOT
+
+AXE = ROOT / "node_modules/axe-core/axe.min.js"
+FLAGS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WIDTHS = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
+_NUMBERS = count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def _missing() -> list[str]:
+    found = {
+        "Chromium": _chromium() is not None,
+        "MiniStack": (ROOT / ".tools/ministack/.ready").exists(),
+        "axe-core": AXE.exists(),
+    }
+    return [name for name, is_there in found.items() if not is_there]
+
+
+def _chromium() -> str | None:
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@dataclass
+class Stack:
+    """`make run` on a free port, with data of its own, and what it says of the demo."""
+
+    base_url: str
+    credentials: dict[str, Any]
+
+    def person(self, role: str = "owner") -> dict[str, Any]:
+        return next(it for it in self.credentials["users"] if it["role"] == role)
+
+    @property
+    def outsider(self) -> dict[str, Any]:
+        return self.credentials["users"][-1]
+
+    def call(self, path: str, body: dict[str, Any] | None = None, token: str = "") -> tuple[int, dict[str, Any]]:
+        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
+        sent = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self.base_url + path, sent, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def device(self) -> "Device":
+        body = {
+            "clientId": "assent-cli",
+            "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+            "codeChallengeMethod": "S256",
+            "scope": "organizations.read projects.read projects.write inbox.read",
+            "deviceName": "Ada's laptop",
+        }
+        status, answer = self.call("/v1/auth/device/code", body)
+        assert status == 201, answer
+        return Device(self, **{name: answer["data"][name] for name in ("deviceCode", "userCode")})
+
+
+@dataclass
+class Device:
+    """A device that asked to be let in."""
+
+    stack: Stack
+    deviceCode: str  # noqa: N815 (as on the wire)
+    userCode: str  # noqa: N815
+
+    @property
+    def link(self) -> str:
+        return f"{self.stack.base_url}/device?user_code={self.userCode}"
+
+    def redeem(self) -> tuple[int, dict[str, Any]]:
+        verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+        body = {"deviceCode": self.deviceCode, "codeVerifier": verifier, "clientId": "assent-cli"}
+        return self.stack.call("/v1/auth/device/token", body)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    missing = _missing()
+    if missing and not os.environ.get("CI"):
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    assert not missing
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    directory = tmp_path_factory.mktemp("stack")
+    kept = {name: value for name, value in os.environ.items() if name not in {"MAKELEVEL", "LOG_LEVEL"}}
+    with (directory / "screen.txt").open("w+") as screen:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "local"],
+            cwd=ROOT,
+            env=kept | {"PORT": str(port), "LOCAL_DIRECTORY": str(directory)},
+            stdout=subprocess.PIPE,
+            stderr=screen,
+            start_new_session=True,
+            text=True,
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Ctrl-C stops everything." in line:
+                break
+        else:
+            screen.seek(0)
+            raise AssertionError(f"the stack did not start: {screen.read()}")
+        yield Stack(f"http://127.0.0.1:{port}", json.loads((directory / "credentials.json").read_text()))
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def chromium(stack: Stack) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=_chromium(), args=list(FLAGS), chromium_sandbox=False, timeout=60_000
+        )
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A person at a browser. Every page that is looked at is held to axe's rules, without an exception."""
+
+    stack: Stack
+    context: BrowserContext
+    page: Page
+    label: str
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.stack.base_url + path)
+
+    def sign_in(self, person: dict[str, Any]) -> None:
+        """Fills in the sign-in service's own page."""
+        self.page.locator("[name=username]").fill(person["email"])
+        self.page.locator("[name=password]").fill(person["password"])
+        self.page.get_by_role("button", name="Sign in").click()
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).click()
+
+    def look(self, heading: str, name: str) -> None:
+        """Waits for the page of that heading, pictures it, and lets axe judge it."""
+        self.page.get_by_role("heading", name=heading, level=1).wait_for()
+        pictures = os.environ.get("BROWSER_PICTURES")
+        if pictures:
+            Path(pictures).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=f"{pictures}/{name}-{self.label}.png", full_page=True)
+        assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "it scrolls sideways"
+        found = self.page.evaluate(f"{AXE.read_text()}; axe.run(document, {{resultTypes: ['violations']}})")
+        assert [(it["id"], [node["html"] for node in it["nodes"]]) for it in found["violations"]] == []
+        assert found["passes"]
+
+
+@pytest.fixture
+def visit(stack: Stack, chromium: Browser) -> Iterator[Callable[..., Visit]]:
+    """Makes visits: at a width, in a colour scheme, with scripts or without."""
+    contexts: list[BrowserContext] = []
+
+    def make(width: str = "desktop", scheme: Any = "light", *, scripts: bool = True) -> Visit:
+        context = chromium.new_context(
+            viewport=WIDTHS[width], color_scheme=scheme, java_script_enabled=scripts, locale="en-GB"
+        )
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        made = Visit(stack, context, page, f"{width}-{scheme}")
+        page.on("pageerror", lambda error: made.problems.append(str(error)))
+        page.on("console", lambda message: made.problems.append(message.text) if _is_refusal(message.text) else None)
+        made_visits.append(made)
+        return made
+
+    made_visits: list[Visit] = []
+    yield make
+    for context in contexts:
+        context.close()
+    assert [problem for made in made_visits for problem in made.problems] == []
+
+
+def _is_refusal(text: str) -> bool:
+    """Whether the browser says that it did not do something a page asked for."""
+    return "Refused to" in text or "Content Security Policy" in text or "violates" in text
+
+
+@pytest.fixture
+def invitation(stack: Stack) -> Callable[[str], str]:
+    """Makes an organization and invites an address to it; the organization's name."""
+
+    def make(email: str) -> str:
+        name = f"Cedar {next(_NUMBERS)}"
+        inviter = stack.outsider
+        status, made = stack.call("/v1/organizations", {"name": name}, inviter["accessToken"])
+        assert status == 201, made
+        query = f"?organizationId={made['data']['id']}"
+        status, answer = stack.call(
+            f"/v1/invitations{query}", {"email": email, "role": "admin"}, inviter["accessToken"]
+        )
+        assert status == 201, answer
+        return name
+
+    return make

@@ -1,0 +1,157 @@
+"""People sign in, approve and deny devices, and answer invitations, each page at zero violations of axe's rules."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.conftest import Stack, Visit
+
+LOOKS = pytest.mark.parametrize(
+    ("width", "scheme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")]
+)
+
+
+def signed_in(visit: Visit, path: str = "/organizations", role: str = "owner") -> Visit:
+    visit.open(path)
+    visit.sign_in(visit.stack.person(role))
+    return visit
+
+
+@LOOKS
+class TestEachLook:
+    def test_a_device_is_approved_by_its_link(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
+        person = visit(width, scheme)
+        device = stack.device()
+        person.open(device.link.removeprefix(stack.base_url))
+        person.sign_in(stack.person())
+        person.look("Let a device in", "device-link")
+        person.press("Continue")
+        person.look("Let this device in?", "device-review")
+        assert device.redeem()[0] == 409
+        person.press("Approve")
+        person.look("The device is let in", "device-approved")
+        status, answer = device.redeem()
+        assert status == 200
+        status, me = stack.call("/v1/me", token=answer["data"]["accessToken"])
+        assert me["data"]["principal"]["userId"] == stack.person()["userId"]
+
+    def test_a_device_is_denied_by_its_code(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
+        person = signed_in(visit(width, scheme), "/device")
+        device = stack.device()
+        person.page.get_by_label("Code").fill("nonsense")
+        person.press("Continue")
+        person.look("Let a device in", "device-unknown")
+        person.page.get_by_label("Code").fill(device.userCode.lower())
+        person.press("Continue")
+        person.press("Deny")
+        person.look("The device is refused", "device-denied")
+        assert device.redeem()[0] == 403
+
+    def test_an_invitation_is_accepted_and_the_organization_becomes_the_default(
+        self, stack: Stack, visit: Callable[..., Visit], invitation: Callable[[str], str], width, scheme
+    ):
+        invited = stack.person("member")
+        name, declined = invitation(invited["email"]), invitation(invited["email"])
+        person = signed_in(visit(width, scheme), "/invitations", "member")
+        person.look("Invitations", "invitations")
+        person.open("/")
+        person.look("Hello, ", "overview")
+        person.open("/invitations")
+        person.press(f"Accept the invitation to {name}")
+        person.page.get_by_role("status").get_by_text(f"You are now a member of {name}, as admin.").wait_for()
+        person.look("Invitations", "invitation-accepted")
+        person.press(f"Decline the invitation to {declined}")
+        person.look("Invitations", "invitations-none")
+        person.open("/organizations")
+        person.look("Organizations", "organizations")
+        person.press(f"Make default organization: {name}")
+        person.look("Organizations", "organization-saved")
+        active = stack.call("/v1/me", token=invited["accessToken"])[1]["data"]["activeOrganizationId"]
+        found = stack.call("/v1/organizations", token=invited["accessToken"])[1]["data"]
+        assert name in [it["organizationName"] for it in found if it["organizationId"] == active]
+
+    def test_who_signs_out_is_out(self, visit: Callable[..., Visit], width, scheme):
+        person = visit(width, scheme)
+        person.open("/")
+        person.look("Consent, under control", "welcome")
+        person.page.get_by_role("link", name="Sign in").click()
+        person.sign_in(person.stack.person("admin"))
+        person.look("Hello, ", "overview-signed-in")
+        (session,) = [it for it in person.context.cookies() if it["name"] == "assent-session"]
+        assert (session["httpOnly"], session["sameSite"]) == (True, "Lax")
+        assert person.stack.call("/v1/me", token=session["value"])[0] == 200
+        person.press("Sign out")
+        person.look("You are signed out", "signed-out")
+        assert person.stack.call("/v1/me", token=session["value"])[0] == 401
+        person.page.get_by_role("link", name="Sign out there too").click()
+        person.look("You are signed out", "signed-out-there")
+        person.open("/organizations")
+        person.page.locator("[name=password]").wait_for()
+
+    def test_a_refusal_is_a_page_too(self, visit: Callable[..., Visit], width, scheme):
+        person = visit(width, scheme)
+        person.open("/sign-in/callback?code=x&state=y")
+        person.look("This did not work", "refused")
+
+
+class TestWithoutScripts:
+    def test_everything_works(self, stack: Stack, visit: Callable[..., Visit], invitation: Callable[[str], str]):
+        invited = stack.person("admin")
+        name = invitation(invited["email"])
+        person = signed_in(visit(scripts=False), "/invitations", "admin")
+        person.press(f"Accept the invitation to {name}")
+        person.page.get_by_text(f"You are now a member of {name}").wait_for()
+        device = stack.device()
+        person.open(device.link.removeprefix(stack.base_url))
+        person.press("Continue")
+        person.press("Approve")
+        person.page.get_by_role("heading", name="The device is let in").wait_for()
+        assert device.redeem()[0] == 200
+        person.press("Sign out")
+        person.page.get_by_role("heading", name="You are signed out").wait_for()
+
+
+class TestByKeyboard:
+    def test_a_device_is_approved(self, stack: Stack, visit: Callable[..., Visit]):
+        person = signed_in(visit(), "/device")
+        device = stack.device()
+        keyboard = person.page.keyboard
+        person.page.get_by_role("heading", name="Let a device in").wait_for()
+        keyboard.press("Tab")
+        assert _focus(person) == "Skip to the content"
+        keyboard.press("Enter")
+        keyboard.press("Tab")
+        keyboard.type(device.userCode)
+        keyboard.press("Enter")
+        person.page.get_by_role("heading", name="Let this device in?").wait_for()
+        for _ in range(20):
+            keyboard.press("Tab")
+            if _focus(person) == "Approve":
+                break
+        outline = "getComputedStyle(document.activeElement).outlineStyle"
+        assert person.page.evaluate(outline) == "solid"
+        keyboard.press("Tab")
+        assert _focus(person) == "Deny"
+        keyboard.press("Shift+Tab")
+        keyboard.press("Enter")
+        person.page.get_by_role("heading", name="The device is let in").wait_for()
+        assert device.redeem()[0] == 200
+
+
+def _focus(person: Visit) -> str:
+    return person.page.evaluate("document.activeElement.innerText.trim()")
+
+
+class TestElsewhere:
+    def test_a_page_cannot_be_framed(self, stack: Stack, visit: Callable[..., Visit]):
+        person = visit()
+        person.page.set_content(f'<iframe src="{stack.base_url}/"></iframe>')
+        person.page.wait_for_timeout(500)
+        assert "Consent, under control" not in "".join(frame.content() for frame in person.page.frames)
+        person.problems.clear()  # the browser said that it refused
+
+    def test_a_large_text_does_not_break_the_page(self, visit: Callable[..., Visit]):
+        person = signed_in(visit("phone"), "/device")
+        person.page.get_by_role("heading", name="Let a device in").wait_for()
+        person.page.evaluate("document.documentElement.style.fontSize = '200%'")
+        assert person.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
