@@ -3,6 +3,8 @@
 from local import environment
 from local.checkout import Memory
 
+RESOURCES = {"Table": "assent-Table-1", "UserPool": "eu-central-1_Ab3", "UserPoolClient": "client1"}
+
 
 class TestApply:
     def test_leaves_no_other_aws_variable(self):
@@ -12,9 +14,19 @@ class TestApply:
             "HOME": "/home/me",
         }
         variables = environment.function_environment(
-            Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", {"Table": "assent-Table-1"}
+            Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
         )
         environment.apply(variables, target)
         assert target == {"HOME": "/home/me", **variables}
         assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
         assert variables["TABLE_NAME"] == "assent-Table-1"
+
+    def test_people_sign_in_with_the_pool_by_its_own_name_at_the_local_address(self):
+        variables = environment.function_environment(
+            Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
+        )
+        assert variables["SIGN_IN_ISSUER"] == "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_Ab3"
+        assert variables["SIGN_IN_METADATA_URL"] == (
+            "http://127.0.0.1:4566/eu-central-1_Ab3/.well-known/openid-configuration"
+        )
+        assert variables["SIGN_IN_CLIENT_ID"] == "client1"
