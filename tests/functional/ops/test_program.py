@@ -48,7 +48,7 @@ class TestHelp:
         code = (
             "import sys, ops.cli; sys.exit(any(n in sys.modules for n in ('botocore', 'fastapi', 'pydantic', 'rich')))"
         )
-        root = TEMPLATE.parent
+        root = SCRIPT.parents[1]
         paths = os.pathsep.join(str(root / name) for name in ("", "layers/shared", "functions"))
         assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": paths}, check=False).returncode == 0
 
