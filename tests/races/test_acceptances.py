@@ -1,0 +1,138 @@
+"""An invitation makes one member, once, whoever else decides about it at the same moment."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from controlplane.store import invitations, organizations, users
+from controlplane.store.table import table
+from tests.races.stage import Stage
+from tests.races.yields import beyond_the_token
+from tests.support.asgi import DirectApi
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+from tests.support.world import Person, World
+
+pytestmark = pytest.mark.races
+
+GONE = (invitations.UnknownInvitation, invitations.AlreadyMember)
+
+
+class Invited:
+    """Somebody who is invited to an organization, by its second owner."""
+
+    def __init__(self, world: World, api: DirectApi, role: str) -> None:
+        self.api, self.role = api, role
+        self.company = world.company()
+        self.second = world.member(self.company, "owner")
+        self.person: Person = world.person()
+        body = {"email": self.person.email, "role": role}
+        self.invitation_id = api.post("/v1/invitations", self.second.token, json_body=body).data["id"]
+        self.profile = users.find_user(self.person.user_id)
+
+    def accept(self) -> object:
+        return invitations.accept_invitation(self.invitation_id, self.profile)
+
+    def decline(self) -> object:
+        return invitations.decline_invitation(self.invitation_id, self.profile)
+
+    def cancel(self) -> object:
+        return self.api.delete(f"/v1/invitations/{self.invitation_id}", self.company.owner.token)
+
+    def remove_inviter(self) -> object:
+        from controlplane import ids
+
+        member = ids.member_id(self.company.organization_id, self.second.user_id)
+        return self.api.delete(f"/v1/members/{member}", self.company.owner.token)
+
+    def is_member(self) -> bool:
+        membership = organizations.find_membership(self.person.user_id, self.company.organization_id)
+        return membership is not None and membership.role == self.role
+
+    def is_pending(self) -> bool:
+        return bool(invitations.list_for_address(self.person.email))
+
+
+@pytest.fixture
+def race(stage: Stage) -> Callable[..., None]:
+    def run(role: str, other: Callable[[Invited], object], check: Callable[[Invited, list[Outcome]], None]) -> None:
+        def scenario() -> Race:
+            invited = Invited(stage.fresh(), stage.api, role)
+
+            def check_run(outcomes: list[Outcome]) -> None:
+                stage.hold()
+                check(invited, outcomes)
+
+            return Race([invited.accept, lambda: other(invited)], check_run)
+
+        assert explore(table.client, scenario, yields_at=beyond_the_token).exhaustive
+
+    return run
+
+
+@pytest.mark.parametrize("role", ["member", "owner"])
+class TestAccepting:
+    def test_twice_makes_one_member(self, race: Callable[..., None], role: str) -> None:
+        def check(invited: Invited, outcomes: list[Outcome]) -> None:
+            errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+            assert len(errors) == 1
+            assert isinstance(errors[0], GONE)
+            assert invited.is_member()
+            assert not invited.is_pending()
+
+        race(role, Invited.accept, check)
+
+    @pytest.mark.parametrize("other", [Invited.decline, Invited.cancel], ids=["declined", "canceled"])
+    def test_what_is_ended_at_the_same_moment_does_one_of_both(
+        self, race: Callable[..., None], role: str, other: Callable[[Invited], object]
+    ) -> None:
+        def check(invited: Invited, outcomes: list[Outcome]) -> None:
+            accepted, ended = outcomes
+            assert invited.is_member() is (accepted.error is None)
+            refused = ended.error is not None or getattr(ended.value, "status", 200) == 404
+            assert refused is invited.is_member()
+            assert not invited.is_pending()
+
+        race(role, other, check)
+
+
+def test_to_own_takes_an_owners_word_at_that_moment(race: Callable[..., None]) -> None:
+    def check(invited: Invited, outcomes: list[Outcome]) -> None:
+        accepted, removed = outcomes
+        assert removed.get().status == 200
+        assert invited.is_member() is (accepted.error is None)
+        if accepted.error is not None:
+            assert isinstance(accepted.error, invitations.InviterMayNot)
+            assert invited.is_pending()
+
+    race("owner", Invited.remove_inviter, check)
+
+
+def test_sixteen_threads_make_one_member(stage: Stage) -> None:
+    invited = Invited(stage.fresh(), stage.api, "owner")
+    outcomes = hammer([invited.accept] * 16)
+    assert Counter(outcome.error is None for outcome in outcomes) == {True: 1, False: 15}
+    assert all(outcome.error is None or isinstance(outcome.error, GONE) for outcome in outcomes)
+    assert invited.is_member()
+    stage.hold()
+
+
+def test_two_first_sign_ins_make_one_account(stage: Stage) -> None:
+    from controlplane.store import sign_in
+
+    def identity(subject: str) -> sign_in.Identity:
+        return sign_in.Identity("https://issuer.example", subject, "grace@example.com", True, "Grace", None)
+
+    def scenario() -> Race:
+        stage.fresh()
+
+        def check(outcomes: list[Outcome]) -> None:
+            profiles = [outcome.get() for outcome in outcomes]
+            assert len({profile["userId"] for profile in profiles}) == 1
+            assert users.find_user_by_email("grace@example.com")["userId"] == profiles[0]["userId"]
+
+        return Race([lambda: sign_in.sign_in(identity("a")), lambda: sign_in.sign_in(identity("b"))], check)
+
+    assert explore(table.client, scenario, yields_at=beyond_the_token).exhaustive
