@@ -69,7 +69,7 @@ async def sign_out(visitor: Submits) -> Response:
 
 
 @router.get("/signed-out", operation_id="showSignedOut")
-async def show_signed_out(visitor: Anyone) -> Response:
+async def show_signed_out(visitor: SignsIn) -> Response:
     """Says so, and how to end the sign-in service's own session."""
     return page("signed_out", visitor, provider=service.provider_sign_out_url())
 

@@ -1,6 +1,5 @@
 """DELETE /v1/projects/{projectId}: a project goes with everything that belongs to it."""
 
-
 from controlplane.store import audits, projects, vendors
 from controlplane.store.projects import Address
 from controlplane.store.table import table
