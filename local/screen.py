@@ -26,7 +26,12 @@ As a person, the owner of "{slug}":
   Members       curl '{base_url}/v1/members?limit=10' -H 'Authorization: Bearer {token}'
   New API key   curl {base_url}/v1/api-keys -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \
 -d '{{"name": "Continuous integration"}}'
+  Inbox         curl '{base_url}/v1/inbox?limit=10' -H 'Authorization: Bearer {token}'
+  Scans         curl '{base_url}/v1/code-audit/scans?limit=10' -H 'Authorization: Bearer {token}'
+  New scan      curl {base_url}/v1/code-audit/scans -H 'Authorization: Bearer {token}' \
+-H 'Content-Type: application/json' -d '{{"repositoryId": "{repository}"}}'
 
+The scanned repository, and the issues opened in it: {base_url}/github-stand-in/
 More people, tokens and keys: {credentials}
 Edit a file under functions/ or layers/, and the server restarts; the data stays. `make reset` forgets it.
 Ctrl-C stops everything.
@@ -49,5 +54,6 @@ def render(credentials: dict[str, Any], region: str) -> str:
         key=key["key"],
         token=owner["accessToken"],
         region=region,
+        repository=credentials["repositories"][0]["repositoryId"],
         credentials=CREDENTIALS.relative_to(ROOT, walk_up=True),
     )

@@ -102,7 +102,10 @@ class TestRun:
     def test_offers_lines_that_work_and_keeps_its_data(self, tmp_path):
         with Run(tmp_path) as first:
             answers = [request(line) for line in first.curl_lines()]
-            assert [status for status, _ in answers] == [200, 200, 200, 200, 201, 404, 200, 201]
+            statuses = [status for status, _ in answers]
+            assert statuses[:-1] == [200, 200, 200, 200, 201, 404, 200, 201, 200, 200]
+            # The first scan of the demo repository starts with the stack, and may still be running.
+            assert statuses[-1] in {202, 409}
             assert answers[0][1] == {"success": True, "data": {"ok": True, "database": {"ok": True}}}
             assert answers[5][1]["error"]["code"] == "NOT_FOUND"
             credentials = json.loads((tmp_path / "credentials.json").read_text())
