@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -89,7 +90,13 @@ class Stack:
             "scope": "organizations.read projects.read projects.write inbox.read",
             "deviceName": "Ada's laptop",
         }
-        status, answer = self.call("/v1/auth/device/code", body)
+        deadline = time.monotonic() + 65
+        while True:
+            status, answer = self.call("/v1/auth/device/code", body)
+            # An address gets ten codes a minute, and every device here has the same.
+            if status != 429 or time.monotonic() > deadline:
+                break
+            time.sleep(1)
         assert status == 201, answer
         return Device(self, **{name: answer["data"][name] for name in ("deviceCode", "userCode")})
 
@@ -182,6 +189,7 @@ class Visit:
     def look(self, heading: str, name: str) -> None:
         """Waits for the page of that heading, pictures it, and lets axe judge it."""
         self.page.get_by_role("heading", name=heading, level=1).wait_for()
+        self.page.wait_for_load_state("load")
         pictures = os.environ.get("BROWSER_PICTURES")
         if pictures:
             Path(pictures).mkdir(parents=True, exist_ok=True)
