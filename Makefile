@@ -16,8 +16,8 @@ run: .venv/.ready .tools/ministack/.ready ## Run the whole stack on this machine
 reset: ## Forget the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Run every test but the end-to-end ones
-	@echo "Left out here: the end-to-end tests, which build with SAM and deploy to a local AWS (make e2e)."
+test: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Run every test but those that need SAM or a browser
+	@echo "Left out here: what builds with SAM and deploys to a local AWS (make e2e), and what needs Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
 
 lint: .venv/.ready ## Check style, types, imports between packages and docs/openapi.json
