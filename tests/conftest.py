@@ -12,13 +12,13 @@ os.environ.update(
     AWS_ACCESS_KEY_ID="testing",
     AWS_SECRET_ACCESS_KEY="testing",
     AWS_EC2_METADATA_DISABLED="true",
-    SCAN_PREPARATION_QUEUE_URL="https://queues.assent.test/scan-preparation",
-    SCAN_PREPARATION_DEAD_LETTERS_URL="https://queues.assent.test/scan-preparation-dead-letters",
-    SCAN_EXECUTION_QUEUE_URL="https://queues.assent.test/scan-execution",
-    SCAN_EXECUTION_DEAD_LETTERS_URL="https://queues.assent.test/scan-execution-dead-letters",
     # No worker runs beside a test's request: it asks for the scan once and waits no time.
     SCAN_START_WAIT_SECONDS="0",
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="assent",
 )
+for queue in ("scan-preparation", "scan-execution", "issue-creation", "finding-intake"):
+    name = queue.replace("-", "_").upper()
+    os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"
+    os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"
 os.environ.pop("AWS_SESSION_TOKEN", None)

@@ -6,12 +6,15 @@ from itertools import count
 import pytest
 from moto import mock_aws
 
-from controlplane import clock, queues
+from controlplane import clock
 from controlplane.store.table import table
 from tests.support.api import Api
-from tests.support.mailbox import Mailbox
+from tests.support.issue_host import host
+from tests.support.mailbox import mailbox
 from tests.support.table import create_table
 from tests.support.world import World
+
+__all__ = ["host", "mailbox"]
 
 _TABLES = count(1)
 
@@ -49,15 +52,6 @@ def now(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     fake = FakeClock()
     monkeypatch.setattr(clock, "source", fake)
     return fake
-
-
-@pytest.fixture(autouse=True)
-def mailbox() -> Iterator[Mailbox]:
-    """What the product sends, instead of SQS."""
-    made, real = Mailbox(), queues.sender._client
-    queues.sender.client = made
-    yield made
-    queues.sender.client = real
 
 
 @pytest.fixture

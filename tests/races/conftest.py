@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from controlplane import clock, queues
+from controlplane import clock
 from controlplane.store.table import table
 from tests.races.stage import STILL_AT, Stage
 from tests.support.engines import Engine, engine
-from tests.support.mailbox import Mailbox
+from tests.support.issue_host import host
+from tests.support.mailbox import mailbox
 
-__all__ = ["engine"]
+__all__ = ["engine", "host", "mailbox"]
 
 
 @pytest.fixture(autouse=True)
@@ -24,15 +25,6 @@ def own_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         own.seconds = seconds
 
     return set_seconds
-
-
-@pytest.fixture(autouse=True)
-def mailbox() -> Iterator[Mailbox]:
-    """What the product sends, instead of SQS."""
-    made, real = Mailbox(), queues.sender._client
-    queues.sender.client = made
-    yield made
-    queues.sender.client = real
 
 
 @pytest.fixture

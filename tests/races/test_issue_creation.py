@@ -1,7 +1,7 @@
 """Never two issues for one item, whatever dies at whatever step, and in the end always one."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.races.yields import beyond_the_token
 from tests.support.calls import Proceed, intercepted
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.issue_host import HostedIssue, IssueHost
-from tests.support.mailbox import Letter, Mailbox, address
+from tests.support.mailbox import Letter, Mailbox
 from tests.support.outcomes import Ended, Outcome
 from tests.support.schedules import Race, explore
 from tests.support.threads import hammer
@@ -26,8 +26,7 @@ from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
 
-QUEUE = address(Queue.ISSUE_CREATION)
-DEAD_LETTERS = address(Queue.ISSUE_CREATION, "dead_letters")
+QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url
 LAGS_SECONDS = (0, 30, 400)
 # A delivery makes five calls at most: item with attempt, repository, attempt (or list), code host, item with attempt.
 # It dies before or after one of them, or not at all.
@@ -80,20 +79,6 @@ class Desk:
         return [
             issue for issue in self.host.of(self.repository.owner, self.repository.name) if item.title in issue.title
         ]
-
-
-@pytest.fixture
-def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
-    made = Mailbox()
-    made.install(monkeypatch)
-    return made
-
-
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[IssueHost]:
-    made = IssueHost()
-    with made.installed(monkeypatch):
-        yield made
 
 
 @pytest.fixture

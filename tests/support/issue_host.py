@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 import urllib3
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -150,3 +151,11 @@ class _Pool:
 
     def request(self, method: str, url: str, *, body: bytes | None = None, **_: Any) -> urllib3.HTTPResponse:
         return self._host.answer(method, url, body)
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[IssueHost]:
+    """The code host while a test runs."""
+    made = IssueHost()
+    with made.installed(monkeypatch):
+        yield made

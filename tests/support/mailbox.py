@@ -9,22 +9,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+import pytest
 from botocore.exceptions import ConnectionClosedError
 
 from controlplane import clock, queues
-from controlplane.queues import MAX_RECEIVES, Queue
-from controlplane.settings import settings
+from controlplane.queues import MAX_RECEIVES
 
 _NUMBERS = count(1)
 
-_KINDS = ("queue", "dead_letters")
-
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
-
-
-def address(queue: str, kind: str = "queue") -> str:
-    """Where a queue is, or its dead letters."""
-    return f"https://sqs.eu-central-1.amazonaws.com/123456789012/{queue}-{kind}"
 
 
 @dataclass
@@ -57,18 +50,10 @@ class Letter:
 class Mailbox:
     """Every queue by its address. `broken` makes it take no message."""
 
-    def __init__(self, visibility_seconds: int = 360) -> None:
+    def __init__(self) -> None:
         self.letters: list[Letter] = []
         self.broken = False
-        self._visibility_seconds = visibility_seconds
-
-    def install(self, monkeypatch: Any) -> None:
-        """Makes it the SQS of the settings, with an address for each queue and its dead letters."""
-        addresses = {
-            f"{queue.replace('-', '_')}_{kind}_url": address(queue, kind) for queue in Queue for kind in _KINDS
-        }
-        monkeypatch.setattr(queues, "settings", settings.model_copy(update=addresses))
-        monkeypatch.setattr(queues.sender, "_client", self)
+        self.visibility_seconds = 360
 
     def send_message(self, **sent: Any) -> dict[str, Any]:
         if self.broken:
@@ -103,6 +88,14 @@ class Mailbox:
             letter.queue_url = dead_letters_url
             return
         letter.receives += 1
-        letter.visible_at = clock.now() + self._visibility_seconds
+        letter.visible_at = clock.now() + self.visibility_seconds
         if not handler({"Records": [letter.record]}, None)["batchItemFailures"]:
             self.letters.remove(letter)
+
+
+@pytest.fixture(autouse=True)
+def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
+    """What the product sends, instead of SQS."""
+    made = Mailbox()
+    monkeypatch.setattr(queues.sender, "_client", made)
+    return made

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from controlplane import queues
 from controlplane.queues import MAX_RECEIVES, ExecuteScan, Queue
 from controlplane.worker import Postponed, Rejected, create_worker
 from tests.support.mailbox import Letter, Mailbox
@@ -18,13 +17,6 @@ POISON = "scn_" + "z" * 34
 
 def body(number: int) -> str:
     return json.dumps({"kind": "execute-scan", "version": 1, "scanId": f"scn_{number:034d}"})
-
-
-@pytest.fixture
-def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
-    made = Mailbox()
-    monkeypatch.setattr(queues.sender, "_client", made)
-    return made
 
 
 def letters(count: int) -> list[Letter]:

@@ -11,10 +11,10 @@ from controlplane.store.projects import ProjectItem
 from controlplane.store.table import table
 from finding_intake.app import handler
 from tests.functional.projects.builders import make_project
-from tests.support.mailbox import Mailbox, address
+from tests.support.mailbox import Mailbox
 from tests.support.world import Company, World
 
-URL, DEAD_LETTERS = address(Queue.FINDING_INTAKE), address(Queue.FINDING_INTAKE, "dead_letters")
+URL, DEAD_LETTERS = Queue.FINDING_INTAKE.url, Queue.FINDING_INTAKE.dead_letters_url
 AT = "2026-03-04T05:00:00Z"
 
 
@@ -52,9 +52,8 @@ class Intake:
 
 
 @pytest.fixture
-def intake(monkeypatch: pytest.MonkeyPatch) -> Intake:
-    mailbox = Mailbox(visibility_seconds=180)
-    mailbox.install(monkeypatch)
+def intake(mailbox: Mailbox) -> Intake:
+    mailbox.visibility_seconds = 180
     return Intake(mailbox)
 
 

@@ -14,11 +14,10 @@ from controlplane.store.repositories import RepositoryItem
 from issue_creation.app import handler
 from tests.support.api import Api, Reply
 from tests.support.issue_host import HostedIssue, IssueHost
-from tests.support.mailbox import Mailbox, address
+from tests.support.mailbox import Mailbox
 from tests.support.world import Company, World
 
-QUEUE = address(Queue.ISSUE_CREATION)
-DEAD_LETTERS = address(Queue.ISSUE_CREATION, "dead_letters")
+QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url
 
 
 @dataclass
@@ -62,20 +61,6 @@ class Opening:
         self.advance(seconds)
         if not self.idle:
             self.work()
-
-
-@pytest.fixture
-def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
-    made = Mailbox()
-    made.install(monkeypatch)
-    return made
-
-
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[IssueHost]:
-    made = IssueHost()
-    with made.installed(monkeypatch):
-        yield made
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id
 from tests.support.api import Api, Reply
 from tests.support.github import GitHub, github
-from tests.support.mailbox import Mailbox, address
+from tests.support.mailbox import Mailbox
 from tests.support.world import World
 
 CREATE = "POST /repos/{owner}/{repo}/issues"
@@ -32,9 +32,8 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub
 class Road:
     """A code finding of the demo repository, whose issue is asked for by `post`. The worker runs while that waits."""
 
-    def __init__(self, api: Api, world: World, now: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._api, self._now, self._mailbox = api, now, Mailbox()
-        self._mailbox.install(monkeypatch)
+    def __init__(self, api: Api, world: World, now: Any, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._api, self._now, self._mailbox = api, now, mailbox
         monkeypatch.setattr(clock, "pause", self._pause)
         self._company = world.company()
         repository = world.connected_repository(
@@ -48,16 +47,18 @@ class Road:
     def pass_time(self, seconds: float) -> None:
         """Time goes by, and what is due is delivered."""
         self._now.advance(seconds)
-        for letter in self._mailbox.due(address(Queue.ISSUE_CREATION)):
-            self._mailbox.deliver(letter, handler, address(Queue.ISSUE_CREATION, "dead_letters"))
+        for letter in self._mailbox.due(Queue.ISSUE_CREATION.url):
+            self._mailbox.deliver(letter, handler, Queue.ISSUE_CREATION.dead_letters_url)
 
     async def _pause(self, seconds: float) -> None:
         self.pass_time(seconds)
 
 
 @pytest.fixture
-def road(api: Api, world: World, now: Any, stand_in: GitHub, monkeypatch: pytest.MonkeyPatch) -> Road:
-    return Road(api, world, now, monkeypatch)
+def road(  # noqa: PLR0917 (pytest hands them over by name)
+    api: Api, world: World, now: Any, stand_in: GitHub, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> Road:
+    return Road(api, world, now, mailbox, monkeypatch)
 
 
 def test_an_issue_is_opened_once_and_says_where(road: Road, stand_in: GitHub):

@@ -26,7 +26,7 @@ from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.dying import dead_from
-from tests.support.mailbox import Mailbox, address
+from tests.support.mailbox import Mailbox
 from tests.support.world import Company, World, table_dump
 
 NOTHING = dict.fromkeys(STEPS, 0)
@@ -48,11 +48,11 @@ def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.
 
 
 class TestNothing:
-    def test_to_do_writes_and_sends_nothing(self, sweep, company: Company, queues_of_test: Mailbox):
+    def test_to_do_writes_and_sends_nothing(self, sweep, company: Company, mailbox: Mailbox):
         before = table_dump()
         assert sweep() == NOTHING
         assert table_dump() == before
-        assert queues_of_test.letters == []
+        assert mailbox.letters == []
 
     def test_of_what_merely_expires_is_touched(self, sweep, company: Company, api: Api, now):
         body = {"email": "grace@example.com", "role": "member"}
@@ -68,47 +68,47 @@ class TestNothing:
 
 
 class TestResentMessages:
-    def test_are_those_that_waited_a_minute(self, sweep, queues_of_test: Mailbox, now):
+    def test_are_those_that_waited_a_minute(self, sweep, mailbox: Mailbox, now):
         waits()
         now.advance(60)
         assert sweep() == NOTHING
         now.advance(1)
         waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
         assert sweep() == {**NOTHING, "ResentMessages": 1}
-        (letter,) = queues_of_test.letters
-        assert letter.queue_url == address(Queue.SCAN_PREPARATION)
+        (letter,) = mailbox.letters
+        assert letter.queue_url == Queue.SCAN_PREPARATION.url
         assert json.loads(letter.body) == {"kind": "prepare-scan", "version": 1, "requestId": REQUEST_ID}
 
-    def test_are_sent_once_where_the_sweep_lives(self, sweep, queues_of_test: Mailbox, now):
+    def test_are_sent_once_where_the_sweep_lives(self, sweep, mailbox: Mailbox, now):
         for _ in range(20):
             waits()
         now.advance(61)
         assert sweep()["ResentMessages"] == 20
         assert sweep()["ResentMessages"] == 0
-        assert len(queues_of_test.letters) == 20
+        assert len(mailbox.letters) == 20
         assert stored_partitions("OUTBOX#") == 0
 
     def test_stay_where_the_queue_takes_none_and_keep_no_other_step(
-        self, sweep, company: Company, queues_of_test: Mailbox, now
+        self, sweep, company: Company, mailbox: Mailbox, now
     ):
         waits()
         projects.delete_project(make_project(company))
         now.advance(61)
-        queues_of_test.broken = True
+        mailbox.broken = True
         with pytest.raises(StepsFailed) as failed:
             sweep()
         assert len(failed.value.exceptions) == 1
         assert stored_partitions("DELETIONS") == 0
-        queues_of_test.broken = False
+        mailbox.broken = False
         assert sweep() == {**NOTHING, "ResentMessages": 1}
 
-    def test_are_sent_again_where_the_sweep_died_before_it_noted_them(self, sweep, queues_of_test: Mailbox, now):
+    def test_are_sent_again_where_the_sweep_died_before_it_noted_them(self, sweep, mailbox: Mailbox, now):
         waits()
         now.advance(61)
         with dead_from("DeleteItem", applied=False), pytest.raises(StepsFailed):
             sweep()
         assert sweep()["ResentMessages"] == 1
-        assert len(queues_of_test.letters) == 2
+        assert len(mailbox.letters) == 2
 
 
 def stored_partitions(prefix: str) -> int:
@@ -116,7 +116,7 @@ def stored_partitions(prefix: str) -> int:
 
 
 class TestResumedIssueAttempts:
-    def test_are_those_that_nobody_took_up(self, sweep, company: Company, queues_of_test: Mailbox, now):
+    def test_are_those_that_nobody_took_up(self, sweep, company: Company, mailbox: Mailbox, now):
         found = publish_finding(
             Discovery(company.organization_id, "code-audit", ("a",), "T", "2026-03-04T05:00:00.000Z", rule_id="r")
         )
@@ -124,8 +124,8 @@ class TestResumedIssueAttempts:
         assert sweep() == NOTHING
         now.advance(61)
         assert sweep() == {**NOTHING, "ResumedIssueAttempts": 1}
-        (letter,) = queues_of_test.letters
-        assert letter.queue_url == address(Queue.ISSUE_CREATION)
+        (letter,) = mailbox.letters
+        assert letter.queue_url == Queue.ISSUE_CREATION.url
         assert json.loads(letter.body)["itemId"] == found.item_id
 
 
@@ -220,7 +220,7 @@ class TestFinishedDeletions:
         assert stored("VENDOR#") == []
 
 
-def test_the_sample_event_is_taken(queues_of_test: Mailbox):
+def test_the_sample_event_is_taken(mailbox: Mailbox):
     from pathlib import Path
 
     event = json.loads((Path(__file__).parents[3] / "events" / "sweeper_sweep.json").read_text())
