@@ -36,7 +36,7 @@ format: .venv/.ready ## Rewrite the code as make check wants it
 build: .tools/sam/.ready ## Build the deployable artifacts into .aws-sam/
 	@scripts/build
 
-e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready ## Build, deploy to a local AWS, and test what was deployed
+e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready ## Build, deploy to a local AWS, and test what was deployed
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
 browser: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Drive the pages with the Chromium of this machine
@@ -68,9 +68,11 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE
 	@$(LOCK) requirements/dev.in -c requirements/uv.txt -o requirements/dev.txt
 	@$(LOCK) requirements/ministack.in -c requirements/uv.txt -o requirements/ministack.txt
 	@$(LOCK) requirements/sam.in -c requirements/uv.txt -o requirements/sam.txt
+	@$(LOCK) requirements/lambda.in -c requirements/uv.txt -o requirements/lambda.txt
+	@$(LOCK) requirements/supply.in -c requirements/uv.txt -o requirements/supply.txt
 
 # bin/python links to an interpreter elsewhere: when that one is replaced or removed, the environment is made again.
-.venv/bin/python .tools/ministack/bin/python .tools/sam/bin/python:
+.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam lambda supply)):
 	@:
 
 .venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
@@ -81,6 +83,12 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE
 
 .tools/sam/.ready: requirements/sam.txt requirements/uv.txt .tools/sam/bin/python
 	@scripts/environment .tools/sam requirements/sam.txt
+
+.tools/lambda/.ready: requirements/lambda.txt requirements/uv.txt .tools/lambda/bin/python
+	@scripts/environment .tools/lambda requirements/lambda.txt
+
+.tools/supply/.ready: requirements/supply.txt requirements/uv.txt .tools/supply/bin/python
+	@scripts/environment .tools/supply requirements/supply.txt
 
 # The engine of the race tests. npm alone distributes it, and not for every platform.
 node_modules/.ready: package-lock.json
