@@ -14,8 +14,9 @@ from urllib.parse import quote, urlsplit
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from controlplane.addresses import dashboard_base_url
+from controlplane.addresses import consent_runtime_url, dashboard_base_url
 from controlplane.errors import ApiError
+from controlplane.regions import REGIONS
 from controlplane.settings import settings
 from controlplane.visitors import FORM_TOKEN, SignedOut, Visitor, form_token
 from dashboard import service
@@ -82,8 +83,19 @@ def _date(seconds: int) -> str:
     return f"{moment.day} {moment:%B %Y}"
 
 
-_templates.globals.update(address=address, brand=settings.service_brand.capitalize(), token_field=FORM_TOKEN)
-_templates.filters["date"] = _date
+def _day(timestamp: str) -> str:
+    return _date(int(datetime.fromisoformat(timestamp).timestamp()))
+
+
+_templates.globals.update(
+    address=address,
+    brand=settings.service_brand.capitalize(),
+    consent_runtime_url=consent_runtime_url,
+    consent_runtime_version=settings.consent_runtime_version,
+    regions=REGIONS,
+    token_field=FORM_TOKEN,
+)
+_templates.filters.update(date=_date, day=_day)
 
 
 def page(

@@ -26,6 +26,8 @@ Anyone = Annotated[Visitor, Visits(_LOOK, signed_in=False)]
 SignsIn = Annotated[Visitor, Visits(_LOOK, signed_in=False, counted=Anonymous("pages.sign-in", SIGN_INS_PER_MINUTE))]
 SignedIn = Annotated[Visitor, Visits(_LOOK)]
 Submits = Annotated[Visitor, Visits(_LOOK, form=True)]
+OrganizationSlug = Annotated[str, Path(alias="organizationSlug")]
+ProjectSlug = Annotated[str, Path(alias="projectSlug")]
 Text = Annotated[str | None, Query(max_length=4096)]
 
 
@@ -149,6 +151,20 @@ async def save_organization(visitor: Submits) -> Response:
     return _organizations(visitor, done=f"{saved.name} is saved as your default organization.")
 
 
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}", operation_id="showProject")
+async def show_project(visitor: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug) -> Response:
+    """A project with its websites, as its members see it: where `dashboardUrl` leads."""
+    return _project("project", visitor, organization_slug, project_slug)
+
+
+@router.get("/organizations/{organizationSlug}/projects/{projectSlug}/consent", operation_id="showProjectConsent")
+async def show_project_consent(
+    visitor: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug
+) -> Response:
+    """The project's consent instance: what it trusts, its branding, where it runs."""
+    return _project("project_consent", visitor, organization_slug, project_slug)
+
+
 @router.get("/assets/{fileName}", operation_id="getAsset")
 async def get_asset(file_name: Annotated[str, Path(alias="fileName")]) -> Response:
     """The style sheet, under the name that the pages of now link to."""
@@ -198,6 +214,11 @@ def _invitations(visitor: Visitor, refusal: ApiError | None = None, done: str | 
 
 def _organizations(visitor: Visitor, refusal: ApiError | None = None, done: str | None = None) -> Response:
     return _standing("organizations", visitor, refusal, done)
+
+
+def _project(name: str, visitor: Visitor, organization_slug: str, project_slug: str) -> Response:
+    organization, project = service.get_project(organization_slug, project_slug, visitor.user_id)
+    return page(name, visitor, organization=organization, project=project)
 
 
 def _standing(name: str, visitor: Visitor, refusal: ApiError | None, done: str | None) -> Response:

@@ -15,10 +15,11 @@ from controlplane.addresses import dashboard_base_url, sign_in_client_id
 from controlplane.errors import Conflict, Forbidden, InvalidPayload, NotFound, RateLimited
 from controlplane.scopes import SCOPES
 from controlplane.settings import settings
-from controlplane.store import device, invitations, organizations, sessions, sign_in, users
+from controlplane.store import device, invitations, organizations, projects, sessions, sign_in, users
 from controlplane.store.device import DeviceRequest
 from controlplane.store.invitations import Invitation
 from controlplane.store.organizations import Account, Membership
+from controlplane.store.projects import ProjectItem
 from dashboard.provider import Provider, ProviderUnavailable, SignInRejected
 
 SIGN_IN_SECONDS = 600
@@ -26,6 +27,8 @@ _STATE_LENGTH = 43
 _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
 # Where a sign-in may lead back to: pages of ours, by name.
 _PAGES = {"/", "/device", "/invitations", "/organizations"}
+_SLUG = r"[a-z0-9-]{1,64}"
+_PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
 _DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
 
 
@@ -92,6 +95,10 @@ class InviterGone(Conflict):
 
 class NoMembership(NotFound):
     message = "You do not belong to this organization."
+
+
+class NoProject(NotFound):
+    message = "There is no such project, or you do not belong to its organization. Its address changes with its name."
 
 
 class Begun(NamedTuple):
@@ -181,7 +188,9 @@ def provider_sign_out_url() -> str | None:
 
 def own_page(target: str | None) -> str:
     """The page of ours that is meant, or the first one for anything else: no address leads away from here."""
-    if target is not None and (target in _PAGES or _DEVICE_PAGE.fullmatch(target)):
+    if target is not None and (
+        target in _PAGES or any(page.fullmatch(target) for page in (_DEVICE_PAGE, _PROJECT_PAGE))
+    ):
         return target
     return "/"
 
@@ -326,6 +335,18 @@ def save_organization(organization_id: str, user_id: str) -> Membership:
         raise NoMembership
     organizations.save_organization(user_id, organization_id)
     return membership
+
+
+def get_project(organization_slug: str, project_slug: str, user_id: str) -> tuple[Membership, ProjectItem]:
+    """A project of one of the person's organizations. Raises NoProject."""
+    memberships = organizations.get_account(user_id).memberships
+    membership = next((held for held in memberships if held.slug == organization_slug), None)
+    if membership is None or not re.fullmatch(_SLUG, project_slug):
+        raise NoProject
+    try:
+        return membership, projects.get_project_by_slug(membership.organization_id, project_slug)
+    except projects.UnknownProject:
+        raise NoProject from None
 
 
 def _profile(user_id: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.addresses import dashboard_base_url
+from controlplane.addresses import consent_runtime_url, project_page
 from controlplane.envelope import Wire
 from controlplane.naming import Name
 from controlplane.settings import settings
@@ -154,8 +154,8 @@ class Consent(Wire):
         return cls(
             trusted_origins=_origins(project),
             branding=consent.branding,
-            backend_url=_backend_url(consent),
-            dashboard_url=_dashboard_url(organization, project) + "/consent",
+            backend_url=consent_runtime_url(consent.instance_id),
+            dashboard_url=project_page(organization.slug, project.slug) + "/consent",
             version=settings.consent_runtime_version,
         )
 
@@ -247,15 +247,6 @@ class VendorDecision(Wire):
     vendor_id: str = Field(examples=["segment"])
 
 
-def _dashboard_url(organization: Membership, project: ProjectItem) -> str:
-    return f"{dashboard_base_url()}/organizations/{organization.slug}/projects/{project.slug}"
-
-
-def _backend_url(consent: ConsentItem) -> str | None:
-    base = settings.consent_runtime_base_url
-    return f"{base}/{consent.instance_id}" if base else None
-
-
 def _origins(project: ProjectItem) -> list[str]:
     return [website.origin for website in project.websites]
 
@@ -280,8 +271,8 @@ def _older_consent(organization: Membership, project: ProjectItem, consent: Cons
         "instance_name": consent.name,
         "trusted_origins": _origins(project),
         "branding": consent.branding,
-        "backend_url": _backend_url(consent),
-        "dashboard_url": _dashboard_url(organization, project) + "/consent",
+        "backend_url": consent_runtime_url(consent.instance_id),
+        "dashboard_url": project_page(organization.slug, project.slug) + "/consent",
         "backend_version": settings.consent_runtime_version,
     }
 
@@ -295,14 +286,14 @@ def _older_fields(organization: Membership, project: ProjectItem) -> dict[str, A
         "description": project.description,
         "organization_id": organization.organization_id,
         "organization_slug": organization.slug,
-        "dashboard_url": _dashboard_url(organization, project),
+        "dashboard_url": project_page(organization.slug, project.slug),
         "products": {"consent": _older_consent(organization, project, consent) if consent else None},
     }
 
 
 def _current_fields(organization: Membership, project: ProjectItem) -> dict[str, Any]:
     consent = project.consent
-    primary = next((website for website in project.websites if website.kind == "domain"), None)
+    primary = project.primary_website
     return {
         "id": project.project_id,
         "slug": project.slug,
@@ -310,7 +301,7 @@ def _current_fields(organization: Membership, project: ProjectItem) -> dict[str,
         "description": project.description,
         "organization_id": organization.organization_id,
         "organization_slug": organization.slug,
-        "dashboard_url": _dashboard_url(organization, project),
+        "dashboard_url": project_page(organization.slug, project.slug),
         "websites": [_website(website, primary) for website in project.websites],
         "consent": Consent.of(organization, project, consent) if consent else None,
     }

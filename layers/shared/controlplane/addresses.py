@@ -36,6 +36,17 @@ def dashboard_base_url() -> str:
     return settings.dashboard_base_url or public_base_url()
 
 
+def project_page(organization_slug: str, project_slug: str) -> str:
+    """Where a person sees the project; its consent is shown one level below, at `/consent`."""
+    return f"{dashboard_base_url()}/organizations/{organization_slug}/projects/{project_slug}"
+
+
+def consent_runtime_url(instance_id: str) -> str | None:
+    """Where the consent runtime serves an instance. None: this deployment was not told of a runtime."""
+    base = settings.consent_runtime_base_url
+    return f"{base}/{instance_id}" if base else None
+
+
 def sign_in_client_id() -> str | None:
     """What the issuer that people sign in with calls these pages. None: nobody can sign in."""
     return settings.sign_in_client_id or _stage_variable("signInClientId")

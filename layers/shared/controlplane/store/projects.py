@@ -123,6 +123,11 @@ class ProjectItem(NamedTuple):
     def audit_count(self) -> int:
         return sum(len(website.audits) for website in self.websites)
 
+    @property
+    def primary_website(self) -> WebsiteItem | None:
+        """The first domain, shown as the project's site."""
+        return next((website for website in self.websites if website.kind == AUDITABLE_KIND), None)
+
     def find_website(self, website_id: str) -> WebsiteItem | None:
         return next((website for website in self.websites if website.website_id == website_id), None)
 
@@ -205,6 +210,14 @@ def get_project(project_id: str) -> ProjectItem:
     if item is None:
         raise UnknownProject
     return read_project(item)
+
+
+def get_project_by_slug(organization_id: str, slug: str) -> ProjectItem:
+    """The organization's project of that slug. Consistent. Raises UnknownProject."""
+    holder = table.get(keys.project_slug(organization_id, slug))
+    if holder is None:
+        raise UnknownProject
+    return get_project(holder["projectId"])
 
 
 def slug_of(name: str) -> str:

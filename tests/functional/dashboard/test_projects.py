@@ -1,0 +1,98 @@
+"""GET /organizations/{organizationSlug}/projects/{projectSlug} and its /consent: where `dashboardUrl` leads."""
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.browser import Browser, text_of
+from tests.support.world import Company, Person, World
+
+PAGES = pytest.mark.parametrize("below", ["", "/consent"])
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person, plan="pro")
+
+
+def created(browser: Browser, company: Company, **fields: object) -> dict:
+    body = {"name": "Shop", "region": "eu-central", "websites": ["https://shop.example.com", "*.example.org"], **fields}
+    return browser.api.post("/v1/projects", company.owner.token, json_body=body).data
+
+
+def path_of(address: str) -> str:
+    return urlsplit(address).path
+
+
+class TestShown:
+    def test_the_dashboard_url_of_an_answer_leads_to_the_project(self, visitor: Browser, company: Company):
+        project = created(visitor, company)
+        told = visitor.api.get(f"/v1/projects/{project['id']}", company.owner.token).data
+        assert path_of(told["dashboardUrl"]) == f"/organizations/{company.slug}/projects/shop"
+        reply = visitor.get(path_of(told["dashboardUrl"]))
+        assert reply.status == 200
+        for words in ("Shop", project["id"], "Europe (Frankfurt)", "shop.example.com Primary", "*.example.org"):
+            assert words in text_of(reply)
+        assert f'href="{path_of(told["consent"]["dashboardUrl"])}"' in reply.text
+
+    def test_that_of_its_consent_to_the_instance(self, visitor: Browser, company: Company):
+        project = created(visitor, company)
+        consent = visitor.api.get(f"/v1/projects/{project['id']}/consent", company.owner.token).data
+        reply = visitor.get(path_of(consent["dashboardURL"]))
+        assert reply.status == 200
+        for words in (
+            consent["instanceId"],
+            consent["branding"],
+            "*.example.org",
+            f"version {consent['backendVersion']}",
+        ):
+            assert words in text_of(reply)
+
+    def test_a_new_name_moves_the_page(self, visitor: Browser, company: Company):
+        project = created(visitor, company)
+        visitor.api.patch(f"/v1/projects/{project['id']}", company.owner.token, json_body={"projectName": "Store"})
+        assert visitor.get(f"/organizations/{company.slug}/projects/shop").status == 404
+        assert visitor.get(f"/organizations/{company.slug}/projects/store").status == 200
+
+    @PAGES
+    def test_a_deleted_project_has_none(self, visitor: Browser, company: Company, below: str):
+        project = created(visitor, company)
+        visitor.api.delete(f"/v1/projects/{project['id']}", company.owner.token)
+        assert visitor.get(f"/organizations/{company.slug}/projects/shop{below}").status == 404
+
+    @PAGES
+    def test_what_people_wrote_is_text(self, visitor: Browser, company: Company, below: str):
+        name = "<script>alert(1)</script>{{7*7}}"
+        project = created(visitor, company, name=name)
+        visitor.api.patch(f"/v1/projects/{project['id']}", company.owner.token, json_body={"description": name})
+        reply = visitor.get(path_of(project["dashboardUrl"]) + below)
+        assert "&lt;script&gt;" in reply.text
+        assert "{{7*7}}" in text_of(reply)
+
+
+@PAGES
+class TestNotShown:
+    def test_a_foreign_project_looks_like_one_that_is_not_there(self, visitor: Browser, world: World, below: str):
+        foreign = world.company(plan="pro")
+        created(visitor, foreign)
+        there, not_there = (
+            visitor.get(f"/organizations/{foreign.slug}/projects/{slug}{below}") for slug in ("shop", "x")
+        )
+        assert there.status == not_there.status == 404
+        assert there.text == not_there.text
+
+    @pytest.mark.parametrize("slug", ["nothing", "SHOP", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80"])
+    def test_a_slug_that_is_none_is_404(self, visitor: Browser, company: Company, slug: str, below: str):
+        created(visitor, company)
+        assert visitor.get(f"/organizations/{company.slug}/projects/{slug}{below}").status == 404
+        assert visitor.get(f"/organizations/{slug}/projects/shop{below}").status == 404
+
+    def test_who_left_does_not_see_it_any_more(self, browser: Browser, world: World, below: str):
+        company = world.company(plan="pro")
+        member = world.member(company)
+        created(browser, company)
+        browser.signed_in(member.user_id)
+        address = f"/organizations/{company.slug}/projects/shop{below}"
+        assert browser.get(address).status == 200
+        world.leave(company, member)
+        assert browser.get(address).status == 404
