@@ -22,6 +22,7 @@ LICENSE = "package/LICENSE"
 TARGET = Path(__file__).parents[1] / "tests/data/github-openapi.json"
 
 OPERATIONS = (
+    "GET /app",
     "POST /app/installations/{installation_id}/access_tokens",
     "GET /repos/{owner}/{repo}/installation",
     "GET /repos/{owner}/{repo}",

@@ -20,7 +20,7 @@ from local.github.faults import Fault
 from local.github.repositories import GitRepository, stable_id
 from local.github.setup import APP_ID
 from local.github.shapes import Address
-from local.github.stand_in import Denied, Recorded, StandIn
+from local.github.stand_in import PERMISSIONS, Denied, Recorded, StandIn
 
 API = "/api/v3"
 _TITLE_LIMIT = 256
@@ -54,6 +54,7 @@ class Call:
 def create_app(stand_in: StandIn) -> Starlette:
     """The ASGI app. It may be mounted anywhere: the addresses in its answers follow."""
     operations: dict[str, _Endpoint] = {
+        "GET /app": _get_app,
         "POST /app/installations/{installation_id}/access_tokens": _create_token,
         "GET /repos/{owner}/{repo}/installation": _get_installation,
         "GET /repos/{owner}/{repo}": _get_repository,
@@ -136,6 +137,11 @@ def _redirect(call: Call, renamed: str) -> Response:
     is_write = call.body is not None
     status = 307 if is_write else 301
     return JSONResponse(shapes.problem("Moved Permanently", status) | {"url": target}, status, {"Location": target})
+
+
+def _get_app(call: Call) -> Response:
+    call.stand_in.check_app(call.authorization)
+    return JSONResponse(shapes.app(int(APP_ID), PERMISSIONS, call.address))
 
 
 def _create_token(call: Call) -> Response:

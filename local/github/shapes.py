@@ -222,6 +222,23 @@ def _label(name: str, repository_url: str) -> dict[str, Any]:
     }
 
 
+def app(app_id: int, permissions: dict[str, str], address: Address) -> dict[str, Any]:
+    return {
+        "id": app_id,
+        "slug": APP_SLUG,
+        "node_id": f"A_{app_id}",
+        "owner": account(APP_SLUG, address),
+        "name": APP_SLUG,
+        "description": None,
+        "external_url": address.html_url,
+        "html_url": f"{address.html_url}/apps/{APP_SLUG}",
+        "created_at": moment(0),
+        "updated_at": moment(0),
+        "permissions": permissions,
+        "events": [],
+    }
+
+
 def installation(
     installation_id: int, app_id: int, owner: str, permissions: dict[str, str], address: Address
 ) -> dict[str, Any]:

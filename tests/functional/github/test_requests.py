@@ -7,19 +7,22 @@ from io import BytesIO
 import pytest
 
 from controlplane.github import client
-from controlplane.github.errors import InvalidName, RepositoryGone
+from controlplane.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
+from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
 from tests.support.github import description, find_operation
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
 TOKENS = "POST /app/installations/{installation_id}/access_tokens"
 ISSUES = "POST /repos/{owner}/{repo}/issues"
+SIGNED = {"GET /app", TOKENS, "GET /repos/{owner}/{repo}/installation"}
 
 
 class TestEveryRequest:
     @pytest.fixture(autouse=True)
     def ask_everything(self, code_host, monkeypatch):
         code_host.configure(monkeypatch)
+        client.get_app()
         host = client.connect(client.find_installation(*DEMO))
         host.get_repository(*DEMO)
         b"".join(host.stream_tarball(*DEMO, host.get_branch_head(*DEMO, DEMO_BRANCH)))
@@ -43,10 +46,10 @@ class TestEveryRequest:
             body = {"content-type", "content-length"} if exchange.body else set()
             assert exchange.headers.keys() == usual | body
 
-    def test_is_the_apps_own_only_for_tokens_and_for_its_installation(self, code_host):
+    def test_is_the_apps_own_only_for_tokens_itself_and_its_installation(self, code_host):
         for exchange in code_host.exchanges:
             is_signed = exchange.headers["authorization"].startswith("Bearer eyJ")
-            assert is_signed == (find_operation(exchange) in {TOKENS, "GET /repos/{owner}/{repo}/installation"})
+            assert is_signed == (find_operation(exchange) in SIGNED)
 
 
 class TestTokens:
@@ -178,6 +181,29 @@ class TestIssues:
         assert list(host.list_issues_since(*DEMO, now.seconds)) == []
         now.advance(30)
         assert [issue.title for issue in host.list_issues_since(*DEMO, now.seconds - 30)] == ["New"]
+
+
+class TestApp:
+    def test_is_who_we_sign_as_with_what_it_asks_for(self, code_host, monkeypatch):
+        code_host.configure(monkeypatch)
+        app = client.get_app()
+        assert (app.app_id, app.name) == (1, "assent-local")
+        assert app.permissions == {"contents": "read", "issues": "write", "metadata": "read"}
+
+    def test_is_refused_where_id_and_key_do_not_belong_together(self, code_host, monkeypatch):
+        code_host.configure(monkeypatch)
+        monkeypatch.setattr(client, "settings", client.settings.model_copy(update={"github_app_id": "2"}))
+        with pytest.raises(Refused) as refusal:
+            client.get_app()
+        assert refusal.value.status == 401
+
+    @pytest.mark.parametrize("content", ["text", {}, {"id": "x", "name": "", "html_url": "", "permissions": {}}])
+    def test_that_makes_no_sense_is_a_host_that_is_unavailable(self, code_host, monkeypatch, content):
+        code_host.configure(monkeypatch)
+        code_host.stand_in.faults.add("GET /app", Fault(200, content=content))
+        with pytest.raises(HostUnavailable):
+            client.get_app()
+        code_host.exchanges.clear()
 
 
 class TestInstallation:

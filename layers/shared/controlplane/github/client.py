@@ -43,6 +43,7 @@ _PAGE_SIZE = 100
 # Between our clock and the host's: an issue that was made just after `since` must not be missed.
 _CLOCK_MARGIN_SECONDS = 120
 
+_APP = "/app"
 _REPOSITORY = "/repos/{owner}/{repo}"
 _INSTALLATION = "/repos/{owner}/{repo}/installation"
 _BRANCH = "/repos/{owner}/{repo}/branches/{branch}"
@@ -55,6 +56,16 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # git-check-ref-format(1), what no name of a branch holds.
 _NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[./-]|[./]$|\.lock(/|$)|^@$")
 _NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The App that we sign as. `permissions` is what it asks of whoever installs it: name and level."""
+
+    app_id: int
+    name: str
+    html_url: str
+    permissions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +246,20 @@ def connect(installation_id: int) -> CodeHost:
     """The code host of the settings, as that installation. Nothing is sent yet."""
     transport, auth = _app()
     return CodeHost(transport, auth, installation_id)
+
+
+def get_app() -> App:
+    """The App as the code host knows it. Raises Refused with 401 where its id and its key do not belong together."""
+    transport, auth = _app()
+    answer = auth.ask_as_app("GET", _APP, transport.url(_APP), Deadline(transport.patience.total_seconds))
+    context = {"operation": _APP, "requestId": answer.request_id}
+    if answer.status != 200:
+        raise Refused(answer.status, **context)
+    try:
+        content = answer.content
+        return App(int(content["id"]), content["name"], content["html_url"], dict(content["permissions"]))
+    except (KeyError, TypeError, ValueError) as failure:
+        raise HostUnavailable(reason="unexpected answer", **context) from failure
 
 
 def find_installation(owner: str, name: str) -> int:
