@@ -71,6 +71,17 @@ class TestEachLook:
         found = stack.call("/v1/organizations", token=invited["accessToken"])[1]["data"]
         assert name in [it["organizationName"] for it in found if it["organizationId"] == active]
 
+    def test_a_projects_dashboard_url_leads_to_its_page(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
+        owner = stack.person()
+        path = f"/v1/projects?organizationId={owner['organizationId']}"
+        project = stack.call(path, token=owner["accessToken"])[1]["data"][0]
+        person = signed_in(visit(width, scheme), project["dashboardURL"].removeprefix(stack.base_url))
+        person.look(project["projectName"], "project")
+        person.page.get_by_role("link", name="Consent", exact=True).click()
+        person.look(f"Consent of {project['projectName']}", "project-consent")
+        person.page.get_by_role("link", name=project["projectName"], exact=True).click()
+        person.look(project["projectName"], "project-again")
+
     def test_who_signs_out_is_out(self, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         person.open("/")
