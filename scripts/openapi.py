@@ -47,6 +47,7 @@ _REFUSALS = {
     404: "Unknown, or outside the caller's memberships (`NOT_FOUND`).",
     409: "The request conflicts with the current state (`CONFLICT`, `KEY_LIMIT_REACHED`).",
     413: "The body is larger than 1,048,576 bytes (`PAYLOAD_TOO_LARGE`).",
+    415: "The body is of another media type, or compressed (`INVALID_PAYLOAD`).",
     429: "The rate limit is exceeded (`RATE_LIMITED`); `Retry-After` says how long to wait.",
     500: "An unexpected failure (`INTERNAL_ERROR`).",
     503: "A dependency does not answer (`SERVICE_UNAVAILABLE`).",
@@ -116,12 +117,12 @@ def _success(route: Any, schemas: _Schemas) -> dict[str, Any]:
 
 
 def _statuses(route: Any, operation: dict[str, Any]) -> list[int]:
-    """The refusals an operation can meet, from what it takes and asks for."""
-    statuses = {500}
+    """The refusals an operation can meet, from what it takes and asks for, and those that the route names."""
+    statuses = {500, *(int(status) for status in route.responses if int(status) >= 400)}
     if operation.get("parameters") or "requestBody" in operation:
         statuses.add(400)
     if "requestBody" in operation:
-        statuses.add(413)
+        statuses |= {413, 415}
     if route.requires is not None:
         statuses |= {401, 402, 403, 429}
         if "{" in route.path:
@@ -146,7 +147,8 @@ def _finish(route: Any, operation: dict[str, Any], schemas: _Schemas) -> None:
         answer["content"] = {"application/json": {"schema": {"type": "object"}}}
     else:
         answer["content"] = {"application/json": {"schema": _success(route, schemas)}}
-    operation["responses"] = {status: answer}
+    named = {str(other): about for other, about in route.responses.items() if int(other) < 400}
+    operation["responses"] = {other: {**answer, **about} for other, about in sorted({status: {}, **named}.items())}
     for refused in _statuses(route, operation):
         operation["responses"][str(refused)] = _component(f"Refused{refused}", "responses")
     if route.anonymous is not None:
@@ -158,8 +160,8 @@ def _finish(route: Any, operation: dict[str, Any], schemas: _Schemas) -> None:
 
 def _add_dialects(route: Any, operation: dict[str, Any], answer: dict[str, Any]) -> None:
     """Describes the form-encoded request beside the JSON one, and the bare answers and refusals it gets."""
-    fields = route.body_field.field_info.annotation.model_json_schema(by_alias=False)
-    for media_type in route.anonymous.dialects:
+    for media_type, dialect in route.anonymous.dialects.items():
+        fields = _form(route.body_field.field_info.annotation.model_json_schema(by_alias=False), dialect.required)
         operation["requestBody"]["content"][media_type] = {"schema": fields}
     bare = route.answers.model_json_schema(by_alias=False, mode="serialization")
     responses, headers = operation["responses"], answer["headers"]
@@ -168,6 +170,18 @@ def _add_dialects(route: Any, operation: dict[str, Any], answer: dict[str, Any])
         about = _REFUSALS.get(int(status), "Success. To a form-encoded request: the bare fields.")
         content = {"application/json": {"schema": {"anyOf": shapes}}}
         responses[status] = {"description": about, "headers": headers, "content": content}
+
+
+def _form(fields: dict[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
+    """The fields as a form has them: text that cannot be null, and empty where it is left out (RFC 6749 3.2)."""
+    fields["required"] = sorted({*fields.get("required", []), *required})
+    for name, field in fields["properties"].items():
+        given = [shape for shape in field.pop("anyOf", []) if shape["type"] != "null"]
+        field |= {**(given[0] if given else {}), **field}
+        if name not in fields["required"]:
+            field.pop("default", None)
+            field.pop("minLength", None)
+    return fields
 
 
 def _shared() -> dict[str, Any]:

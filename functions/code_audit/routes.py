@@ -80,7 +80,7 @@ async def list_scans(
     return Page([Scan.of(scan) for scan in page.scans], walk.cursor(page.next_sk))
 
 
-@router.post("/v1/code-audit/scans", operation_id="startScan", status_code=202)
+@router.post("/v1/code-audit/scans", operation_id="startScan", status_code=202, responses={404: {}})
 async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None) -> Answer[Start]:
     """Starts a scan of the production branch of a linked project of the repository. User token.
 

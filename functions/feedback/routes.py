@@ -1,7 +1,7 @@
 """HTTP of `feedback`: one report in, its reference out."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
@@ -16,7 +16,10 @@ router = ControlRouter(tags=["Feedback"])
 AnyCredential = Annotated[Access[None], Requires()]
 
 
-@router.post("/v1/feedback", operation_id="createFeedback", status_code=201)
+_ALSO: dict[int | str, Any] = {200: {"description": "Reported before, in the same words."}, 503: {}}
+
+
+@router.post("/v1/feedback", operation_id="createFeedback", status_code=201, responses=_ALSO)
 async def create_feedback(
     access: AnyCredential, body: FeedbackCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[FeedbackReceipt]:
