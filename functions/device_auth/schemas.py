@@ -1,8 +1,8 @@
 """What `device_auth` takes and answers. The names in snake_case are those of OAuth's form-encoded dialect."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from controlplane.envelope import Wire
 
@@ -33,7 +33,13 @@ Scope = Annotated[
 
 DeviceName = Annotated[
     str,
-    Field(min_length=1, max_length=100, description="Shown to the person who decides.", examples=["build server"]),
+    Field(
+        min_length=1,
+        max_length=100,
+        description="Shown to the person who decides.",
+        examples=["build server"],
+        json_schema_extra={"pattern": r"^[^\x00-\x1f\x7f-\xa0\xad\u2000-\u200f\u2028-\u202f\u205f-\u206f]+$"},
+    ),
     AfterValidator(_plain_text),
 ]
 
@@ -62,8 +68,25 @@ class DeviceCode(Wire):
     interval: int = Field(description="Seconds to wait between two polls.", examples=[5])
 
 
+def _grant(name: str, *fields: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What a request of that grant has, and has not. Null stands for a field that is left out."""
+    shapes: dict[str, Any] = {field: {"type": "string"} for field in fields} | {
+        field: {"type": "null"} for field in without
+    }
+    return {"required": [*fields], "properties": {"grantType": {"enum": [name, None]}, **shapes}}
+
+
 class TokenCreate(Wire):
     """`deviceCode`, `codeVerifier` and `clientId` redeem a code; `refreshToken` gets the next pair of tokens."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                _grant(DEVICE_GRANT, "deviceCode", "codeVerifier", "clientId"),
+                _grant(REFRESH_GRANT, "refreshToken", without=("deviceCode",)),
+            ]
+        }
+    )
 
     grant_type: str | None = Field(
         None,

@@ -7,7 +7,9 @@ from pydantic import ConfigDict, Field, StringConstraints
 from controlplane.envelope import Wire
 from controlplane.store.feedback import FIELD_LIMITS, Category, Surface
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1), Field(json_schema_extra={"pattern": r"\S"})
+]
 
 
 class FeedbackCreate(Wire):

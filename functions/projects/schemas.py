@@ -5,12 +5,13 @@ A project has two shapes on the wire, of two generations of the API; `Project` h
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from controlplane.addresses import consent_runtime_url, project_page
 from controlplane.envelope import Wire
 from controlplane.naming import Name
+from controlplane.regions import REGIONS
 from controlplane.settings import settings
 from controlplane.store.organizations import Membership
 from controlplane.store.projects import MAX_WEBSITES, NO_BRANDING, ConsentItem, ProjectItem, WebsiteItem
@@ -38,6 +39,15 @@ _DEPRECATED: dict[str, Any] = {"deprecated": True}
 _BRANDING = f"Banner branding. `{NO_BRANDING}` needs a plan with remove-branding."
 
 
+# What `trustedOrigins` refuses to stand beside, as a document says it.
+_WITHIN_CONSENT: dict[str, Any] = {"properties": {"consent": {"required": ["trustedOrigins"]}}}
+_TWO_LISTS: dict[str, Any] = {"not": {"required": ["websites", "consent"], **_WITHIN_CONSENT}}
+_TWO_SHAPES: list[dict[str, Any]] = [
+    {"not": {"required": ["organizationId", "websites"]}},
+    {"not": {"required": ["organizationId", "consent"], **_WITHIN_CONSENT}},
+]
+
+
 class ConsentCreate(Wire):
     # Fields that may be absent but not null take their default from a factory, which no document shows as a value.
     trusted_origins: Addresses = Field(
@@ -54,8 +64,20 @@ class ConsentCreate(Wire):
 class ProjectCreate(Wire):
     """The current shape, or the older one: that has `organizationId` or `trustedOrigins`, and not `websites`."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "dependentRequired": {"trustedOrigins": ["organizationId"]},
+            "allOf": [_TWO_LISTS, *_TWO_SHAPES],
+        }
+    )
+
     name: Name = Field(description="The slug is made from it, and the consent instance inherits it.", examples=["Shop"])
-    region: str = Field(min_length=1, description="An `id` from `GET /v1/regions`.", examples=["eu-central"])
+    region: str = Field(
+        min_length=1,
+        description="An `id` from `GET /v1/regions`.",
+        examples=["eu-central"],
+        json_schema_extra={"enum": [*REGIONS]},
+    )
     websites: SomeAddresses = Field(default_factory=list, description=_ORIGIN_FORMS, examples=[["example.com"]])
     consent: ConsentCreate = Field(default_factory=ConsentCreate)
     organization_id: str = Field(
@@ -89,6 +111,8 @@ class ConsentUpdate(Wire):
 
 class ProjectUpdate(Wire):
     """At least one field. What is absent stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra=_TWO_LISTS)
 
     project_name: Name = Field(default_factory=str, description="Also regenerates the slug.", examples=["Shop"])
     description: str | None = Field(None, max_length=512, examples=["The web shop"])

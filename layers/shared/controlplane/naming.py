@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Annotated
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 # Line breaks and other controls, and what makes a reader see other letters than those stored (direction overrides).
@@ -26,8 +26,20 @@ def _legible(name: str) -> str:
     return name
 
 
+# The rule as a pattern says it, but for what Unicode calls visible. The length is that of the trimmed name.
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+_SHOWN = {
+    "type": "string",
+    "pattern": rf"^[ \t-\r\x85]*[^\s{_CONTROLS}][^{_CONTROLS}]{{0,99}}[ \t-\r\x85]*$",
+}
+
 # Trimmed first, so that the length is that of what is stored.
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), AfterValidator(_legible)]
+Name = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
+    AfterValidator(_legible),
+    WithJsonSchema(_SHOWN),
+]
 
 
 def slugify(name: str) -> str:
