@@ -152,11 +152,10 @@ def targets(statement: dict[str, Any]) -> list[str]:
         if "Fn::Sub" in target:
             assert re.fullmatch(r"\$\{Table\.Arn\}/index/[A-Za-z]+", target["Fn::Sub"])
             found.append("Table")
-        elif "Ref" in target:
-            found.append(target["Ref"])
         else:
             logical_id, attribute = target["Fn::GetAtt"]
-            assert attribute == "Arn"
+            is_secret = resources_named()[logical_id] == "AWS::SecretsManager::Secret"
+            assert attribute == ("Id" if is_secret else "Arn")
             found.append(logical_id)
     return found
 
