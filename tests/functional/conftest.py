@@ -1,14 +1,18 @@
-"""Functional tests: the real handlers over moto, a table from the template for each test, a clock that tests set."""
+"""Functional tests: the real handlers, a table from the template for each test, a clock that tests set.
 
+SEQUENTIAL_ENGINE=moto runs them on moto where dynoxide is there too.
+"""
+
+import os
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from moto import mock_aws
 
 from controlplane import clock
 from controlplane.store.table import table
 from tests.support.api import Api
+from tests.support.engines import sequential_client
 from tests.support.issue_host import host
 from tests.support.mailbox import mailbox
 from tests.support.table import create_table
@@ -33,14 +37,14 @@ class FakeClock:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _aws() -> Iterator[None]:
-    with mock_aws():
-        table.connect()
+def _engine() -> Iterator[None]:
+    with sequential_client(os.environ.get("SEQUENTIAL_ENGINE")) as client:
+        table._client = client
         yield
 
 
 @pytest.fixture(autouse=True)
-def _fresh_table(_aws: None) -> Iterator[None]:
+def _fresh_table(_engine: None) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
     create_table(table.client, table.name)
     yield

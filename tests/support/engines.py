@@ -1,7 +1,8 @@
-"""A DynamoDB engine with real atomicity, for whatever races. moto has none under threads and cannot stand in.
+"""The DynamoDB of the tests.
 
-dynoxide where npm brought it: it is the faster one. MiniStack elsewhere. Neither: CI fails, and a person's run skips
-with the reason, so that pytest counts what was not proved.
+dynoxide where npm brought it: it answers as DynamoDB does, and sooner than the others. Where it is missing, whatever
+races takes MiniStack, for moto has no atomicity under threads; neither: CI fails, and a person's run skips with the
+reason, so that pytest counts what was not proved. Requests one after the other take moto.
 """
 
 import os
@@ -19,6 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from moto import mock_aws
 
 from controlplane.store.client import create_client
 from tests.support.table import create_table
@@ -58,7 +60,7 @@ def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
 @contextmanager
 def running_engine(name: str, program: Path) -> Iterator[Engine]:
     """The engine on a free port of this machine, empty, and gone when the block ends."""
-    port = _free_port()
+    port = free_port()
     with TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [program, "serve", "--port", str(port)] if name == "dynoxide" else [program],
@@ -68,7 +70,7 @@ def running_engine(name: str, program: Path) -> Iterator[Engine]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            _wait_until_listening(process, port)
+            wait_until_listening(process, port)
             yield Engine(name, f"http://127.0.0.1:{port}")
         finally:
             process.terminate()
@@ -92,6 +94,20 @@ def required_engine() -> Iterator[Engine]:
         yield engine
 
 
+@contextmanager
+def sequential_client(engine: str | None = None) -> Iterator[Any]:
+    """A client for requests that come one after the other: of the engine named, else of the quickest."""
+    found = find_engine()
+    if found is not None and found[0] == (engine or "dynoxide"):
+        with running_engine(*found) as running:
+            yield running.client
+    elif engine in {None, "moto"}:
+        with mock_aws():
+            yield create_client()
+    else:
+        pytest.fail(f"{engine} is not on this machine", pytrace=False)
+
+
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     with required_engine() as running:
@@ -106,22 +122,24 @@ def engine_table(engine: Engine) -> str:
     return name
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+    """Raises RuntimeError where the process ended, and TimeoutError where it does not listen in time."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"the engine ended at once, with exit code {process.returncode}")
+            raise RuntimeError(f"{process.args} ended at once, with exit code {process.returncode}")
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.01)
         else:
             return
-    raise TimeoutError(f"the engine did not listen on port {port} within {_START_SECONDS} seconds")
+    raise TimeoutError(f"{process.args} did not listen on port {port} within {_START_SECONDS} seconds")

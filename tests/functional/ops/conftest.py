@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from moto import mock_aws
 from typer.testing import CliRunner
 
 from controlplane.store.table import table
@@ -41,6 +42,13 @@ class Outcome:
 
 
 Ops = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _aws() -> Iterator[None]:
+    """The queues that commands send to. The table is the engine's."""
+    with mock_aws():
+        yield
 
 
 @pytest.fixture(autouse=True)
