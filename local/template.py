@@ -1,5 +1,6 @@
 """template.yaml as data, and the part of it that holds state: what a local run deploys. Nothing is defined twice."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,13 @@ _Loader.add_multi_constructor("!", _expand)
 
 
 def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
-    """The whole template, every tag in its long form."""
-    template = yaml.load(path.read_text(), Loader=_Loader)  # noqa: S506 - a safe loader with tags added
+    """The whole template, every tag in its long form. Nobody changes it: who asks again is given the same."""
+    return _parse(path.read_text())
+
+
+@lru_cache(maxsize=2)
+def _parse(text: str) -> dict[str, Any]:
+    template = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with tags added
     return dict(template)
 
 
