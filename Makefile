@@ -5,7 +5,7 @@ PYTHON_FILES := functions layers local ops scripts tests benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
 .DEFAULT_GOAL := help
-.PHONY: help run reset test lint check build e2e browser bench deploy openapi lock format
+.PHONY: help run reset test lint template check build e2e browser bench deploy openapi lock format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ lint: .venv/.ready ## Check style, types, imports between packages and docs/open
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.openapi --check
+
+template: .tools/sam/.ready .tools/checkov/.ready ## Hold template.yaml, as CloudFormation gets it, to cfn-lint and checkov
+	@.tools/sam/bin/python -m scripts.check_template
 
 check: lint test ## What CI runs, before make e2e: lint, then test
 
@@ -68,11 +71,12 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE
 	@$(LOCK) requirements/dev.in -c requirements/uv.txt -o requirements/dev.txt
 	@$(LOCK) requirements/ministack.in -c requirements/uv.txt -o requirements/ministack.txt
 	@$(LOCK) requirements/sam.in -c requirements/uv.txt -o requirements/sam.txt
+	@$(LOCK) requirements/checkov.in -c requirements/uv.txt -o requirements/checkov.txt
 	@$(LOCK) requirements/lambda.in -c requirements/uv.txt -o requirements/lambda.txt
 	@$(LOCK) requirements/supply.in -c requirements/uv.txt -o requirements/supply.txt
 
 # bin/python links to an interpreter elsewhere: when that one is replaced or removed, the environment is made again.
-.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam lambda supply)):
+.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam checkov lambda supply)):
 	@:
 
 .venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
@@ -80,6 +84,9 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE
 
 .tools/ministack/.ready: requirements/ministack.txt requirements/uv.txt .tools/ministack/bin/python
 	@scripts/environment .tools/ministack requirements/ministack.txt
+
+.tools/checkov/.ready: requirements/checkov.txt requirements/uv.txt .tools/checkov/bin/python
+	@scripts/environment .tools/checkov requirements/checkov.txt
 
 .tools/sam/.ready: requirements/sam.txt requirements/uv.txt .tools/sam/bin/python
 	@scripts/environment .tools/sam requirements/sam.txt
