@@ -9,6 +9,7 @@ from api_keys import service
 from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyMeta, RolledKey
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.envelope import Answer, Page
 from controlplane.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.pagination import Cursor, Limit, Walk
@@ -43,12 +44,14 @@ def _created(minted: MintedKey) -> dict[str, Any]:
     }
 
 
-@router.get("/v1/api-keys", operation_id="listApiKeys")
-@router.get("/v1/auth/keys", operation_id="listAuthKeys", deprecated=True)
+@router.get("/v1/api-keys", operation_id="listApiKeys", summary="List API keys")
+@router.get(
+    "/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (earlier address)", deprecated=True
+)
 async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
     """The organization's API keys, newest first, without their secrets.
 
-    `/v1/auth/keys` is the earlier address of the same list.
+    The list is the same at `/v1/api-keys` and at the earlier `/v1/auth/keys`.
     """
     walk = Walk(cursor, "listApiKeys", access.organization_id)
     page = service.list_keys(access.organization_id, limit, walk.after)
@@ -67,12 +70,13 @@ async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None)
     return Page(items, walk.cursor(page.next_sk))
 
 
-@router.post("/v1/api-keys", operation_id="createApiKey", status_code=201)
+@router.post("/v1/api-keys", operation_id="createApiKey", summary="Create an API key", status_code=201)
+@refuses(service.PlanHasNoApiAccess, service.KeyLimitReached)
 async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: IdempotencyKey = None) -> Answer[CreatedKey]:
     """Mints a key for the organization. This answer alone shows the secret.
 
     The key belongs to the organization and keeps working when its creator leaves. It keeps the rate limit of the plan
-    it was minted on. 402 `PLAN_REQUIRED` on a plan without API access, 409 `KEY_LIMIT_REACHED` at 50 keys.
+    it was minted on. An organization has 50 keys at most.
     """
 
     def create(legs: Mapping[str, Leg], secret: str) -> Answer[CreatedKey]:
@@ -82,7 +86,8 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
     return idempotent_secret(access, "createApiKey", idempotency_key, body, create, **_SHOWN)
 
 
-@router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey")
+@router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey", summary="Roll an API key")
+@refuses(service.UnknownKey, service.PlanHasNoApiAccess)
 async def roll_key(access: WritesKeys, key_id: KeyId, idempotency_key: IdempotencyKey = None) -> Answer[RolledKey]:
     """Replaces a key by a new one of the same name, at the rate limit of the current plan. Takes no body.
 
@@ -96,8 +101,9 @@ async def roll_key(access: WritesKeys, key_id: KeyId, idempotency_key: Idempoten
     return idempotent_secret(access, "rollApiKey", idempotency_key, {"keyId": key_id}, roll, **_SHOWN)
 
 
-@router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey")
+@router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey", summary="Revoke an API key")
+@refuses(service.UnknownKey)
 async def delete_key(access: WritesKeys, key_id: KeyId) -> DeletedKey:
-    """Revokes a key: its secret stops working at once. 404 for a key that the organization does not have."""
+    """Revokes a key: its secret stops working at once."""
     service.delete_key(access.organization_id, key_id, access.user_id)
     return DeletedKey(deleted=True)

@@ -6,6 +6,7 @@ from billing import service
 from billing.schemas import Billing, BillingPlan, Credits, PlanFeatures, PlanLimits, TopUp
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.plans import API_KEYS_PER_ORGANIZATION
 
 router = ControlRouter(tags=["Billing"])
@@ -13,7 +14,8 @@ router = ControlRouter(tags=["Billing"])
 ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="query")]
 
 
-@router.get("/v1/billing", operation_id="getBilling")
+@router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits and limits")
+@refuses(service.OrganizationGone)
 async def get_billing(access: ReadsBilling) -> Billing:
     """The organization's plan with its limits and features, the credit balance, and the top-up settings."""
     plan, item = service.get_billing(access.organization_id)

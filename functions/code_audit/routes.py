@@ -6,6 +6,7 @@ from fastapi import Query
 
 from code_audit import service
 from code_audit.schemas import (
+    REPOSITORY_ID,
     RETRY_AFTER_SECONDS,
     Issue,
     Reason,
@@ -23,6 +24,7 @@ from code_audit.service import Outcome
 from controlplane import ids
 from controlplane.access import Access, Requires, Resource
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.envelope import Answer, Page
 from controlplane.errors import NotFound
 from controlplane.idempotency import IdempotencyKey, idempotent
@@ -47,16 +49,33 @@ ReadsRequest = Annotated[
 Start = ScanStarted | ScanStarting | ScanNotStarted
 
 RepositoryFilter = Annotated[
-    str | None, Query(alias="repositoryId", min_length=1, max_length=100, description="Only scans of this repository.")
+    str | None,
+    Query(
+        alias="repositoryId",
+        min_length=1,
+        max_length=100,
+        description="Only scans of this repository.",
+        examples=[REPOSITORY_ID],
+    ),
 ]
-StatusFilter = Annotated[ScanStatus | None, Query(description="Only scans in this status.")]
+StatusFilter = Annotated[ScanStatus | None, Query(description="Only scans in this status.", examples=["completed"])]
 RequestedRepository = Annotated[
     str,
-    Query(alias="repositoryId", min_length=1, max_length=100, description="The `repositoryId` of the scan request."),
+    Query(
+        alias="repositoryId",
+        min_length=1,
+        max_length=100,
+        description="The `repositoryId` of the scan request.",
+        examples=[REPOSITORY_ID],
+    ),
 ]
 
 
-@router.get("/v1/code-audit/repositories", operation_id="listRepositories")
+# Where there is no scan yet, the answer says when to ask again.
+_ASK_AGAIN: dict[str, Any] = {"headers": {"Retry-After": {}}}
+
+
+@router.get("/v1/code-audit/repositories", operation_id="listRepositories", summary="List connected repositories")
 async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor: Cursor = None) -> Page[Repository]:
     """The repositories connected to the organization, each with its linked projects, the latest connected first."""
     walk = Walk(cursor, "listRepositories", access.organization_id)
@@ -65,7 +84,7 @@ async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor:
     return Page([Repository.of(item, projects) for item in page.repositories], walk.cursor(page.next_sk))
 
 
-@router.get("/v1/code-audit/scans", operation_id="listScans")
+@router.get("/v1/code-audit/scans", operation_id="listScans", summary="List scans")
 async def list_scans(
     access: ListsOfCodeAudit,
     repository_id: RepositoryFilter = None,
@@ -80,17 +99,22 @@ async def list_scans(
     return Page([Scan.of(scan) for scan in page.scans], walk.cursor(page.next_sk))
 
 
-@router.post("/v1/code-audit/scans", operation_id="startScan", status_code=202, responses={404: {}})
+@router.post(
+    "/v1/code-audit/scans",
+    operation_id="startScan",
+    summary="Start a scan",
+    status_code=202,
+    response_description="The scan, or the request for one while the scan does not exist yet.",
+    responses={202: _ASK_AGAIN},
+)
+@refuses(NotFound, service.RepositoryNotLinked, service.ScanInProgress)
 async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None) -> Answer[Start]:
-    """Starts a scan of the production branch of a linked project of the repository. User token.
+    """Starts a scan of the production branch of a linked project of the repository.
 
     The answer holds the scan where it exists within 3 seconds; else it is `starting`, and
     `GET /v1/code-audit/scan-requests/{preparationId}` says how it went on. The first scan of a repository is a free
-    preview.
-
-    404 `NOT_FOUND` for a repository that is none of the organization's. 409 `REPOSITORY_NOT_LINKED` without a linked
-    project. 409 `SCAN_IN_PROGRESS` while the repository is being scanned, with `details.scanId`, or with
-    `details.preparationId` while that scan does not exist yet.
+    preview. While a repository is being scanned, `SCAN_IN_PROGRESS` names that scan in `details.scanId`, or in
+    `details.preparationId` while it does not exist yet.
     """
     repository = service.get_repository(access.organization_id, body.repository_id)
     asked = idempotent(
@@ -106,19 +130,21 @@ async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: Idem
     return Answer(answer.content, headers={**answer.headers, **_replayed(asked)})
 
 
-@router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan")
+@router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan")
 async def get_scan(access: ReadsScan) -> Scan:
     """One scan. Its `progress` can be watched by asking again."""
     return Scan.of(access.resource)
 
 
-@router.get("/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues")
+@router.get(
+    "/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues", summary="List the findings of a scan"
+)
+@refuses(service.UnlockRequired)
 async def list_scan_issues(access: ReadsScan) -> ScanIssues:
     """The findings of a scan, most urgent first, in one answer: 500 at most are kept of a scan.
 
     Of a free preview the 3 most urgent ones; `lockedCount` says how many more there are, and `unlockCredits` what they
-    cost. None until the scan is completed. 402 `UNLOCK_REQUIRED` for a scan that is neither a free preview nor
-    unlocked, with `details.scanId`, `unlockCredits` and `lockedCount`.
+    cost. None until the scan is completed. A scan that is neither a free preview nor unlocked is `UNLOCK_REQUIRED`.
     """
     scan = access.resource
     found = service.list_visible_issues(scan)
@@ -129,22 +155,27 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
     )
 
 
-@router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan")
+@router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan", summary="Unlock the findings of a scan")
+@refuses(service.InsufficientCredits, service.NothingToUnlock)
 async def unlock_scan(access: UnlocksScan) -> Unlocked:
-    """Spends the scan's `unlockCredits` and opens all of its findings. Owner, user token.
+    """Spends the scan's `unlockCredits` and opens all of its findings. Takes no body.
 
-    It charges once, however often it is called. 402 `INSUFFICIENT_CREDITS` with `details.remainingCredits` and
-    `requiredCredits`. 409 `CONFLICT` for a scan that is not completed.
+    It charges once, however often it is called. Only a completed scan can be unlocked.
     """
     unlocked = service.unlock_scan(access.resource, access.user_id)
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")
 
 
-@router.get("/v1/code-audit/scan-requests/{preparationId}", operation_id="getScanRequest")
+@router.get(
+    "/v1/code-audit/scan-requests/{preparationId}",
+    operation_id="getScanRequest",
+    summary="Get a scan request",
+    responses={200: _ASK_AGAIN},
+)
 async def get_scan_request(access: ReadsRequest, repository_id: RequestedRepository) -> Answer[Start]:
     """What became of the start of a scan: `started` with the scan, `starting`, or `failed` with the reason.
 
-    404 `NOT_FOUND` where the request is not one for this repository.
+    While it is `starting`, `Retry-After` says when to ask again. `repositoryId` is that of the request.
     """
     if access.resource.repository_id != repository_id:
         raise NotFound

@@ -13,7 +13,7 @@ from controlplane.store.scan_requests import RequestItem
 from controlplane.store.scans import STAGES, ScanItem
 
 _TIME: dict[str, Any] = {"json_schema_extra": {"format": "date-time"}, "examples": ["2026-03-04T05:06:07.000Z"]}
-_REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _PREPARATION_ID = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -37,7 +37,7 @@ class LinkedProject(Wire):
 
 
 class Repository(Wire):
-    id: str = Field(examples=[_REPOSITORY_ID])
+    id: str = Field(examples=[REPOSITORY_ID])
     organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
     owner: str = Field(description="The account at the code host.", examples=["acme"])
     name: str = Field(examples=["shop"])
@@ -98,7 +98,7 @@ class Coverage(Wire):
 class Scan(Wire):
     id: str = Field(examples=[_SCAN_ID])
     organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    repository_id: str = Field(examples=[_REPOSITORY_ID])
+    repository_id: str = Field(examples=[REPOSITORY_ID])
     repository_name: str = Field(examples=["shop"])
     branch: str | None = Field(examples=["main"])
     head_commit_sha: str | None = Field(examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"])
@@ -164,7 +164,7 @@ class Scan(Wire):
 
 
 class ScanCreate(Wire):
-    repository_id: str = Field(min_length=1, max_length=100, examples=[_REPOSITORY_ID])
+    repository_id: str = Field(min_length=1, max_length=100, examples=[REPOSITORY_ID])
     project_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
         default_factory=str,
         description="The linked project whose production branch and folder are scanned. Without it: the first one.",
@@ -184,7 +184,7 @@ class ScanStarting(Wire):
     preparation_id: str = Field(
         description="For `GET /v1/code-audit/scan-requests/{preparationId}`.", examples=[_PREPARATION_ID]
     )
-    repository_id: str = Field(examples=[_REPOSITORY_ID])
+    repository_id: str = Field(examples=[REPOSITORY_ID])
     created_at: str = Field(**_TIME)
     retry_after_seconds: int = Field(examples=[RETRY_AFTER_SECONDS])
 
@@ -204,7 +204,7 @@ class ScanNotStarted(Wire):
 
     status: Literal["failed"] = Field(examples=["failed"])
     preparation_id: str = Field(examples=[_PREPARATION_ID])
-    repository_id: str = Field(examples=[_REPOSITORY_ID])
+    repository_id: str = Field(examples=[REPOSITORY_ID])
     error: Reason
 
 
@@ -233,14 +233,19 @@ class Issue(Wire):
     )
     rule_id: str = Field(examples=["tracker-before-consent"])
     title: str = Field(examples=["Google Analytics loads before consent"])
-    description: str
+    description: str = Field(
+        description="What it means, and why it matters.",
+        examples=["The tag sets cookies and sends the visitor's address before anybody was asked."],
+    )
     category: str = Field(examples=["third-party-tracker"])
     severity: str = Field(examples=["high"])
     priority: Priority = Field(examples=["P1"])
     status: Status = Field(description="What people decided in the inbox.", examples=["open"])
     inbox_item_id: str | None = Field(examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
     location: Location
-    remediation: str = Field(description="How to mend it.")
+    remediation: str = Field(
+        description="How to mend it.", examples=["Load the tag once the visitor has agreed to measurement."]
+    )
     references: list[str] = Field(examples=[["https://gdpr-info.eu/art-7-gdpr/"]])
     first_seen_at: str = Field(description="When a scan of the repository first found it.", **_TIME)
 

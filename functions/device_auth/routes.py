@@ -4,6 +4,7 @@ from typing import Annotated
 
 from controlplane.anonymous import Anonymous, Stranger
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.errors import InvalidPayload
 from controlplane.store.device import FIRST_INTERVAL_SECONDS, LIFE_SECONDS
 from controlplane.store.token_families import Pair
@@ -36,9 +37,10 @@ AsksForToken = Annotated[Stranger, _by_anyone("device.token", TOKENS_PER_MINUTE,
 RevokesToken = Annotated[Stranger, _by_anyone("device.token", TOKENS_PER_MINUTE)]
 
 
-@router.post("/v1/auth/device/code", operation_id="createDeviceCode", status_code=201)
+@router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Ask for a device code", status_code=201)
+@refuses(service.UnknownClient, service.InvalidScope)
 async def create_device_code(stranger: AsksForCode, body: DeviceCodeCreate) -> DeviceCode:
-    """Asks to let a device in, bound to a proof key (PKCE, S256). No credential; 10 a minute and client address.
+    """Asks to let a device in, bound to a proof key (PKCE, S256): 10 times a minute from one client address.
 
     Show the person `verificationUri` and `userCode`, then poll `POST /v1/auth/device/token`. The same address takes
     RFC 8628's form-encoded request and answers it as RFC 8628 says: status 200, no envelope.
@@ -55,14 +57,25 @@ async def create_device_code(stranger: AsksForCode, body: DeviceCodeCreate) -> D
     )
 
 
-@router.post("/v1/auth/device/token", operation_id="createDeviceToken")
+@router.post("/v1/auth/device/token", operation_id="createDeviceToken", summary="Redeem a device code or renew tokens")
+@refuses(
+    service.UnsupportedGrant,
+    service.UnknownClient,
+    service.InvalidScope,
+    service.AuthorizationPending,
+    service.PolledTooSoon,
+    service.CodeUsed,
+    service.CodeExpired,
+    service.WrongVerifier,
+    service.RefreshRefused,
+    service.AccessDenied,
+)
 async def create_device_token(_stranger: AsksForToken, body: TokenCreate) -> Token:
-    """Redeems an approved device code, once, or a refresh token. No credential; 30 a minute and client address.
+    """Redeems an approved device code, once, or a refresh token: 30 times a minute from one client address.
 
-    409 `CONFLICT` with `details.status` `authorization_pending` until a person decides, `slow_down` where polls come
-    too fast (the interval then grows by 5 seconds), `used` for a code redeemed before, whose tokens are then revoked.
-    401 with `details.status` `expired` for a code that is unknown or expired, 401 for a wrong verifier or a refresh
-    token that does not work, 403 where the person refused.
+    Until a person decides, `details.status` is `authorization_pending`: poll again after the interval. Where polls come
+    too fast it is `slow_down`, and the interval grows by 5 seconds. A code redeemed before is `used`, and its tokens
+    are then revoked.
 
     A refresh token works once; presented again within 60 seconds it gets the same new pair, later it revokes every
     token of its approval. The same address takes the form-encoded requests of RFC 8628 and RFC 6749 and answers them
@@ -75,12 +88,13 @@ async def create_device_token(_stranger: AsksForToken, body: TokenCreate) -> Tok
     return _token(service.refresh(refresh_token, body.client_id, body.scope))
 
 
-@router.post("/v1/auth/device/revoke", operation_id="revokeDeviceToken")
+@router.post("/v1/auth/device/revoke", operation_id="revokeDeviceToken", summary="Revoke tokens")
+@refuses(service.UnknownClient, service.UnsupportedToken)
 async def revoke_device_token(_stranger: RevokesToken, body: TokenRevoke) -> Revocation:
     """Revokes an access token or a refresh token, and with it every token of the same approval, at once.
 
-    No credential; shares the limit of 30 a minute with the tokens. A token that is unknown or revoked already is no
-    error. The same address takes RFC 7009's form-encoded request.
+    Shares the limit of 30 times a minute with the tokens. A token that is unknown or revoked already is no error. The
+    same address takes RFC 7009's form-encoded request.
     """
     service.revoke(body.token, body.client_id)
     return Revocation(revoked=True)

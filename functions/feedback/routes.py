@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.envelope import Answer
 from controlplane.idempotency import IdempotencyKey, idempotent
 from controlplane.store.table import Leg
@@ -16,20 +17,19 @@ router = ControlRouter(tags=["Feedback"])
 AnyCredential = Annotated[Access[None], Requires()]
 
 
-_ALSO: dict[int | str, Any] = {200: {"description": "Reported before, in the same words."}, 503: {}}
+_ALSO: dict[int | str, Any] = {200: {"description": "The same report was taken before, on the same UTC day."}}
 
 
-@router.post("/v1/feedback", operation_id="createFeedback", status_code=201, responses=_ALSO)
+@router.post("/v1/feedback", operation_id="createFeedback", summary="Send feedback", status_code=201, responses=_ALSO)
+@refuses(service.HourlyQuotaReached, service.IntakePaused)
 async def create_feedback(
     access: AnyCredential, body: FeedbackCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[FeedbackReceipt]:
     """Reports an unexpected failure, misleading documentation, a missing capability or a workaround.
 
-    Any valid credential will do, without scope or role, and nothing is charged. The same report of the same caller
-    answers 200 for the rest of the UTC day, with the reference it got first. 429 `RATE_LIMITED` after 10 new reports in
-    a UTC hour, with `details.reason` `feedback_quota` and `Retry-After` up to the next hour; 503 `SERVICE_UNAVAILABLE`
-    while intake is paused. Reports sent before are answered all the same. The caller is the person behind a user
-    token, and the organization behind an API key.
+    Nothing is charged. The same report of the same caller answers 200 for the rest of the UTC day, with the reference
+    it got first, also while the intake of new reports is paused or the caller's quota of 10 an hour is used up. The
+    caller is the person behind a user token, and the organization behind an API key.
     """
 
     def create(first: Mapping[str, Leg]) -> Answer[FeedbackReceipt]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from controlplane import clock, ids
 from controlplane.access import Access, Requires, Resource
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.envelope import Answer, Page
 from controlplane.idempotency import IdempotencyKey, idempotent
 from controlplane.pagination import Cursor, Limit, Walk
@@ -64,7 +65,7 @@ def _invitation(item: Item) -> Invitation:
     )
 
 
-@router.get("/v1/members", operation_id="listMembers")
+@router.get("/v1/members", operation_id="listMembers", summary="List members")
 async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Member]:
     """The organization's members. Any member may read them."""
     organization_id = access.organization_id
@@ -73,27 +74,23 @@ async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor =
     return Page([_member(organization_id, item) for item in page.items], walk.cursor(page.next_sk))
 
 
-@router.patch("/v1/members/{memberId}", operation_id="updateMember")
+@router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
+@refuses(service.OwnerRequired, service.LastOwner)
 async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMember:
-    """Changes a member's role. Needs a user token of an admin or owner; only owners grant `owner` or change an owner.
-
-    403 `FORBIDDEN` with `details.reason` `last_owner` when the organization would be left without an owner.
-    """
+    """Changes a member's role. Only owners grant `owner` or change an owner, and one owner always stays."""
     updated = service.update_member(access.user_id, access.membership, access.resource, body.role)
     return UpdatedMember(updated=updated)
 
 
-@router.delete("/v1/members/{memberId}", operation_id="deleteMember")
+@router.delete("/v1/members/{memberId}", operation_id="deleteMember", summary="Remove a member")
+@refuses(service.OwnerRequired, service.OwnMembership, service.LastOwner)
 async def delete_member(access: WritesMember) -> DeletedMember:
-    """Removes a member. Needs a user token of an admin or owner; only owners remove owners.
-
-    403 `FORBIDDEN` with `details.reason` `self` for the caller's own membership, `last_owner` for the last owner.
-    """
+    """Removes a member. Only owners remove owners, nobody removes themselves, and one owner always stays."""
     service.delete_member(access.user_id, access.membership, access.resource)
     return DeletedMember(deleted=True)
 
 
-@router.get("/v1/invitations", operation_id="listInvitations")
+@router.get("/v1/invitations", operation_id="listInvitations", summary="List pending invitations")
 async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Invitation]:
     """The organization's pending invitations, newest first."""
     walk = Walk(cursor, "listInvitations", access.organization_id)
@@ -101,13 +98,14 @@ async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Curs
     return Page([_invitation(item) for item in page.items], walk.cursor(page.next_sk))
 
 
-@router.post("/v1/invitations", operation_id="createInvitation", status_code=201)
+@router.post("/v1/invitations", operation_id="createInvitation", summary="Invite someone", status_code=201)
+@refuses(service.OwnerRequired, service.AlreadyMember, service.AlreadyInvited)
 async def create_invitation(
     access: Invites, body: InvitationCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Invitation]:
-    """Invites an email address for seven days. Needs a user token of an admin or owner; only owners invite owners.
+    """Invites an email address for seven days. Only owners invite owners.
 
-    409 `CONFLICT` with `details.reason` `already_member` or `already_invited`: cancel a pending one to invite anew.
+    The person accepts on the pages, signed in with that address. Cancel a pending invitation to invite anew.
     """
     return idempotent(
         access,
@@ -120,8 +118,8 @@ async def create_invitation(
     )
 
 
-@router.delete("/v1/invitations/{invitationId}", operation_id="deleteInvitation")
+@router.delete("/v1/invitations/{invitationId}", operation_id="deleteInvitation", summary="Cancel an invitation")
 async def delete_invitation(access: CancelsInvitation) -> DeletedInvitation:
-    """Cancels a pending invitation. Needs a user token of an admin or owner."""
+    """Cancels a pending invitation."""
     service.delete_invitation(access.user_id, access.organization_id, access.resource)
     return DeletedInvitation(deleted=True)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.envelope import Answer, Page
 from controlplane.idempotency import IdempotencyKey, idempotent
 from controlplane.store.organizations import Membership
@@ -21,7 +22,7 @@ def _organization(membership: Membership) -> Organization:
     return Organization(id=membership.organization_id, slug=membership.slug, name=membership.name, role=membership.role)
 
 
-@router.get("/v1/organizations", operation_id="listOrganizations")
+@router.get("/v1/organizations", operation_id="listOrganizations", summary="List organizations")
 async def list_organizations(access: ListsOrganizations) -> Page[OrganizationListItem]:
     """The organizations the caller belongs to, all on one page, by slug.
 
@@ -40,14 +41,14 @@ async def list_organizations(access: ListsOrganizations) -> Page[OrganizationLis
     )
 
 
-@router.post("/v1/organizations", operation_id="createOrganization", status_code=201)
+@router.post("/v1/organizations", operation_id="createOrganization", summary="Create an organization", status_code=201)
+@refuses(service.SlugTaken)
 async def create_organization(
     access: CreatesOrganization, body: OrganizationCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Organization]:
-    """Creates an organization on the free plan, with the caller as its owner. Needs a user token.
+    """Creates an organization on the free plan, with the caller as its owner.
 
-    409 `CONFLICT` when the slug is taken, given or made from the name: `details.field` is `slug`, and
-    `details.suggestions` holds three that are free.
+    Where the slug is taken, given or made from the name, `details.suggestions` holds three that are free.
     """
     return idempotent(
         access,
@@ -58,7 +59,7 @@ async def create_organization(
     )
 
 
-@router.get("/v1/organizations/{organizationId}", operation_id="getOrganization")
+@router.get("/v1/organizations/{organizationId}", operation_id="getOrganization", summary="Get an organization")
 async def get_organization(access: ReadsOrganization) -> Organization:
-    """One organization of the caller. 404 `NOT_FOUND` for any other, known or not."""
+    """One organization of the caller."""
     return _organization(access.membership)

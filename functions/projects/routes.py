@@ -7,6 +7,7 @@ from fastapi import Path
 from controlplane import ids
 from controlplane.access import Access, Requires, Resource
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
 from controlplane.envelope import Answer, Page
 from controlplane.idempotency import IdempotencyKey, idempotent
 from controlplane.pagination import Cursor, Limit, Walk
@@ -54,7 +55,7 @@ VendorId = Annotated[
 _STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
 
 
-@router.get("/v1/projects", operation_id="listProjects")
+@router.get("/v1/projects", operation_id="listProjects", summary="List projects")
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
     """The organization's projects, newest first."""
     walk = Walk(cursor, "listProjects", access.organization_id)
@@ -63,18 +64,15 @@ async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor
     return Page([ListedProject.of(organization, project) for project in page.projects], walk.cursor(page.next_sk))
 
 
-@router.post("/v1/projects", operation_id="createProject", status_code=201)
+@router.post("/v1/projects", operation_id="createProject", summary="Create a project", status_code=201)
+@refuses(service.UnsupportedRegion, service.UnusableOrigin, service.BrandingNotIncluded, service.ProjectLimitReached)
 async def create_project(
     access: CreatesProject, body: ProjectCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[CreatedProject | ListedProject]:
     """Creates a project with its consent instance and its first websites.
 
     The older shape of the body has `organizationId`, and `trustedOrigins` in place of `websites`; it is answered in
-    the older shape of a project. A body that mixes the two is 400.
-
-    400 `INVALID_REGION` or `INVALID_ORIGIN`, with the place in `details`. 402 `PLAN_LIMIT_REACHED` at the plan's
-    number of projects, with `details.limit`, `current` and `plan`. 402 `PLAN_REQUIRED` for the branding `none` on a
-    plan without it. A slug that another project has gets a short ending.
+    the older shape of a project. A body that mixes the two is 400. A slug that another project has gets a short ending.
     """
     draft = service.read_draft(body)
     access.enter(body.organization_id or None)
@@ -88,18 +86,19 @@ async def create_project(
     )
 
 
-@router.get("/v1/projects/{projectId}", operation_id="getProject")
+@router.get("/v1/projects/{projectId}", operation_id="getProject", summary="Get a project")
 async def get_project(access: ReadsProject) -> Project:
     """One project, under the field names of both generations of the API."""
     return Project.of(access.membership, access.resource)
 
 
-@router.patch("/v1/projects/{projectId}", operation_id="updateProject")
+@router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
+@refuses(service.UnusableOrigin, service.BrandingNotIncluded, service.WebsiteRemovalNeedsAdmin, service.NoConsent)
 async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
     """Changes what the body names: name, description, websites, consent.
 
     `websites` is the whole new list. A website left out of it is deleted with its audits, which takes the role admin or
-    owner (403 `FORBIDDEN`). 402 `PLAN_REQUIRED` for the branding `none` on a plan without it.
+    owner.
     """
     change = service.read_change(body)
     access.enter()
@@ -107,9 +106,9 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
     return ListedProject.of(organization, service.update_project(access.resource, organization.role, change))
 
 
-@router.delete("/v1/projects/{projectId}", operation_id="deleteProject")
+@router.delete("/v1/projects/{projectId}", operation_id="deleteProject", summary="Delete a project")
 async def delete_project(access: DeletesOfProject) -> DeletedProject:
-    """Deletes the project, its consent instance, its websites with their audits, and its vendors. Admin or owner."""
+    """Deletes the project, its consent instance, its websites with their audits, and its vendors."""
     gone = service.delete_project(access.resource)
     return DeletedProject(
         deleted=True,
@@ -119,26 +118,36 @@ async def delete_project(access: DeletesOfProject) -> DeletedProject:
     )
 
 
-@router.get("/v1/projects/{projectId}/consent", operation_id="getProjectConsent")
+@router.get(
+    "/v1/projects/{projectId}/consent", operation_id="getProjectConsent", summary="Get a project's consent instance"
+)
+@refuses(service.NoConsent)
 async def get_project_consent(access: ReadsProject) -> ListedConsent:
-    """The project's consent instance. 404 `NOT_FOUND` for a project without one."""
+    """The project's consent instance, in the older shape."""
     project = access.resource
     return ListedConsent.of(access.membership, project, service.get_consent(project))
 
 
-@router.delete("/v1/projects/{projectId}/websites/{websiteId}", operation_id="deleteWebsite")
+@router.delete(
+    "/v1/projects/{projectId}/websites/{websiteId}",
+    operation_id="deleteWebsite",
+    summary="Delete a website of a project",
+)
+@refuses(service.LastTrustedWebsite)
 async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
-    """Deletes a website: consent stops allowing its origin. Admin or owner.
+    """Deletes a website: consent stops allowing its origin.
 
-    Audits that use it are deleted with their schedules; their past runs are kept. 409 `CONFLICT` for the last website
-    that consent trusts, with `details.reason` `last_trusted_website`.
+    Audits that use it are deleted with their schedules; their past runs are kept. The last website that consent trusts
+    cannot be deleted.
     """
     return DeletedWebsite(website_id=website_id, deleted_audits=service.delete_website(access.resource, website_id))
 
 
-@router.post("/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor")
+@router.post(
+    "/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor", summary="Decide about a vendor"
+)
 async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
-    """Approves or ignores a vendor on a project, and resolves its finding in the inbox. Admin or owner, user token.
+    """Approves or ignores a vendor on a project, and resolves its finding in the inbox.
 
     Later scans keep the decision. It may come before any scan has found the vendor: `inboxItemId` is null then.
     """

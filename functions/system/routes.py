@@ -1,16 +1,16 @@
 """HTTP of `system`: health, regions, me, and the documents that describe the service."""
 
 import json
-from functools import cache
-from pathlib import Path
 from typing import Annotated
 
-from fastapi import Response
+from fastapi import Path, Request, Response
 
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
+from controlplane.described import refuses
+from controlplane.errors import RouteNotFound
 from controlplane.regions import REGIONS
-from system import service
+from system import documents, service
 from system.schemas import CallingCredential, CallingPrincipal, Database, Health, ReachableOrganization, Region
 
 router = ControlRouter(tags=["System"])
@@ -20,20 +20,21 @@ _KEPT_A_WHILE = {"Cache-Control": "public, max-age=300"}
 AnyCredential = Annotated[Access[None], Requires()]
 
 
-@router.get("/health", operation_id="getHealth")
+@router.get("/health", operation_id="getHealth", summary="Check the service's health")
+@refuses(service.DatabaseUnreachable)
 async def get_health() -> Health:
-    """Whether the service and its database answer. 503 `SERVICE_UNAVAILABLE` when the database does not."""
+    """Whether the service and its database answer."""
     service.check_database()
     return Health(ok=True, database=Database(ok=True))
 
 
-@router.get("/v1/regions", operation_id="listRegions")
+@router.get("/v1/regions", operation_id="listRegions", summary="List regions")
 async def list_regions() -> list[Region]:
     """The regions a project can be created in."""
     return [Region(id=region, label=label) for region, label in REGIONS.items()]
 
 
-@router.get("/v1/me", operation_id="getMe")
+@router.get("/v1/me", operation_id="getMe", summary="Show the calling credential")
 async def get_me(access: AnyCredential) -> CallingCredential:
     """The calling credential: who it is, what it may do, and which organizations it reaches."""
     principal = access.principal
@@ -67,26 +68,46 @@ async def get_me(access: AnyCredential) -> CallingCredential:
     )
 
 
-@cache
-def _description() -> bytes:
-    return (Path(__file__).parent / "openapi.json").read_bytes()
-
-
-@router.get("/openapi.json", operation_id="getOpenapi")
-async def get_openapi() -> Response:
+@router.get("/openapi.json", operation_id="getOpenapi", summary="Get the OpenAPI document")
+async def get_openapi(request: Request) -> Response:
     """The machine-readable description of the whole API, as it was generated when this version was built."""
-    return Response(_description(), media_type="application/json", headers=_KEPT_A_WHILE)
+    return documents.describe_api(request.headers.get("if-none-match"))
 
 
-@router.get("/.well-known/oauth-authorization-server", operation_id="getAuthorizationServer")
+@router.get(
+    "/.well-known/oauth-authorization-server",
+    operation_id="getAuthorizationServer",
+    summary="Get the authorization server metadata",
+)
+@refuses(RouteNotFound)
 async def get_authorization_server() -> Response:
-    """Where and how a device gets a user token, as RFC 8414 has it. 404 where device authorization is switched off."""
+    """Where and how a device gets a user token, as RFC 8414 has it."""
     metadata = service.describe_authorization_server()
     return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
 
 
-@router.get("/.well-known/agent-feedback.json", operation_id="getAgentFeedback")
+@router.get(
+    "/.well-known/agent-feedback.json", operation_id="getAgentFeedback", summary="Get the feedback discovery document"
+)
 async def get_agent_feedback() -> Response:
     """Where and how agents report on this service, as the feedback.now protocol has it."""
     described = service.describe_feedback()
     return Response(json.dumps(described), media_type="application/json", headers=_KEPT_A_WHILE)
+
+
+@router.get("/docs", operation_id="showReference", include_in_schema=False)
+async def show_reference(request: Request) -> Response:
+    """The reference: a page, or its introduction as Markdown for a client that asks for that."""
+    return documents.show_reference(request.headers.get("accept", ""), request.headers.get("if-none-match"))
+
+
+@router.get("/docs/{fileName}", operation_id="getReferenceFile", include_in_schema=False)
+async def get_reference_file(request: Request, file_name: Annotated[str, Path(alias="fileName")]) -> Response:
+    """A part of the reference: an operation as Markdown, `createProject.md`, the introduction, or the page's style."""
+    return documents.get_file(file_name, request.headers.get("if-none-match"))
+
+
+@router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)
+async def list_for_agents(request: Request) -> Response:
+    """Where agents find what, in the form of llmstxt.org."""
+    return documents.list_for_agents(request.headers.get("if-none-match"))

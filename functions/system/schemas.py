@@ -32,12 +32,23 @@ class CallingPrincipal(Wire):
     user_id: str | None = Field(
         None, exclude_if=_is_absent, description="Session and oauth principals only.", examples=["usr_5w1n8q2k7m3r9t4v"]
     )
-    key_id: str | None = Field(None, exclude_if=_is_absent, description="API keys only.")
+    key_id: str | None = Field(
+        None,
+        exclude_if=_is_absent,
+        description="API keys only.",
+        examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"],
+    )
     organization_id: str | None = Field(
-        None, exclude_if=_is_absent, description="API keys only: the organization the key belongs to."
+        None,
+        exclude_if=_is_absent,
+        description="API keys only: the organization the key belongs to.",
+        examples=["org_3f8k2m9q7r1s5t6v"],
     )
     created_by: str | None = Field(
-        None, exclude_if=_is_absent, description="API keys only: who minted the key. Attribution, no authority."
+        None,
+        exclude_if=_is_absent,
+        description="API keys only: who minted the key. Attribution, no authority.",
+        examples=["usr_5w1n8q2k7m3r9t4v"],
     )
     active_organization_id: str | None = Field(None, examples=["org_3f8k2m9q7r1s5t6v"])
 
@@ -56,6 +67,10 @@ class ReachableOrganization(Wire):
 
 class CallingCredential(Wire):
     principal: CallingPrincipal
-    active_organization_id: str | None = Field(description="The organization acted in where none is named.")
-    scopes: list[str] = Field(description="What the credential may do, sorted.", examples=[["projects.read"]])
+    active_organization_id: str | None = Field(
+        description="The organization acted in where none is named.", examples=["org_3f8k2m9q7r1s5t6v"]
+    )
+    scopes: list[str] = Field(
+        description="What the credential may do, sorted.", examples=[["organizations.read", "projects.read"]]
+    )
     organizations: list[ReachableOrganization] = Field(description="Empty without the scope organizations.read.")

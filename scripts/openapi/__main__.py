@@ -1,0 +1,37 @@
+"""Writes the document. `--check` compares instead, for `make lint`."""
+
+import argparse
+import os
+import sys
+
+from scripts.openapi.words import BASE_URL
+
+# The settings that examples show; they are read when the first function is imported.
+os.environ |= {
+    "TABLE_NAME": "assent",
+    "SIGNING_SECRET": "not-a-secret-only-to-describe-the-api",
+    "PUBLIC_BASE_URL": BASE_URL,
+    "DASHBOARD_BASE_URL": "https://dashboard.assent.example",
+    "SERVICE_BRAND": "assent",
+    "LIBRARY_BRAND": "openassent",
+    "DEVICE_AUTHORIZATION_ENABLED": "true",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "POWERTOOLS_METRICS_NAMESPACE": "assent",
+}
+
+from scripts.openapi.document import DOCUMENT, describe
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fail where the file differs from what the code describes")
+    options = parser.parse_args()
+    text = describe()
+    if not options.check:
+        DOCUMENT.write_text(text)
+    elif not DOCUMENT.exists() or DOCUMENT.read_text() != text:
+        sys.exit("docs/openapi.json is not what the code describes: run `make openapi`")
+
+
+if __name__ == "__main__":
+    main()

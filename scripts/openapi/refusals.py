@@ -1,0 +1,196 @@
+"""The refusals an operation can meet: from its access, its parameters, its body, and what its route declares."""
+
+import json
+import re
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from controlplane.app import ControlRoute
+from controlplane.described import refusals_of
+from controlplane.errors import (
+    ApiError,
+    Forbidden,
+    InsufficientScope,
+    InternalError,
+    InvalidPayload,
+    NotFound,
+    PayloadTooLarge,
+    PlanRequired,
+    RateLimited,
+    RouteNotFound,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from controlplane.idempotency import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+
+_PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+_SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+_REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+# What the errors are made of that tell something of the state they met, by group and class.
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "code_audit.InsufficientCredits": (20, 50),
+    "code_audit.NothingToUnlock": (SimpleNamespace(status="running"),),
+    "code_audit.ScanInProgress": (_PREPARATION, _SCAN),
+    "code_audit.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
+    "controlplane.RateLimited": (12,),
+    "device_auth.InvalidScope": ("There is no scope of the name projects.",),
+    "feedback.HourlyQuotaReached": (2_340,),
+    "inbox.CreationRefused": ("issues-disabled",),
+    "inbox.NotACodeFinding": ("runtime",),
+    "inbox.RepositoryNotLinked": (_REPOSITORY,),
+    "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
+    "members.AlreadyInvited": ("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", "2026-03-11T05:06:07.000Z"),
+    "projects.ProjectLimitReached": ("pro", 200),
+    "projects.UnusableOrigin": (["websites"], {0: "This is not a host name."}),
+}
+# The same errors with other details, under names of their own.
+_VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "code_audit.ScanInProgress": ("code_audit.ScanInPreparation", (_PREPARATION, None)),
+}
+# The constructors of these read the table, or are others than the class's own.
+_DETAILS: dict[str, Any] = {
+    "controlplane.KeyOfAnotherRequest": [
+        {
+            "code": "idempotency_key_reused",
+            "message": "This key was used with another request. Use a new one.",
+            "path": ["Idempotency-Key"],
+        }
+    ],
+    "organizations.SlugTaken": {"field": "slug", "slug": "acme", "suggestions": ["acme-2", "acme-3", "acme-4"]},
+}
+
+
+class Refusal(NamedTuple):
+    """One refusal: the name of its example, and what is answered."""
+
+    name: str
+    status: int
+    code: str
+    message: str
+    body: dict[str, Any]
+    headers: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Its name among the examples of one answer."""
+        return f"form{self._fact}" if self.name.startswith("OAuth.") else self._fact[0].lower() + self._fact[1:]
+
+    @property
+    def summary(self) -> str:
+        """The fact that the error's class is named after."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self._fact).capitalize()
+
+    @property
+    def _fact(self) -> str:
+        return next(part for part in self.name.removeprefix("OAuth.").split(".") if part[0].isupper())
+
+
+def _name(kind: type[ApiError]) -> str:
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _made(kind: type[ApiError]) -> ApiError:
+    """An error of the kind, as an operation raises it."""
+    name = _name(kind)
+    if name not in _DETAILS:
+        return kind(*_ARGUMENTS.get(name, ()))
+    error = kind.__new__(kind)
+    ApiError.__init__(error, details=_DETAILS[name])
+    return error
+
+
+def _refusal(error: ApiError, name: str | None = None) -> Refusal:
+    public: dict[str, Any] = {"code": error.code, "message": error.public}
+    if error.details is not None:
+        public["details"] = error.details
+    name = name or _name(type(error)).removeprefix("controlplane.")
+    return Refusal(
+        name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)
+    )
+
+
+def of(route: ControlRoute, operation: dict[str, Any]) -> list[Refusal]:
+    """Every refusal in the envelope, by status."""
+    found = [_invalid(route, operation), *_of_access(route), *_of_request(route, operation)]
+    for kind in refusals_of(route.service_endpoint):
+        found.append(_refusal(_made(kind)))
+        if variant := _VARIANTS.get(_name(kind)):
+            name, arguments = variant
+            found.append(_refusal(kind(*arguments), name))
+    found += [_refusal(_made(RateLimited)), _refusal(InternalError())]
+    by_name = {refusal.name: refusal for refusal in found}
+    return sorted(by_name.values(), key=lambda refusal: refusal.status)
+
+
+def in_oauth(route: ControlRoute) -> list[Refusal]:
+    """The same refusals as a form-encoded request meets them, by status."""
+    if route.anonymous is None:
+        return []
+    (dialect,) = route.anonymous.dialects.values()
+    kinds = [*refusals_of(route.service_endpoint), PayloadTooLarge, RateLimited, InternalError]
+    missing = InvalidPayload.at(
+        [next(iter(getattr(dialect, "required", ())), "token")], "This parameter is missing.", "missing"
+    )
+    found = {}
+    for error in (missing, *map(_made, kinds)):
+        answer = dialect.failure(error)
+        body = json.loads(bytes(answer.body))
+        headers = ("Retry-After",) if "retry-after" in answer.headers else ()
+        name = f"OAuth.{_name(type(error)).removeprefix('controlplane.')}"
+        if error is missing:
+            name += f".{route.operation_id}"
+        found[name] = Refusal(name, answer.status_code, body["error"], body["error_description"], body, headers)
+    return sorted(found.values(), key=lambda refusal: refusal.status)
+
+
+def _of_access(route: ControlRoute) -> list[Refusal]:
+    requires = route.requires
+    if requires is None:
+        return [_refusal(RouteNotFound())] if route.anonymous is not None else []
+    found = [_refusal(Unauthorized()), _refusal(PlanRequired())]
+    if requires.scope is not None:
+        found.append(_refusal(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
+    if requires.organization == "query" or requires.role != "member":
+        found.append(_refusal(Forbidden()))
+    if requires.organization == "path" or requires.resource is not None:
+        found.append(_refusal(NotFound()))
+    return found
+
+
+def _of_request(route: ControlRoute, operation: dict[str, Any]) -> list[Refusal]:
+    found = []
+    if route.body_field is not None:
+        found += [_refusal(PayloadTooLarge()), _refusal(UnsupportedMediaType())]
+    if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
+        found += [_refusal(_made(kind)) for kind in (KeyOfAnotherRequest, RequestInFlight, AnswerLost)]
+    return found
+
+
+def _invalid(route: ControlRoute, operation: dict[str, Any]) -> Refusal:
+    """What a likely mistake in the operation's own request is answered with."""
+    if route.body_field is not None:
+        details = _mistakes(route.body_field.field_info.annotation)
+        name = f"InvalidPayload.{operation['operationId']}"
+    elif any(parameter["name"] == "limit" for parameter in operation.get("parameters", ())):
+        message = "Input should be less than or equal to 100"
+        details, name = [{"code": "less_than_equal", "message": message, "path": ["limit"]}], "InvalidPayload.limit"
+    else:
+        message = "This parameter is given more than once."
+        details, name = [{"code": "repeated", "message": message, "path": ["organizationId"]}], "InvalidPayload.query"
+    return _refusal(InvalidPayload(details=details), name)
+
+
+def _mistakes(model: Any) -> list[dict[str, Any]]:
+    """What the model says to an empty object, or where that is none of its mistakes, to a number in its first field."""
+    first = next(field.alias or name for name, field in model.model_fields.items())
+    for body in ({}, {first: 17}):
+        try:
+            TypeAdapter(model).validate_python(body)
+        except ValidationError as error:
+            return [
+                {"code": found["type"], "message": found["msg"], "path": [str(part) for part in found["loc"]]}
+                for found in error.errors()
+            ]
+    raise SystemExit(f"{model.__name__} takes anything: say what it refuses")

@@ -1,0 +1,219 @@
+"""The component schemas: collected from the models, and put as plainly as JSON Schema allows."""
+
+from typing import Any, get_args
+
+from pydantic import TypeAdapter
+
+from controlplane.errors import CATALOGUE
+from controlplane.store.feedback import Category, Surface
+from controlplane.store.inbox import Priority, Source, Status
+from controlplane.store.organizations import Role
+from controlplane.store.vendors import ReviewState, VendorState
+
+type Schema = dict[str, Any]
+
+REFERENCE = "#/components/schemas/"
+_EMPTY: Schema = {}
+
+# Values that several models name: described once.
+_ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "Role": ("What a member may do: an owner everything, an admin all but what concerns owners.", get_args(Role)),
+    "InboxStatus": ("What people decided about a finding.", get_args(Status)),
+    "InboxSource": ("What found it.", get_args(Source)),
+    "Priority": ("P0 is the most urgent.", get_args(Priority)),
+    "FeedbackCategory": ("What kind of report it is.", get_args(Category)),
+    "FeedbackSurface": ("What the report is about.", get_args(Surface)),
+    "VendorState": ("What was decided about a vendor.", get_args(VendorState)),
+    "VendorReviewState": ("The same in the words of the vendor review.", get_args(ReviewState)),
+    "ErrorCode": ("What a program decides by.", tuple(CATALOGUE)),
+}
+
+
+def reference(name: str) -> Schema:
+    return {"$ref": REFERENCE + name}
+
+
+def tidy(schema: Any, *, keeps_title: bool = False) -> Any:
+    """The same schema without pydantic's titles, with short nullable types and references to shared enumerations."""
+    if isinstance(schema, list):
+        return [tidy(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {}
+    for key, value in schema.items():
+        if key == "title" and isinstance(value, str) and not keeps_title:
+            continue
+        if key in {"properties", "$defs"}:
+            plain[key] = {name: tidy(part) for name, part in value.items()}
+        elif key in {"examples", "example", "default", "const", "enum", "required"}:
+            plain[key] = value
+        else:
+            plain[key] = tidy(value)
+    return _shared(_nullable(_defined(plain)))
+
+
+def _defined(schema: Schema) -> Schema:
+    """What is required is also named as a property, also where a condition repeats it."""
+    required = schema.get("required")
+    if not isinstance(required, list):
+        return schema
+    named = schema.get("properties", {})
+    return {**schema, "properties": {**named, **{name: {} for name in required if name not in named}}}
+
+
+def _nullable(schema: Schema) -> Schema:
+    """`anyOf` a plain type and null is a type with null beside it."""
+    choices = schema.get("anyOf", [])
+    if len(choices) != 2 or choices[1] != {"type": "null"}:
+        return schema
+    choice = choices[0]
+    if not isinstance(choice.get("type"), str) or "enum" in choice or "const" in choice:
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**choice, "type": [choice["type"], "null"], **rest}
+
+
+def _shared(schema: Schema) -> Schema:
+    for name, (_, values) in _ENUMERATIONS.items():
+        if schema.get("enum") == list(values):
+            rest = {key: value for key, value in schema.items() if key not in {"enum", "type"}}
+            return {**reference(name), **rest}
+    return schema
+
+
+def without_null(schema: Schema) -> Schema:
+    """A parameter is there or is not; it is never null."""
+    if isinstance(schema.get("type"), list):
+        schema = {**schema, "type": schema["type"][0]}
+    choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return {**choices[0], **rest}
+    return schema
+
+
+class Schemas:
+    """The component schemas, collected; two models of one name must have one shape."""
+
+    def __init__(self) -> None:
+        self.collected: dict[str, Schema] = {}
+        for name, (about, values) in _ENUMERATIONS.items():
+            self.collected[name] = {
+                "type": "string",
+                "description": about,
+                "enum": list(values),
+                "examples": [values[0]],
+            }
+
+    def add(self, schemas: dict[str, Schema]) -> None:
+        for name, schema in schemas.items():
+            tidied = tidy(schema)
+            if self.collected.setdefault(name, tidied) != tidied:
+                raise SystemExit(f"two models are called {name} and differ")
+
+    def of(self, answer: Any) -> Schema:
+        """A reference to the schema of a type that goes over the wire."""
+        return self.of_schema(TypeAdapter(answer).json_schema(mode="serialization", ref_template=REFERENCE + "{model}"))
+
+    def of_schema(self, schema: Schema) -> Schema:
+        self.add(schema.pop("$defs", {}))
+        if schema.get("type") == "object" and "title" in schema:
+            name = schema["title"]
+            self.add({name: schema})
+            return reference(name)
+        result: Schema = tidy(schema)
+        return result
+
+    def resolve(self, schema: Schema) -> Schema:
+        """The schema itself where this is a reference, with what stands beside the reference."""
+        if "$ref" not in schema:
+            return schema
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**self.collected[schema["$ref"].removeprefix(REFERENCE)], **beside}
+
+
+def fixed() -> dict[str, Schema]:
+    """Schemas that no model describes: the refusals, the place in a list, and OAuth's refusal."""
+    problem = {
+        "type": "object",
+        "description": "One thing that is wrong with the request.",
+        "required": ["code", "message", "path"],
+        "properties": {
+            "code": {"type": "string", "description": "What is wrong.", "examples": ["missing"]},
+            "message": {"type": "string", "description": "The same for people.", "examples": ["Field required"]},
+            "path": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The field, from the outside in; empty for the request as a whole.",
+                "examples": [["consent", "branding"]],
+            },
+        },
+    }
+    details = {
+        "description": "Structured, by code: for `INVALID_PAYLOAD` a list of what is wrong, otherwise an object.",
+        "anyOf": [
+            {"type": "array", "items": reference("Problem")},
+            {"type": "object", "additionalProperties": True},
+        ],
+        "examples": [{"requiredScope": "projects.read"}],
+    }
+    error = {
+        "type": "object",
+        "description": "A refusal.",
+        "required": ["code", "message"],
+        "properties": {
+            "code": reference("ErrorCode"),
+            "message": {
+                "type": "string",
+                "description": "For people. It says what to do next, and may change.",
+                "examples": ["There is no such resource."],
+            },
+            "details": details,
+        },
+    }
+    refused = {
+        "type": "object",
+        "description": "The body of a refusal.",
+        "required": ["success", "error"],
+        "properties": {
+            "success": {"type": "boolean", "const": False, "examples": [False]},
+            "error": reference("ErrorDescription"),
+        },
+    }
+    oauth_error = {
+        "type": "object",
+        "description": "The body of a refusal of a form-encoded request (RFC 6749 section 5.2).",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "string",
+                "description": "OAuth's word for the refusal.",
+                "examples": ["authorization_pending"],
+            },
+            "error_description": {
+                "type": "string",
+                "description": "For people.",
+                "examples": ["Nobody has decided yet. Poll again after the interval."],
+            },
+        },
+    }
+    pagination = {
+        "type": "object",
+        "description": "Where this page stands in its list.",
+        "required": ["nextCursor", "hasMore"],
+        "properties": {
+            "nextCursor": {
+                "type": ["string", "null"],
+                "description": "The `cursor` of the next page, for this list with these filters; null on the last.",
+                "examples": ["Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"],
+            },
+            "hasMore": {"type": "boolean", "description": "Whether there is a next page.", "examples": [True]},
+        },
+    }
+    return {
+        "Error": refused,
+        "ErrorDescription": error,
+        "OAuthError": oauth_error,
+        "Pagination": pagination,
+        "Problem": problem,
+    }
