@@ -135,11 +135,11 @@ def wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"{process.args} ended at once, with exit code {process.returncode}")
+            raise RuntimeError(f"{process.args!r} ended at once, with exit code {process.returncode}")
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.01)
         else:
             return
-    raise TimeoutError(f"{process.args} did not listen on port {port} within {_START_SECONDS} seconds")
+    raise TimeoutError(f"{process.args!r} did not listen on port {port} within {_START_SECONDS} seconds")

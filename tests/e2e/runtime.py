@@ -1,0 +1,96 @@
+"""Runs one built function in the Lambda runtime: AWS's interface client, and the emulator of its other side.
+
+awslambdaric imports the handler and calls it, as it does on AWS; the emulator comes with SAM CLI and takes invocations
+over HTTP. The function finds its own folder, the layer, the runtime and the standard library, and nothing else: a
+module that only the development environment has is missing here, as it would be there.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.e2e.deployment import ARCHITECTURE, BUILD, REGION, ROOT
+from tests.support.engines import free_port, wait_until_listening
+
+_PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+_RUNTIME = ROOT / ".tools" / "lambda" / _PACKAGES
+_EMULATOR = ROOT / ".tools" / "sam" / _PACKAGES / "samcli" / "local" / "rapid" / f"aws-lambda-rie-{ARCHITECTURE}"
+_INVOCATION = "/2015-03-31/functions/function/invocations"
+
+
+@dataclass
+class Runtime:
+    """A function that runs, and waits for its next invocation."""
+
+    port: int
+    log_file: Path
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text(encoding="utf-8")
+
+    def invoke(self, event: Any) -> Any:
+        """What the handler returned, or where it raised, the error as Lambda reports it (`errorType`)."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("POST", _INVOCATION, json.dumps(event))
+            response = connection.getresponse()
+            text = response.read()
+        finally:
+            connection.close()
+        assert response.status == 200, f"{text!r}\n{self.log}"
+        return json.loads(text)
+
+
+@contextmanager
+def running_function(logical_id: str, properties: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[Runtime]:
+    """The built function with these variables, on a free port of this machine, gone when the block ends."""
+    folder = BUILD / logical_id
+    interpreter = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    port, api_port = free_port(), free_port()
+    with TemporaryDirectory() as scratch:
+        log_file = Path(scratch) / "log"
+        with log_file.open("w") as log:
+            process = subprocess.Popen(
+                [
+                    _EMULATOR,
+                    *("--log-level", "error"),
+                    *("--runtime-interface-emulator-address", f"127.0.0.1:{port}"),
+                    *("--runtime-api-address", f"127.0.0.1:{api_port}"),
+                    # -S: no packages of the interpreter's own.
+                    *(interpreter, "-S", "-B", "-m", "awslambdaric", properties["Handler"]),
+                ],
+                cwd=folder,
+                env={
+                    "PATH": "/usr/local/bin:/usr/bin:/bin",
+                    "PYTHONPATH": f"{folder}:{BUILD / 'SharedLayer' / 'python'}:{_RUNTIME}",
+                    "LAMBDA_TASK_ROOT": str(folder),
+                    "TMPDIR": scratch,
+                    "AWS_LAMBDA_FUNCTION_NAME": logical_id,
+                    "AWS_LAMBDA_FUNCTION_TIMEOUT": str(properties.get("Timeout", 20)),
+                    "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
+                    "AWS_REGION": REGION,
+                    "AWS_DEFAULT_REGION": REGION,
+                    **variables,
+                },
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            wait_until_listening(process, port)
+            yield Runtime(port, log_file)
+        finally:
+            # It ends the function's process too.
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
