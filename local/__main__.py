@@ -72,6 +72,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     if deployment.is_new or memory.demo is None or "repositories" not in memory.demo:
         memory.demo = _seed(memory.demo, base_url)
     _let_people_sign_in(ministack.endpoint, deployment.resources["UserPool"], memory.demo)
+    memory.code_host = _code_host(base_url)
     memory.save()
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")
@@ -86,6 +87,12 @@ def _prepare_github() -> None:
         setup.prepare(checkout.DIRECTORY / setup.FOLDER)
     except GitFailed as failure:
         print(f"The demo repository is left out: {failure}.", file=sys.stderr)
+
+
+def _code_host(base_url: str) -> dict[str, str]:
+    from local.github import setup  # noqa: PLC0415
+
+    return setup.function_variables(checkout.DIRECTORY / setup.FOLDER, base_url)
 
 
 def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:

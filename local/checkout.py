@@ -41,6 +41,9 @@ class Memory:
     deployed: str = ""
     """Digest of the template's part that is deployed to MiniStack."""
 
+    code_host: dict[str, str] | None = None
+    """The functions' variables that lead to the code host, for the operator's command line."""
+
     demo: dict[str, Any] | None = None
     """What credentials.json says of the demo data. None until all of it is written."""
 

@@ -6,6 +6,8 @@ from ops.command import Program, root, unwrap
 from ops.commands import (
     audits,
     billing,
+    code_host,
+    dead_letters,
     feedback,
     inbox,
     intake,
@@ -43,3 +45,5 @@ app.add_typer(inbox.app, name="inbox")
 app.add_typer(inbox.issue_app, name="issue")
 app.add_typer(intake.app, name="intake")
 app.add_typer(repositories.app, name="repository")
+app.add_typer(code_host.app, name="github")
+app.add_typer(dead_letters.app, name="dead-letters")

@@ -8,13 +8,16 @@ from controlplane.store.table import table
 from ops.errors import NotFound
 
 
-def get_user(reference: str) -> dict[str, Any]:
-    """The profile of a user given by email address or id. Raises NotFound."""
-    profile = None
+def find_user(reference: str) -> dict[str, Any] | None:
+    """The profile of a user given by email address or id, or None."""
     if "@" in reference:
-        profile = users.find_user_by_email(reference)
-    elif ids.is_root(ids.USER, reference):
-        profile = users.find_user(reference)
+        return users.find_user_by_email(reference)
+    return users.find_user(reference) if ids.is_root(ids.USER, reference) else None
+
+
+def get_user(reference: str) -> dict[str, Any]:
+    """The same. Raises NotFound."""
+    profile = find_user(reference)
     if profile is None:
         raise NotFound(f"There is no user {reference}.")
     return profile

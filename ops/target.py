@@ -21,7 +21,14 @@ _LOCAL_CREDENTIAL = "local"
 _TABLE = "Table"
 # The stack that was connected to and the address of AWS, where there is one. Set by connect.
 _connected: tuple[str | None, str | None] = (None, None)
-_BRANDS = {"ServiceBrand": "SERVICE_BRAND", "LibraryBrand": "LIBRARY_BRAND"}
+# What the functions are told of these parameters and outputs of the stack, and the commands need as well.
+_PARAMETERS = {
+    "ServiceBrand": "SERVICE_BRAND",
+    "LibraryBrand": "LIBRARY_BRAND",
+    "GithubApiUrl": "GITHUB_API_URL",
+    "GithubAppId": "GITHUB_APP_ID",
+}
+_OUTPUTS = {"GithubAppKeyArn": "GITHUB_APP_SECRET_ARN"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,9 @@ def connect(options: Options) -> None:
     global _connected  # noqa: PLW0603 (one command line, one connection)
     if sum((options.local, bool(options.stack), bool(options.table))) > 1:
         raise Misused("Give one of --local, --stack and --table.")
+    local_variables: dict[str, str] = {}
     if options.local:
-        options = _local(options)
+        options, local_variables = _local(options)
     if options.region:
         os.environ["AWS_DEFAULT_REGION"] = options.region
     elif "AWS_REGION" in os.environ:  # what Lambda and many shells set, and botocore does not read
@@ -61,6 +69,7 @@ def connect(options: Options) -> None:
         name = _read_stack(options.stack, options.endpoint_url)
     if not name:
         raise Misused("Say which table: --local, --stack NAME or --table NAME (or the variable TABLE_NAME).")
+    os.environ.update(local_variables)
     os.environ["TABLE_NAME"] = name
     # The functions need these and no command does. What nobody knows can sign nothing.
     os.environ.setdefault("SIGNING_SECRET", secrets.token_urlsafe(32))
@@ -82,18 +91,22 @@ def _wrong_settings(error: ValueError) -> str:
     return ", ".join(str(problem["loc"][0]).upper() for problem in problems) or type(error).__name__
 
 
-def _local(options: Options) -> Options:
-    """The options that lead to this checkout's own stack, with no other AWS variable left that could lead elsewhere."""
+def _local(options: Options) -> tuple[Options, dict[str, str]]:
+    """The options that lead to this checkout's own stack, and the variables that lead to its code host.
+
+    No other AWS variable is left that could lead elsewhere.
+    """
     if options.region or options.endpoint_url:
         raise Misused("--local knows its region and endpoint: leave out --region and --endpoint-url.")
     try:
-        port = json.loads(LOCAL_STATE.read_text())["ministack_port"]
+        state = json.loads(LOCAL_STATE.read_text())
     except FileNotFoundError:
         raise Refused("There is no local stack here. Start one with `make run`.") from None
     for variable in [name for name in os.environ if name.startswith("AWS_")]:
         del os.environ[variable]
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL
-    return Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=f"http://127.0.0.1:{port}")
+    address = f"http://127.0.0.1:{state['ministack_port']}"
+    return Options(stack=_LOCAL_STACK, region=_LOCAL_REGION, endpoint_url=address), state.get("code_host") or {}
 
 
 def create_client(service: str, endpoint_url: str | None) -> Any:
@@ -129,7 +142,7 @@ def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
 
 
 def _read_stack(stack: str, endpoint_url: str | None) -> str:
-    """The name of the stack's table. Its brand goes into the environment: secrets are minted with it."""
+    """The name of the stack's table. Its brand, with which secrets are minted, and its App go into the environment."""
     from botocore.exceptions import ClientError  # noqa: PLC0415
 
     client = create_client("cloudformation", endpoint_url)
@@ -140,8 +153,10 @@ def _read_stack(stack: str, endpoint_url: str | None) -> str:
         if error.response["Error"]["Code"] != "ValidationError":
             raise
         raise NotFound(f"There is no stack {stack} with a table in this region and account.") from None
-    parameters: list[dict[str, Any]] = described.get("Parameters", [])
-    for parameter in parameters:
-        if parameter["ParameterKey"] in _BRANDS:
-            os.environ[_BRANDS[parameter["ParameterKey"]]] = parameter["ParameterValue"]
+    for parameter in described.get("Parameters", []):
+        if parameter["ParameterKey"] in _PARAMETERS:
+            os.environ[_PARAMETERS[parameter["ParameterKey"]]] = parameter["ParameterValue"]
+    for output in described.get("Outputs", []):
+        if output["OutputKey"] in _OUTPUTS:
+            os.environ[_OUTPUTS[output["OutputKey"]]] = output["OutputValue"]
     return str(resource["StackResourceDetail"]["PhysicalResourceId"])

@@ -12,7 +12,7 @@ from ops.errors import Conflict, NotFound
 from ops.output import Shown, confirm
 
 if TYPE_CHECKING:
-    from controlplane.store.repositories import RepositoryItem
+    from controlplane.store.repositories import HostedRepository, RepositoryItem
 
 app = typer.Typer(no_args_is_help=True, help="Connected repositories, and the projects linked to them.")
 
@@ -21,7 +21,7 @@ _FOLDER = re.compile(r"(?!/)(?!.*(^|/)\.\.?(/|$))[^\x00-\x1f\\]{1,200}(?<!/)")
 _VISIBILITIES = ("public", "private", "internal")
 
 
-def _parse_full_name(text: str) -> str:
+def parse_full_name(text: str) -> str:
     if not _FULL_NAME.fullmatch(text):
         raise typer.BadParameter("Write OWNER/NAME, as in acme/shop.")
     return text
@@ -46,27 +46,40 @@ Project = Annotated[str, typer.Argument(metavar="PROJECT_ID", help="prj_…")]
 @command(app, "connect")
 def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
     organization: Organization,
-    full_name: Annotated[str, typer.Argument(metavar="OWNER/NAME", parser=_parse_full_name)],
-    installation: Annotated[int, typer.Option("--installation", min=1, help="Id of the GitHub App's installation.")],
-    default_branch: Annotated[
-        str, typer.Option("--default-branch", help="What is scanned where a link says nothing.")
-    ] = "main",
-    visibility: Annotated[
-        str, typer.Option("--visibility", parser=_parse_visibility, help=f"One of {', '.join(_VISIBILITIES)}.")
-    ] = "private",
-    url: Annotated[
-        str | None, typer.Option("--url", help="Its page; https://github.com/OWNER/NAME if left out.")
+    full_name: Annotated[str, typer.Argument(metavar="OWNER/NAME", parser=parse_full_name)],
+    installation: Annotated[
+        int | None,
+        typer.Option("--installation", min=1, help="Id of the GitHub App's installation; GitHub is not asked."),
     ] = None,
+    default_branch: Annotated[
+        str | None, typer.Option("--default-branch", help="What is scanned where a link says nothing.")
+    ] = None,
+    visibility: Annotated[
+        str | None, typer.Option("--visibility", parser=_parse_visibility, help=f"One of {', '.join(_VISIBILITIES)}.")
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", help="Its page.")] = None,
 ) -> Shown:
-    """Connect a repository to an organization. One that is connected already gets the values given now."""
+    """Connect a repository to an organization. One that is connected already gets the values of now.
+
+    GitHub is asked which installation of the App sees the repository, and for what is left out. With --installation it
+    is not asked: then the default branch is main, the visibility private, and the page the one at github.com.
+    """
     from controlplane.store import repositories
     from ops.lookup import get_organization_id
 
+    organization_id = get_organization_id(organization)
     owner, _, name = full_name.partition("/")
-    hosted = repositories.HostedRepository(
-        installation, owner, name, url or f"https://github.com/{full_name}", default_branch, visibility
+    if installation is None:
+        hosted = _look_at(owner, name)
+    else:
+        page = f"https://github.com/{full_name}"
+        hosted = repositories.HostedRepository(installation, owner, name, page, "main", "private")
+    hosted = hosted._replace(
+        html_url=url or hosted.html_url,
+        default_branch=default_branch or hosted.default_branch,
+        visibility=visibility or hosted.visibility,
     )
-    return Shown(_document(repositories.connect_repository(get_organization_id(organization), hosted)))
+    return Shown(_document(repositories.connect_repository(organization_id, hosted)))
 
 
 @command(app, "list")
@@ -135,6 +148,16 @@ def unlink_project(repository: Repository, project: Project, yes: Yes = False) -
         raise NotFound(f"There is no repository {repository}.") from None
     except repositories.NotLinked:
         raise NotFound(f"The repository is not linked to {project}.") from None
+
+
+def _look_at(owner: str, name: str) -> "HostedRepository":
+    """The repository as GitHub has it now, under its new name where it was renamed."""
+    from controlplane.store.repositories import HostedRepository
+    from ops import code_host
+
+    installation_id, found = code_host.look_at(owner, name)
+    visibility = "private" if found.is_private else "public"
+    return HostedRepository(installation_id, found.owner, found.name, found.html_url, found.default_branch, visibility)
 
 
 def _get_repository(repository_id: str) -> "RepositoryItem":

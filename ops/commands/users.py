@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from ops.arguments import Name, Organization, User
+from ops.arguments import Name, Organization, User, Yes
 from ops.command import command
-from ops.errors import Conflict, Misused, Refused
-from ops.output import Shown
+from ops.errors import Conflict, Misused, NotFound, Refused
+from ops.output import Shown, confirm
 
 app = typer.Typer(no_args_is_help=True, help="People's accounts. Those of one organization: `member list`.")
 
@@ -60,3 +60,47 @@ def set_organization(user: User, organization: Organization) -> Shown:
         raise Refused(f"{user} is no member of {organization}. Use `member add` first.")
     organizations.save_organization(user_id, organization_id)
     return Shown(user_document(get_user(user_id)))
+
+
+@command(app, "revoke")
+def revoke_credentials(user: User, yes: Yes = False) -> Shown:
+    """End every session, token and let-in device of a person at once. They may sign in again.
+
+    Reads the whole table, twice or more, because nothing finds credentials by their person. API keys belong to
+    organizations and stay: roll those whose secret the person knows.
+    """
+    from ops import accounts
+    from ops.lookup import get_user
+
+    profile = get_user(user)
+    confirm(f"End every session, token and device of {profile['email']}?", yes=yes)
+    ended = accounts.revoke_credentials(profile["userId"])
+    return Shown({"userId": profile["userId"], "email": profile["email"], **ended.document()})
+
+
+@command(app, "delete")
+def delete_user(user: User, yes: Yes = False) -> Shown:
+    """Delete a person's account, for good. Refused for the last owner of an organization: make another one first.
+
+    What goes: sessions, tokens and devices, the sign-in, invitations to the address, memberships, name and address.
+    What stays is the id (usr_…) where something says who did it. Whoever signs in with the address later gets a new
+    account: remove them at the sign-in's issuer first. Reads the whole table, twice or more.
+
+    An interrupted deletion is finished by the same command with the id.
+    """
+    from ops import accounts
+    from ops.lookup import find_user
+
+    profile = find_user(user)
+    user_id = profile["userId"] if profile else user
+    if profile is None and not accounts.is_left_over(user_id):
+        raise NotFound(f"There is no user {user}.")
+    confirm(f"Delete {profile['email'] if profile else user_id} for good?", yes=yes)
+    try:
+        ended = accounts.delete_account(user_id, profile)
+    except accounts.LastOwnerOf as refusal:
+        raise Refused(
+            f"{user_id} is the last owner of {', '.join(refusal.slugs)}. Make another member an owner there first: "
+            "`member set-role`, or `member add` with --role owner."
+        ) from None
+    return Shown({"deleted": True, "userId": user_id, **ended})

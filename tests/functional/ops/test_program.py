@@ -89,7 +89,9 @@ class CloudFormation(BaseHTTPRequestHandler):
 
     ANSWERS: ClassVar = {
         "DescribeStacks": "<Stacks><member><StackName>shop</StackName><Parameters><member><ParameterKey>ServiceBrand"
-        "</ParameterKey><ParameterValue>consentful</ParameterValue></member></Parameters></member></Stacks>",
+        "</ParameterKey><ParameterValue>consentful</ParameterValue></member><member><ParameterKey>GithubAppId"
+        "</ParameterKey><ParameterValue>77</ParameterValue></member></Parameters><Outputs><member><OutputKey>"
+        "GithubAppKeyArn</OutputKey><OutputValue>arn:key</OutputValue></member></Outputs></member></Stacks>",
         "DescribeStackResource": "<StackResourceDetail><PhysicalResourceId>shop-Table-1</PhysicalResourceId>"
         "</StackResourceDetail>",
     }
@@ -127,6 +129,10 @@ class TestStack:
         assert table.name == os.environ["TABLE_NAME"] == "shop-Table-1"
         assert os.environ["SERVICE_BRAND"] == "consentful"
 
+    def test_leads_to_its_code_host(self, endpoint: str):
+        target.connect(Options(stack="shop", endpoint_url=endpoint))
+        assert (os.environ["GITHUB_APP_ID"], os.environ["GITHUB_APP_SECRET_ARN"]) == ("77", "arn:key")
+
     def test_exit_code_3_where_there_is_none(self, anywhere: Ops, endpoint: str):
         options = ("--stack", "nowhere", "--endpoint-url", endpoint, "--json")
         outcome = anywhere("user", "show", "ada@example.com", *options)
@@ -145,7 +151,8 @@ class TestLocal:
 
     def test_never_leads_elsewhere(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         state = tmp_path / "stack.json"
-        state.write_text('{"ministack_port": 1}')  # nothing listens there
+        # nothing listens there
+        state.write_text('{"ministack_port": 1, "code_host": {"GITHUB_API_URL": "http://127.0.0.1:2/api/v3"}}')
         monkeypatch.setattr(target, "LOCAL_STATE", state)
         monkeypatch.setenv("AWS_PROFILE", "production")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "https://dynamodb.example.com")
@@ -153,6 +160,7 @@ class TestLocal:
         assert outcome.exit_code == 1
         assert "127.0.0.1:1/" in outcome.error["message"]
         assert "make run" in outcome.error["message"]
+        assert os.environ.get("GITHUB_API_URL") is None
         assert {name for name in os.environ if name.startswith("AWS_")} == {
             "AWS_ACCESS_KEY_ID",
             "AWS_SECRET_ACCESS_KEY",

@@ -1,11 +1,14 @@
 """`assent-ops user`."""
 
+from typing import Any
+
 import pytest
 
-from controlplane.store import users
+from controlplane.store import device, keys, organizations, sessions, sign_in, token_families, users
+from controlplane.store.table import codec, table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
-from tests.support.world import World, table_dump
+from tests.support.world import Person, World, table_dump
 
 
 class TestCreate:
@@ -100,3 +103,154 @@ class TestSetOrganization:
         company = world.company()
         assert ops("user", "set-organization", company.owner.email, "nowhere").exit_code == 3
         assert ops("user", "set-organization", "nobody@example.com", company.slug).exit_code == 3
+
+
+class Guest:
+    """A person with every way in: a sign-in, a session, a token, a device, and a device that waits to be let in."""
+
+    def __init__(self, world: World) -> None:
+        self.email = "ada@example.com"
+        self.identity = sign_in.Identity("https://issuer.example", "subject", self.email, True, "Ada", None)
+        self.user_id = sign_in.sign_in(self.identity)["userId"]
+        self.waiting = self._approved("laptop")
+        pair = device.redeem(self._request(self._approved("desktop")))
+        self.refresh_token = pair.refresh_token
+        self.bearers = [sessions.create(self.user_id), world.token(self.user_id), pair.access_token]
+
+    def _approved(self, name: str) -> str:
+        issued = device.create(
+            "assent-cli", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", ["projects.read"], name, "::1"
+        )
+        device.approve(issued.user_code, self.user_id, ["projects.read"])
+        return issued.device_code
+
+    def _request(self, device_code: str) -> dict[str, Any]:
+        found = device.find(device_code)
+        assert found is not None
+        return found
+
+    def statuses(self, api: Api) -> list[int]:
+        return [api.get("/v1/me", bearer).status for bearer in self.bearers]
+
+    def assert_out(self, api: Api) -> None:
+        assert self.statuses(api) == [401, 401, 401]
+        assert device.find(self.waiting) is None
+        with pytest.raises(token_families.UnknownRefreshToken):
+            token_families.rotate(self.refresh_token)
+
+
+@pytest.fixture
+def guest(world: World) -> Guest:
+    return Guest(world)
+
+
+class TestRevoke:
+    def test_ends_every_way_in_at_once(self, ops: Ops, api: Api, guest: Guest):
+        assert guest.statuses(api) == [200, 200, 200]
+        done = ops("user", "revoke", guest.email, "--yes").document
+        # The family takes its access token along.
+        assert done == {"userId": guest.user_id, "email": guest.email, "tokens": 3, "devices": 1, "signIns": 0}
+        guest.assert_out(api)
+
+    def test_leaves_the_account_and_the_sign_in(self, ops: Ops, guest: Guest):
+        ops("user", "revoke", guest.user_id, "--yes")
+        assert sign_in.sign_in(guest.identity)["userId"] == guest.user_id
+
+    def test_leaves_everybody_else_alone(self, ops: Ops, api: Api, world: World, guest: Guest):
+        company = world.company()
+        key = world.key(company)
+        ops("user", "revoke", guest.user_id, "--yes")
+        assert api.get("/v1/me", company.owner.token).status == api.get("/v1/me", key).status == 200
+
+    def test_again_there_is_nothing_to_end(self, ops: Ops, guest: Guest):
+        ops("user", "revoke", guest.user_id, "--yes")
+        before = table_dump()
+        done = ops("user", "revoke", guest.user_id, "--yes").document
+        assert (done["tokens"], done["devices"]) == (0, 0)
+        assert table_dump() == before
+
+    def test_asks_first(self, ops: Ops, api: Api, guest: Guest):
+        assert ops("user", "revoke", guest.email).exit_code == 2
+        assert guest.statuses(api) == [200, 200, 200]
+
+    def test_exit_code_3_for_nobody(self, ops: Ops):
+        assert ops("user", "revoke", "nobody@example.com", "--yes").exit_code == 3
+
+
+class TestDelete:
+    def test_removes_the_person_and_every_way_in(self, ops: Ops, api: Api, world: World, guest: Guest):
+        company = world.company()
+        world.member(company, "admin", Person(guest.user_id, guest.email, "Ada", ""))
+        invited = world.company()
+        api.post("/v1/invitations", invited.owner.token, json_body={"email": "ADA@example.com", "role": "member"})
+        done = ops("user", "delete", guest.email, "--yes").document
+        assert done == {
+            "deleted": True,
+            "userId": guest.user_id,
+            "tokens": 3,
+            "devices": 1,
+            "signIns": 1,
+            "memberships": 1,
+            "invitations": 1,
+        }
+        guest.assert_out(api)
+
+    def test_leaves_no_trace_but_the_id(self, ops: Ops, api: Api, world: World, guest: Guest):
+        company = world.company()
+        world.member(company, "admin", Person(guest.user_id, guest.email, "Ada King", ""))
+        session = guest.bearers[0]
+        assert api.post("/v1/api-keys", session, json_body={"name": "deploy"}).status == 201
+        ops("user", "delete", guest.email, "--yes")
+        assert guest.email not in str(table_dump())
+        assert "Ada King" not in str(table_dump())
+        # The key they made says who it was; the count of their tries ends with its minutes.
+        left = {item["pk"]["S"].partition("#")[0] for item in table_dump() if guest.user_id in str(item)}
+        assert left == {"ORG", "KH", "TRIES"}
+
+    def test_the_address_is_free_again_and_makes_another_account(self, ops: Ops, guest: Guest):
+        ops("user", "delete", guest.email, "--yes")
+        assert sign_in.sign_in(guest.identity)["userId"] != guest.user_id
+
+    def test_of_a_last_owner_is_refused_with_every_such_organization(
+        self, ops: Ops, api: Api, world: World, guest: Guest
+    ):
+        person = Person(guest.user_id, guest.email, "Ada", "")
+        first, second = world.company(owner=person), world.company(owner=person)
+        world.member(world.company(owner=person), "owner")
+        before = table_dump()
+        outcome = ops("user", "delete", guest.email, "--yes")
+        assert outcome.exit_code == 1
+        assert f"last owner of {', '.join(sorted((first.slug, second.slug)))}." in outcome.error["message"]
+        assert table_dump() == before
+        assert guest.statuses(api) == [200, 200, 200]
+
+    def test_of_one_owner_of_several_leaves_the_others(self, ops: Ops, world: World, guest: Guest):
+        company = world.company()
+        world.member(company, "owner", Person(guest.user_id, guest.email, "Ada", ""))
+        ops("user", "delete", guest.email, "--yes")
+        organization = organizations.find_organization(company.organization_id)
+        assert organization is not None
+        assert organization["owners"] == 1
+        assert table.get(keys.member(company.organization_id, guest.user_id)) is None
+
+    def test_leaves_everybody_else_alone(self, ops: Ops, api: Api, world: World, guest: Guest):
+        company = world.company()
+        ops("user", "delete", guest.email, "--yes")
+        assert api.get("/v1/me", company.owner.token).status == 200
+
+    def test_an_interrupted_deletion_is_finished_by_the_id(self, ops: Ops, api: Api, world: World, guest: Guest):
+        table.client.delete_item(TableName=table.name, Key=codec.encode_item(keys.user(guest.user_id)._asdict()))
+        table.client.delete_item(TableName=table.name, Key=codec.encode_item(keys.user_email(guest.email)._asdict()))
+        assert ops("user", "delete", guest.email, "--yes").exit_code == 3
+        assert ops("user", "delete", guest.user_id, "--yes").document["signIns"] == 1
+        guest.assert_out(api)
+        assert ops("user", "delete", guest.user_id, "--yes").exit_code == 3
+
+    def test_asks_first(self, ops: Ops, guest: Guest):
+        before = table_dump()
+        assert ops("user", "delete", guest.email).exit_code == 2
+        assert table_dump() == before
+
+    @pytest.mark.parametrize("reference", ["nobody@example.com", "usr_0000000000000000", "nobody", ""])
+    def test_exit_code_3_for_nobody(self, ops: Ops, reference: str):
+        assert ops("user", "delete", reference, "--yes").exit_code == 3

@@ -1,0 +1,165 @@
+"""Dead letters: what lies in each queue of them and why, putting them back to work, and throwing them away.
+
+A message is put back first and removed second, so that none is ever lost: one that is interrupted in between comes
+twice, which the workers are made for. Looking takes the messages for a few minutes at most and gives them back; after a
+crash in between they come back by themselves.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from controlplane import clock
+from controlplane.queues import Queue
+from ops.errors import NotFound, Refused
+from ops.target import find_queue
+
+# Long enough to send a thousand messages one by one, and short enough to wait for after a crash.
+_HOLD_SECONDS = 300
+_BATCH = 10  # the most that SQS takes or gives at once
+# Longer than SQS needs to ask all of its servers: an empty answer then means that nothing is there.
+_WAIT_SECONDS = 2
+_NO_REASON = "not recorded: the worker died or ran out of time each time it had the message"
+
+
+class DeadLetter(NamedTuple):
+    """A message that is held, and why it is here. `receipt` is what removes it or gives it back."""
+
+    queue: Queue
+    message_id: str
+    body: str
+    reason: str
+    sent_at: str
+    receipt: str
+
+
+class DeadLetters:
+    """The dead letters of one queue."""
+
+    def __init__(self, queue: Queue) -> None:
+        """Raises Misused where nothing says where the queues are, NotFound where the stack has none."""
+        name = "".join(part.title() for part in queue.value.split("-"))
+        variable = queue.value.replace("-", "_").upper()
+        self._queue = queue
+        self._client, self._url = find_queue(f"{name}DeadLetters", f"{variable}_DEAD_LETTERS_URL")
+        _, self._work_url = find_queue(f"{name}Queue", f"{variable}_QUEUE_URL")
+
+    def count(self) -> int:
+        """About how many wait here. SQS counts a message up to a minute after it was sent."""
+        names = ["ApproximateNumberOfMessages"]
+        found = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)["Attributes"]
+        return int(found[names[0]])
+
+    @contextmanager
+    def held(self, limit: int) -> Iterator[list[DeadLetter]]:
+        """Up to `limit` of those that wait now, hidden from everybody else; what is not removed is given back.
+
+        What comes here while this runs is left for the next time, so that a message that fails at once is not put back
+        again and again.
+        """
+        wanted, found = min(limit, self.count()), dict[str, DeadLetter]()
+        try:
+            while len(found) < wanted:
+                answer = self._client.receive_message(
+                    QueueUrl=self._url,
+                    MaxNumberOfMessages=min(_BATCH, wanted - len(found)),
+                    VisibilityTimeout=_HOLD_SECONDS,
+                    WaitTimeSeconds=_WAIT_SECONDS,
+                    MessageAttributeNames=["All"],
+                    MessageSystemAttributeNames=["SentTimestamp"],
+                )
+                messages = answer.get("Messages", [])
+                if not messages:
+                    break
+                found |= {message["MessageId"]: self._read(message) for message in messages}
+            yield sorted(found.values(), key=lambda letter: letter.sent_at)
+        finally:
+            self._give_back(found.values())
+
+    def put_back(self, letter: DeadLetter) -> None:
+        """Sends the message to its workers, as it was before it failed, and removes it here."""
+        self._client.send_message(QueueUrl=self._work_url, MessageBody=letter.body)
+        self.remove(letter)
+
+    def remove(self, letter: DeadLetter) -> None:
+        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=letter.receipt)
+
+    def _read(self, message: dict[str, Any]) -> DeadLetter:
+        attributes = message.get("MessageAttributes", {})
+        reason = attributes.get("reason", {}).get("StringValue", _NO_REASON)
+        sent_at = clock.timestamp(int(message["Attributes"]["SentTimestamp"]) / 1000)
+        return DeadLetter(self._queue, message["MessageId"], message["Body"], reason, sent_at, message["ReceiptHandle"])
+
+    def _give_back(self, letters: Iterable[DeadLetter]) -> None:
+        """Shows the messages to everybody again. Those that are removed by now are passed over."""
+        entries = [
+            {"Id": str(number), "ReceiptHandle": letter.receipt, "VisibilityTimeout": 0}
+            for number, letter in enumerate(letters)
+        ]
+        for start in range(0, len(entries), _BATCH):
+            batch = entries[start : start + _BATCH]
+            self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=batch)
+
+
+def list_letters(queues: Iterable[Queue], limit: int) -> list[dict[str, Any]]:
+    """What lies in each of the queues, the oldest of each first."""
+    shown: list[dict[str, Any]] = []
+    for queue in queues:
+        with DeadLetters(queue).held(limit) as letters:
+            shown += [document(letter) for letter in letters]
+    return shown
+
+
+def document(letter: DeadLetter) -> dict[str, Any]:
+    return {
+        "queue": letter.queue.value,
+        "messageId": letter.message_id,
+        "sentAt": letter.sent_at,
+        "reason": letter.reason,
+        "message": _compact(letter.body),
+    }
+
+
+def redrive(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
+    """Puts the named messages back to work, or all. Raises NotFound, Refused where it ended in the middle."""
+    letters = DeadLetters(queue)
+    return _each(letters, message_ids, limit, letters.put_back, "redriven")
+
+
+def discard(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
+    """Throws the named messages away. Raises the same."""
+    letters = DeadLetters(queue)
+    return _each(letters, message_ids, limit, letters.remove, "discarded")
+
+
+def _each(
+    letters: DeadLetters, message_ids: list[str], limit: int, act: Callable[[DeadLetter], None], done: str
+) -> dict[str, Any]:
+    acted: list[str] = []
+    with letters.held(limit) as found:
+        missing = set(message_ids) - {letter.message_id for letter in found}
+        if missing:
+            raise NotFound(f"No dead letter is called {', '.join(sorted(missing))}, or somebody else looks at it.")
+        for letter in found:
+            if message_ids and letter.message_id not in message_ids:
+                continue
+            try:
+                act(letter)
+            except (ClientError, BotoCoreError) as error:
+                raise Refused(
+                    f"{len(acted)} messages were {done}, then SQS refused: {error}. Nothing is lost: look at what is "
+                    "left, and try again."
+                ) from error
+            acted.append(letter.message_id)
+    return {done: len(acted), "messageIds": acted, "left": letters.count()}
+
+
+def _compact(body: str) -> str:
+    """The body on one line. What is no JSON is shown as it is."""
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False)
+    except ValueError:
+        return body

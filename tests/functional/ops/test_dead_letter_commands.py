@@ -1,0 +1,222 @@
+"""`assent-ops dead-letters`."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from botocore.session import Session
+
+from controlplane.queues import Queue
+from local.template import load_template
+from ops.commands.dead_letters import QUEUES
+from tests.functional.ops.conftest import Ops
+
+REASON = {"reason": {"DataType": "String", "StringValue": "unknown organization"}}
+NAME = "finding-intake"
+
+
+class Queues:
+    """A working queue and its dead letters, of their own for each test."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.work = client.create_queue(QueueName="work")["QueueUrl"]
+        self.dead = client.create_queue(QueueName="dead")["QueueUrl"]
+
+    def bury(self, body: str, **attributes: Any) -> str:
+        return str(
+            self.client.send_message(QueueUrl=self.dead, MessageBody=body, MessageAttributes=attributes)["MessageId"]
+        )
+
+    def waiting(self, url: str) -> list[dict[str, Any]]:
+        """What anybody may receive there now."""
+        answer = self.client.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0, MessageAttributeNames=["All"]
+        )
+        return sorted(answer.get("Messages", []), key=lambda message: message["Body"])
+
+
+@pytest.fixture
+def queues(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queues]:
+    client = Session().create_client("sqs", region_name="eu-central-1")
+    made = Queues(client)
+    monkeypatch.setenv("FINDING_INTAKE_QUEUE_URL", made.work)
+    monkeypatch.setenv("FINDING_INTAKE_DEAD_LETTERS_URL", made.dead)
+    yield made
+    for url in (made.work, made.dead):
+        client.delete_queue(QueueUrl=url)
+
+
+def test_every_queue_of_the_product_is_one_of_the_commands():
+    assert set(QUEUES) == {queue.value for queue in Queue}
+
+
+def test_a_stack_has_the_queues_by_these_names():
+    resources = load_template()["Resources"]
+    for queue in Queue:
+        name = "".join(part.title() for part in queue.value.split("-"))
+        assert resources[f"{name}Queue"]["Type"] == resources[f"{name}DeadLetters"]["Type"] == "AWS::SQS::Queue"
+
+
+type Call = Callable[..., Any]
+
+
+class Wrapped:
+    """A client of SQS of which one operation goes through `around`, which is given the operation itself."""
+
+    def __init__(self, client: Any, operation: str, around: Callable[..., Any]) -> None:
+        self._client = client
+        self._operation = operation
+        self._around = around
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._client, name)
+        return partial(self._around, call) if name == self._operation else call
+
+
+def wrap(monkeypatch: pytest.MonkeyPatch, operation: str, around: Callable[..., Any]) -> None:
+    """Clients that are made from now on have that operation wrapped."""
+    create = Session.create_client
+    monkeypatch.setattr(
+        Session,
+        "create_client",
+        lambda self, *words, **named: Wrapped(create(self, *words, **named), operation, around),
+    )
+
+
+class TestList:
+    def test_says_what_lies_there_and_why(self, ops: Ops, queues: Queues):
+        message_id = queues.bury('{"kind":  "advisory"}', **REASON)
+        (shown,) = ops("dead-letters", "list", NAME).document
+        assert shown["sentAt"].endswith("Z")
+        assert shown == {
+            "queue": NAME,
+            "messageId": message_id,
+            "sentAt": shown["sentAt"],
+            "reason": "unknown organization",
+            "message": '{"kind": "advisory"}',
+        }
+
+    def test_what_sqs_itself_moved_here_has_no_reason(self, ops: Ops, queues: Queues):
+        queues.bury("no JSON")
+        (shown,) = ops("dead-letters", "list", NAME).document
+        assert shown["reason"].startswith("not recorded")
+        assert shown["message"] == "no JSON"
+
+    def test_consumes_nothing_and_hides_nothing_afterwards(self, ops: Ops, queues: Queues):
+        for number in range(23):
+            queues.bury(str(number), **REASON)
+        assert len(ops("dead-letters", "list", NAME).document) == 23
+        assert len(ops("dead-letters", "list", NAME).document) == 23
+        assert len(ops("dead-letters", "list", NAME, "--limit", "2").document) == 2
+        assert len(queues.waiting(queues.dead)) == 10
+
+    def test_nothing_is_an_empty_list(self, ops: Ops, queues: Queues):
+        assert ops("dead-letters", "list", NAME).document == []
+
+    def test_of_all_queues_where_none_is_named(self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch):
+        for queue in QUEUES:
+            variable = queue.replace("-", "_").upper()
+            monkeypatch.setenv(f"{variable}_QUEUE_URL", queues.work)
+            monkeypatch.setenv(f"{variable}_DEAD_LETTERS_URL", queues.dead)
+        queues.bury("x", **REASON)
+        assert [shown["queue"] for shown in ops("dead-letters", "list").document] == list(QUEUES)
+
+    def test_exit_code_2_for_no_queue_and_for_none_said(self, ops: Ops, monkeypatch: pytest.MonkeyPatch):
+        assert ops("dead-letters", "list", "nowhere").exit_code == 2
+        monkeypatch.delenv("FINDING_INTAKE_DEAD_LETTERS_URL", raising=False)
+        assert ops("dead-letters", "list", NAME).exit_code == 2
+
+
+class TestRedrive:
+    def test_puts_all_back_to_work_as_they_were_before_they_failed(self, ops: Ops, queues: Queues):
+        ids = {queues.bury(json.dumps({"n": number}), **REASON) for number in range(3)}
+        done = ops("dead-letters", "redrive", NAME, "--yes").document
+        assert (done["redriven"], set(done["messageIds"]), done["left"]) == (3, ids, 0)
+        back = queues.waiting(queues.work)
+        assert [message["Body"] for message in back] == ['{"n": 0}', '{"n": 1}', '{"n": 2}']
+        assert not any(message.get("MessageAttributes") for message in back)
+        assert queues.waiting(queues.dead) == []
+
+    def test_puts_back_only_what_is_named_and_shows_the_rest_again(self, ops: Ops, queues: Queues):
+        queues.bury("stays", **REASON)
+        wanted = queues.bury("goes", **REASON)
+        done = ops("dead-letters", "redrive", NAME, "--message", wanted, "--yes").document
+        assert (done["messageIds"], done["left"]) == ([wanted], 1)
+        assert [message["Body"] for message in queues.waiting(queues.work)] == ["goes"]
+        assert [message["Body"] for message in queues.waiting(queues.dead)] == ["stays"]
+
+    def test_what_fails_at_once_is_not_put_back_again(self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch):
+        def send_to_a_quick_worker(send: Call, **sent: Any) -> Any:
+            queues.bury(sent["MessageBody"], **REASON)
+            return send(**sent)
+
+        queues.bury("bad", **REASON)
+        wrap(monkeypatch, "send_message", send_to_a_quick_worker)
+        done = ops("dead-letters", "redrive", NAME, "--yes").document
+        assert (done["redriven"], done["left"]) == (1, 1)
+
+    def test_exit_code_3_for_an_unknown_message_and_nothing_moves(self, ops: Ops, queues: Queues):
+        queues.bury("stays", **REASON)
+        assert ops("dead-letters", "redrive", NAME, "--message", "nonsense", "--yes").exit_code == 3
+        assert queues.waiting(queues.work) == []
+        assert len(queues.waiting(queues.dead)) == 1
+
+    def test_asks_first(self, ops: Ops, queues: Queues):
+        queues.bury("stays", **REASON)
+        assert ops("dead-letters", "redrive", NAME).exit_code == 2
+        assert len(queues.waiting(queues.dead)) == 1
+
+
+class TestNothingIsLost:
+    """Whatever breaks at whichever message: each is in one of the two queues, and at worst in both."""
+
+    @pytest.mark.parametrize("operation", ["send_message", "delete_message", "change_message_visibility_batch"])
+    @pytest.mark.parametrize("good", [0, 1, 2])
+    def test_wherever_it_breaks(
+        self, operation: str, good: int, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch
+    ):
+        bodies = {"a", "b", "c"}
+        for body in bodies:
+            queues.bury(body, **REASON)
+        left = iter(range(good))
+
+        def call_until_it_breaks(call: Call, **sent: Any) -> Any:
+            if next(left, None) is None:
+                raise ClientError({"Error": {"Code": "Broken", "Message": "broken"}}, operation)
+            return call(**sent)
+
+        with monkeypatch.context() as broken:
+            wrap(broken, operation, call_until_it_breaks)
+            outcome = ops("dead-letters", "redrive", NAME, "--yes")
+        working = {message["Body"] for message in queues.waiting(queues.work)}
+        dead = {message["Body"] for message in queues.waiting(queues.dead)}
+        assert working | dead == bodies
+        if operation != "change_message_visibility_batch":
+            assert outcome.exit_code == 1
+            assert f"{good} messages were redriven" in outcome.error["message"]
+            assert len(dead) == len(bodies) - good
+            assert ops("dead-letters", "redrive", NAME, "--yes").document["left"] == 0
+
+
+class TestDiscard:
+    def test_throws_away_only_what_is_named(self, ops: Ops, queues: Queues):
+        queues.bury("stays", **REASON)
+        doomed = queues.bury("goes", **REASON)
+        done = ops("dead-letters", "discard", NAME, "--message", doomed, "--yes").document
+        assert (done["discarded"], done["left"]) == (1, 1)
+        assert [message["Body"] for message in queues.waiting(queues.dead)] == ["stays"]
+        assert queues.waiting(queues.work) == []
+
+    def test_exit_code_2_where_nothing_is_named(self, ops: Ops, queues: Queues):
+        queues.bury("stays", **REASON)
+        assert ops("dead-letters", "discard", NAME, "--yes").exit_code == 2
+        assert len(queues.waiting(queues.dead)) == 1
+
+    def test_exit_code_3_for_an_unknown_message(self, ops: Ops, queues: Queues):
+        queues.bury("stays", **REASON)
+        assert ops("dead-letters", "discard", NAME, "--message", "nonsense", "--yes").exit_code == 3
+        assert len(queues.waiting(queues.dead)) == 1

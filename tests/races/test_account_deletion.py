@@ -1,0 +1,173 @@
+"""An account is deleted beside whatever else its person, or another owner, does: nobody is let in, an owner remains."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane import ids
+from controlplane.store import device, keys, sessions, sign_in, token_families, users
+from controlplane.store.table import table
+from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials
+from tests.races.stage import Stage
+from tests.support.asgi import DirectApi
+from tests.support.calls import Call
+from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.world import Company, Person, World
+
+pytestmark = pytest.mark.races
+
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+
+
+def writes_and_looks(call: Call) -> bool:
+    """What decides: every write but the count of a token, and the looks through the whole table."""
+    key = call.parameters.get("Key")
+    counts = bool(key and key["pk"]["S"].startswith("TH#"))
+    return not counts and call.operation not in {"GetItem", "BatchGetItem", "Query"}
+
+
+class Leaver:
+    """An owner, A, who is deleted, and another one, B. A signs in at an issuer and has a device."""
+
+    def __init__(self, world: World, api: DirectApi) -> None:
+        self.api = api
+        self.identity = sign_in.Identity("https://issuer.example", "a", "ada@example.com", True, "Ada", None)
+        self.profile = sign_in.sign_in(self.identity)
+        self.user_id = self.profile["userId"]
+        self.company: Company = world.company()
+        token = world.token(self.user_id)
+        self.a = world.member(self.company, "owner", Person(self.user_id, "ada@example.com", "Ada", token))
+        self.b = self.company.owner
+        issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
+        device.approve(issued.user_code, self.user_id, ["projects.read"])
+        request = device.find(issued.device_code)
+        assert request is not None
+        self.pair = device.redeem(request)
+
+    def delete(self) -> Callable[[], dict[str, Any]]:
+        return lambda: delete_account(self.user_id, users.find_user(self.user_id))
+
+    def demote_b(self) -> Any:
+        path = f"/v1/members/{ids.member_id(self.company.organization_id, self.b.user_id)}"
+        return self.api.patch(path, self.b.token, json_body={"role": "member"})
+
+    def is_gone(self) -> bool:
+        return not any(self.user_id in str(item) for item in self.items() if not _may_stay(item))
+
+    def items(self) -> list[dict[str, Any]]:
+        return list(table.client.scan(TableName=table.name, ConsistentRead=True)["Items"])
+
+    def role(self, user_id: str) -> str | None:
+        item = table.get(keys.member(self.company.organization_id, user_id))
+        return item["role"] if item else None
+
+
+def _may_stay(item: dict[str, Any]) -> bool:
+    """Who made a key, and the count of tries, which ends with its minutes."""
+    return item["sk"]["S"].startswith("KEY#") or item["pk"]["S"].startswith("TRIES#")
+
+
+def race(stage: Stage, acts: Callable[[Leaver], list[Callable[[], Any]]], check: Callable[..., None]) -> None:
+    """Runs the acts in every order; `check` gets the outcomes once the invariants hold."""
+
+    def scenario() -> Race:
+        leaver = Leaver(stage.fresh(), stage.api)
+
+        def check_run(outcomes: list[Outcome]) -> None:
+            stage.hold()
+            check(leaver, outcomes)
+
+        return Race(acts(leaver), check_run)
+
+    assert explore(stage.client, scenario, yields_at=writes_and_looks).exhaustive
+
+
+def test_of_two_owners_one_is_deleted_or_the_other_one_steps_down(stage: Stage) -> None:
+    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
+        deletion, demotion = outcomes
+        roles = [leaver.role(leaver.user_id), leaver.role(leaver.b.user_id)]
+        assert roles.count("owner") == 1
+        if demotion.get().status == 200:
+            assert isinstance(deletion.error, LastOwnerOf)
+            assert users.find_user(leaver.user_id) is not None
+        else:
+            assert demotion.get().status == 403
+            assert deletion.get()["memberships"] == 1
+            assert leaver.is_gone()
+
+    race(stage, lambda leaver: [leaver.delete(), leaver.demote_b], check)
+
+
+def test_a_token_that_is_refreshed_meanwhile_lets_nobody_in(stage: Stage) -> None:
+    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
+        deletion, refresh = outcomes
+        assert deletion.error is None
+        assert leaver.is_gone()
+        if refresh.error is None:
+            assert leaver.api.get("/v1/me", refresh.value.access_token).status == 401
+        else:
+            assert isinstance(refresh.error, token_families.UnknownRefreshToken)
+
+    race(stage, lambda leaver: [leaver.delete(), lambda: token_families.rotate(leaver.pair.refresh_token)], check)
+
+
+def test_who_signs_in_meanwhile_has_a_new_account_or_none(stage: Stage) -> None:
+    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
+        deletion, signed_in = outcomes
+        assert deletion.error is None
+        assert users.find_user(leaver.user_id) is None
+        assert signed_in.error is None
+        # What a sign-in of this very moment was given, the next one is given anew.
+        later = sign_in.sign_in(leaver.identity)
+        assert later["userId"] != leaver.user_id
+
+    race(stage, lambda leaver: [leaver.delete(), lambda: sign_in.sign_in(leaver.identity)], check)
+
+
+def test_two_deletions_are_one(stage: Stage) -> None:
+    def scenario() -> Race:
+        leaver = Leaver(stage.fresh(), stage.api)
+
+        def check(outcomes: list[Outcome]) -> None:
+            stage.hold()
+            assert [outcome.error for outcome in outcomes] == [None, None]
+            assert sum(outcome.value["memberships"] for outcome in outcomes) == 1
+            assert leaver.is_gone()
+
+        return Race([leaver.delete(), leaver.delete()], check)
+
+    explore(stage.client, scenario, yields_at=writes_and_looks, limit=30)
+
+
+def test_whoever_signs_in_meanwhile_keeps_nothing_of_before(stage: Stage) -> None:
+    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
+        assert isinstance(outcomes[0].get(), Ended)
+        assert leaver.api.get("/v1/me", leaver.a.token).status == 401
+        with pytest.raises(token_families.UnknownRefreshToken):
+            token_families.rotate(leaver.pair.refresh_token)
+
+    race(
+        stage,
+        lambda leaver: [lambda: revoke_credentials(leaver.user_id), lambda: sessions.create(leaver.user_id)],
+        check,
+    )
+
+
+def test_a_deletion_that_broke_anywhere_is_finished_by_the_next(stage: Stage) -> None:
+    def scenario() -> Trial:
+        leaver = Leaver(stage.fresh(), stage.api)
+
+        def check(case: Case) -> None:
+            stage.hold()
+            if case.fault.kind is Kind.CRASH:
+                assert isinstance(case.first.error, Crashed)
+            assert case.second.error is None
+            assert leaver.is_gone()
+            assert leaver.role(leaver.b.user_id) == "owner"
+
+        return Trial(leaver.delete(), check)
+
+    assert explore_faults(stage.client, scenario) > 50
