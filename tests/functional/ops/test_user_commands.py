@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import device, keys, organizations, sessions, sign_in, token_families, users
-from controlplane.store.table import codec, table
+from controlplane.store import codec, device, keys, organizations, sessions, sign_in, token_families, users
+from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.world import Person, World, table_dump
