@@ -59,10 +59,10 @@ class DeviceCodeCreate(Wire):
 class DeviceCode(Wire):
     device_code: str = Field(description="What the device redeems, once.", examples=[_EXAMPLE_CODE])
     user_code: str = Field(description="What the person types or compares.", examples=["BCDF-GHJK"])
-    verification_uri: str = Field(examples=["https://dashboard.example.com/device"])
+    verification_uri: str = Field(examples=["https://dashboard.assent.example/device"])
     verification_uri_complete: str = Field(
         description="The same page with the code filled in.",
-        examples=["https://dashboard.example.com/device?user_code=BCDF-GHJK"],
+        examples=["https://dashboard.assent.example/device?user_code=BCDF-GHJK"],
     )
     expires_in: int = Field(description="Seconds until both codes expire.", examples=[900])
     interval: int = Field(description="Seconds to wait between two polls.", examples=[5])

@@ -153,7 +153,7 @@ class ListedConsent(Wire):
         alias="backendURL", description="Where the consent runtime serves the instance.", examples=[None]
     )
     dashboard_url: str = Field(
-        alias="dashboardURL", examples=["https://dashboard.example.com/organizations/acme/projects/shop/consent"]
+        alias="dashboardURL", examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"]
     )
     backend_version: str = Field(examples=["2.0.0"])
 
@@ -170,7 +170,7 @@ class Consent(Wire):
     )
     branding: str = Field(description=_BRANDING, examples=[settings.service_brand])
     backend_url: str | None = Field(description="Where the consent runtime serves the instance.", examples=[None])
-    dashboard_url: str = Field(examples=["https://dashboard.example.com/organizations/acme/projects/shop/consent"])
+    dashboard_url: str = Field(examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"])
     version: str = Field(description="The consent runtime's version.", examples=["2.0.0"])
 
     @classmethod
@@ -198,7 +198,7 @@ class ListedProject(Wire):
     organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
     organization_slug: str = Field(examples=["acme"])
     dashboard_url: str = Field(
-        alias="dashboardURL", examples=["https://dashboard.example.com/organizations/acme/projects/shop"]
+        alias="dashboardURL", examples=["https://dashboard.assent.example/organizations/acme/projects/shop"]
     )
     products: Products
 
@@ -216,7 +216,7 @@ class CreatedProject(Wire):
     description: str | None = Field(examples=[None])
     organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
     organization_slug: str = Field(examples=["acme"])
-    dashboard_url: str = Field(examples=["https://dashboard.example.com/organizations/acme/projects/shop"])
+    dashboard_url: str = Field(examples=["https://dashboard.assent.example/organizations/acme/projects/shop"])
     websites: list[Website] = Field(
         description="Every address the project runs on, in order; the consent runtime allows these origins."
     )
@@ -234,7 +234,7 @@ class Project(CreatedProject):
     project_slug: str = Field(examples=["shop"])
     project_name: str = Field(examples=["Shop"])
     dashboard_url_older: str = Field(
-        alias="dashboardURL", examples=["https://dashboard.example.com/organizations/acme/projects/shop"]
+        alias="dashboardURL", examples=["https://dashboard.assent.example/organizations/acme/projects/shop"]
     )
     products: Products
     region: str = Field(description="Where the consent instance runs.", examples=["eu-central"])

@@ -9,9 +9,10 @@ from fastapi.openapi.utils import get_openapi
 
 from controlplane.scopes import API_KEY_SCOPES
 from scripts.openapi import words
+from scripts.openapi.components import Components, header_name
 from scripts.openapi.documents import documents
 from scripts.openapi.examples import scopes_in_words
-from scripts.openapi.operations import Components, finish, header_name
+from scripts.openapi.operations import finish
 from scripts.openapi.schemas import fixed
 
 ROOT = Path(__file__).parents[2]

@@ -3,6 +3,7 @@
 Where one body has several forms, the table below says what sets each apart.
 """
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -137,7 +138,7 @@ def merge(value: Any, changes: Any) -> Any:
 def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bool = False) -> Examples:
     """The bodies that an operation takes, as OAuth spells them or as JSON."""
     whole = compose(schema, schemas, operation_id, request=True)
-    forms = REQUESTS.get(operation_id, {"request": Form("A request")})
+    forms = REQUESTS.get(operation_id, {"request": Form("With every field")})
     examples = {}
     for name, form in forms.items():
         changes = {to_snake(field) if oauth else field: change for field, change in form.changes.items()}
@@ -149,7 +150,7 @@ def of_answer(operation_id: str, status: int, schema: Schema, schemas: Schemas) 
     """The contents (`data`) that an operation answers."""
     choices = schema.get("anyOf", [schema])
     by_name = {_name(choice): choice for choice in choices}
-    forms = ANSWERS.get((operation_id, status), {name: Form("The answer") for name in by_name})
+    forms = ANSWERS.get((operation_id, status), {name: Form(_words(name)) for name in by_name})
     examples = {}
     for name, form in forms.items():
         chosen = by_name.get(name, choices[0])
@@ -162,6 +163,10 @@ def _name(schema: Schema) -> str:
     schema = schema.get("items", schema)
     model: str = schema.get("$ref", f"{REFERENCE}answer").removeprefix(REFERENCE)
     return model[0].lower() + model[1:]
+
+
+def _words(name: str) -> str:
+    return re.sub(r"(?=[A-Z])", " ", name).capitalize()
 
 
 def scopes_in_words() -> str:

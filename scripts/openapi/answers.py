@@ -1,0 +1,146 @@
+"""What an operation answers: successes, and refusals in the envelope or in OAuth's words."""
+
+import typing
+from http import HTTPStatus
+
+from fastapi import Response
+from pydantic import BaseModel
+
+from controlplane.app import ControlRoute
+from controlplane.envelope import Answer, Page
+from scripts.openapi import examples, refusals
+from scripts.openapi.components import Components, Object, headers
+from scripts.openapi.refusals import Refusal
+from scripts.openapi.schemas import Schema, reference, tidy
+
+_JSON = "application/json"
+_FASTAPIS_WORDS = "Successful Response"
+_USUAL_WORDS = {"DELETE": "It is gone.", "PATCH": "It is as asked."}
+_RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+# Refusals of a request whose credential is not known yet.
+_UNCOUNTED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+_WITHOUT_BODY = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
+
+
+def successes(route: ControlRoute, operation: Object, components: Components) -> Object:
+    """The usual success and those that the route declares beside it, by status."""
+    usual = route.status_code or HTTPStatus.OK
+    statuses = {usual, *(int(status) for status in route.responses)}
+    if route.anonymous is not None:
+        statuses.add(HTTPStatus.OK)
+    found = {}
+    for status in sorted(statuses):
+        declared = route.responses.get(status, {})
+        answer: Object = {
+            "description": declared.get("description") or _words(route, status),
+            "headers": headers(*_headers(route, operation, status), *declared.get("headers", {})),
+        }
+        if status not in _WITHOUT_BODY:
+            schema, shown = _body(route, operation["operationId"], status, components)
+            answer["content"] = {_JSON: {"schema": schema, "examples": shown}}
+        found[str(int(status))] = answer
+    return found
+
+
+def _words(route: ControlRoute, status: int) -> str:
+    if route.anonymous is not None and status != (route.status_code or HTTPStatus.OK):
+        return "To a form-encoded request: the same without the envelope, in OAuth's spelling."
+    if route.response_description != _FASTAPIS_WORDS:
+        return route.response_description
+    if status == HTTPStatus.CREATED:
+        return "It was created."
+    if typing.get_origin(route.answers) is Page:
+        return "One page of the list."
+    return _USUAL_WORDS.get(next(iter(route.methods or {""})), "The answer.")
+
+
+def _headers(route: ControlRoute, operation: Object, status: int) -> list[str]:
+    names = [*_RATE_HEADERS] if route.requires is not None else []
+    if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
+        names.append("Idempotency-Replayed")
+    if route.anonymous is not None and status == HTTPStatus.OK:
+        names.append("Pragma")
+    return names
+
+
+def _body(route: ControlRoute, operation_id: str, status: int, components: Components) -> tuple[Schema, Object]:
+    """The schema of an answer's body, and its examples by name."""
+    if route.answers is Response:
+        name, schema, document = components.documents[operation_id]
+        components.schemas.add({name: schema})
+        return reference(name), {"document": {"summary": schema["description"], "value": document}}
+    if route.anonymous is None or status != HTTPStatus.OK:
+        return _enveloped(route, operation_id, status, components)
+    bare, shown = _bare(route, operation_id, components)
+    if (route.status_code or HTTPStatus.OK) != HTTPStatus.OK:
+        return bare, shown
+    schema, enveloped = _enveloped(route, operation_id, status, components)
+    return {"oneOf": [schema, bare]}, {**enveloped, **shown}
+
+
+def _enveloped(route: ControlRoute, operation_id: str, status: int, components: Components) -> tuple[Schema, Object]:
+    answer = route.answers
+    if typing.get_origin(answer) is Answer:
+        (answer,) = typing.get_args(answer)
+    origin = typing.get_origin(answer)
+    if origin in (Page, list):
+        contents = {"type": "array", "items": components.schemas.of(typing.get_args(answer)[0])}
+    else:
+        contents = components.schemas.of(answer)
+    success = {"type": "boolean", "const": True, "examples": [True]}
+    properties: Object = {"success": success, "data": contents}
+    beside = {}
+    if origin is Page:
+        properties["pagination"] = reference("Pagination")
+        beside = {"pagination": {"nextCursor": None, "hasMore": False}}
+    shown = examples.of_answer(operation_id, status, contents, components.schemas)
+    for example in shown.values():
+        example["value"] = {"success": True, "data": example["value"], **beside}
+    return {"type": "object", "required": [*properties], "properties": properties}, shown
+
+
+def _bare(route: ControlRoute, operation_id: str, components: Components) -> tuple[Schema, Object]:
+    """The same to a form-encoded request: without the envelope, in snake_case."""
+    model: type[BaseModel] = route.answers  # type: ignore[assignment]
+    schema = tidy(model.model_json_schema(by_alias=False, mode="serialization"))
+    schema["description"] = "The answer to a form-encoded request: without the envelope, in OAuth's spelling."
+    name = f"{model.__name__}Bare"
+    components.schemas.add({name: schema})
+    value = examples.compose(reference(name), components.schemas, operation_id)
+    return reference(name), {"form": {"summary": "To a form-encoded request", "value": value}}
+
+
+def refused(route: ControlRoute, operation: Object, components: Components) -> Object:
+    """The refusals that the operation can meet, by status."""
+    enveloped, in_oauth = refusals.of(route, operation), refusals.in_oauth(route)
+    found = {}
+    for status in sorted({refusal.status for refusal in (*enveloped, *in_oauth)}):
+        here = [refusal for refusal in enveloped if refusal.status == status]
+        bare = [refusal for refusal in in_oauth if refusal.status == status]
+        found[str(status)] = _refusal(route, status, here, bare, components)
+    return found
+
+
+def _refusal(
+    route: ControlRoute, status: int, here: list[Refusal], bare: list[Refusal], components: Components
+) -> Object:
+    schemas = [reference("Error")] * bool(here) + [reference("OAuthError")] * bool(bare)
+    lines = [f"`{refusal.code}`: {refusal.message}" for refusal in here]
+    if bare:
+        lines.append("To a form-encoded request: " + ", ".join(dict.fromkeys(f"`{one.code}`" for one in bare)) + ".")
+    counted = _RATE_HEADERS if route.requires is not None and status not in _UNCOUNTED else ()
+    sent = [name for refusal in (*here, *bare) for name in refusal.headers] + ["Pragma"] * bool(bare)
+    content = {
+        "schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas},
+        "examples": {refusal.key: components.example(refusal) for refusal in (*here, *bare)},
+    }
+    response = {
+        "description": "\n\n".join(dict.fromkeys(lines)),
+        "headers": headers(*counted, *sent),
+        "content": {_JSON: content},
+    }
+    if len(here) > 1 or bare or "." in here[0].name:
+        return response
+    # Where nobody is known, nobody's requests are counted.
+    of_strangers = route.requires is None and status not in _UNCOUNTED
+    return components.response(here[0].name + "OfStrangers" * of_strangers, response)

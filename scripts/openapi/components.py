@@ -1,0 +1,54 @@
+"""What operations share: collected while they are described, and referred to."""
+
+from typing import Any
+
+from scripts.openapi.refusals import Refusal
+from scripts.openapi.schemas import Schema, Schemas
+
+type Object = dict[str, Any]
+
+
+def reference(kind: str, name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def header_name(name: str) -> str:
+    return name.removeprefix("X-").replace("-", "")
+
+
+def headers(*names: str) -> Object:
+    """The headers of one answer, after those of every answer."""
+    every = ("X-Request-Id", "Cache-Control")
+    return {name: reference("headers", header_name(name)) for name in dict.fromkeys((*every, *names))}
+
+
+class Components:
+    """Schemas, examples, responses and parameters. One name is one thing: SystemExit where it would be two."""
+
+    def __init__(self, documents: dict[str, tuple[str, Schema, Any]]) -> None:
+        self.schemas = Schemas()
+        self.documents = documents
+        self.examples: Object = {}
+        self.responses: Object = {}
+        self.parameters: Object = {}
+
+    def example(self, refusal: Refusal) -> dict[str, str]:
+        shown = {"summary": refusal.summary, "value": refusal.body}
+        return self._shared("examples", self.examples, refusal.name, shown)
+
+    def response(self, name: str, response: Object) -> dict[str, str]:
+        return self._shared("responses", self.responses, name, response)
+
+    def parameter(self, parameter: Object) -> Object:
+        """A reference to it. Of two that differ under one name, the second one stands in its operation."""
+        name = parameter["name"].replace("-", "")
+        name = name[0].upper() + name[1:]
+        if self.parameters.get(name, parameter) != parameter:
+            return parameter
+        return self._shared("parameters", self.parameters, name, parameter)
+
+    @staticmethod
+    def _shared(kind: str, collected: Object, name: str, value: Object) -> dict[str, str]:
+        if collected.setdefault(name, value) != value:
+            raise SystemExit(f"components.{kind}.{name} would be two different things")
+        return reference(kind, name)

@@ -1,0 +1,81 @@
+"""What an operation takes: parameters, and a body in JSON or as OAuth's forms have it."""
+
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_snake
+
+from controlplane.app import ControlRoute
+from scripts.openapi import examples, words
+from scripts.openapi.components import Components, Object
+from scripts.openapi.schemas import Schema, reference, tidy, without_null
+
+_JSON = "application/json"
+
+
+def parameter(described: Object) -> Object:
+    """The parameter with a description and an example. Raises SystemExit where it has none."""
+    schema = without_null(tidy(described["schema"]))
+    about, example = words.PARAMETERS.get(described["name"], (None, None))
+    own = schema.pop("examples", None)
+    if own is not None:
+        example = own[0]
+    description = described.get("description") or about
+    schema.pop("description", None)
+    if example is None or description is None:
+        raise SystemExit(f"the parameter {described['name']} has no example or no description")
+    return {
+        "name": described["name"],
+        "in": described["in"],
+        "required": described.get("required", False),
+        "description": description,
+        "schema": schema,
+        "example": example,
+    }
+
+
+def body(route: ControlRoute, operation: Object, components: Components) -> Object:
+    """The body in each media type that the operation takes."""
+    operation_id, schemas = operation["operationId"], components.schemas
+    schema = tidy(operation["requestBody"]["content"][_JSON]["schema"])
+    content = {_JSON: {"schema": schema, "examples": examples.of_request(operation_id, schema, schemas)}}
+    for media_type, dialect in (route.anonymous.dialects if route.anonymous else {}).items():
+        model: type[BaseModel] = route.body_field.field_info.annotation  # type: ignore[union-attr, assignment]
+        form = _form(model, media_type, getattr(dialect, "required", ()))
+        schemas.add({f"{model.__name__}Form": form})
+        named = reference(f"{model.__name__}Form")
+        shown = examples.of_request(operation_id, named, schemas, oauth=True)
+        content[media_type] = {"schema": named, "examples": shown}
+    return {"required": True, "content": content}
+
+
+def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:
+    form: Schema = _in_oauths_spelling(tidy(model.model_json_schema(by_alias=False)))
+    form["description"] = f"The same in OAuth's spelling, for `{media_type}`."
+    form["required"] = [*dict.fromkeys([*required, *form.get("required", ())])]
+    form["properties"] = {
+        name: _field(part, required=name in form["required"]) for name, part in form["properties"].items()
+    }
+    return form
+
+
+def _field(schema: Schema, *, required: bool) -> Schema:
+    """A field as a form has it: text that is never null, and empty where it is left out (RFC 6749 section 3.2)."""
+    schema = {key: value for key, value in without_null(schema).items() if key != "default"}
+    if not required:
+        schema.pop("minLength", None)
+    return schema
+
+
+def _in_oauths_spelling(schema: Any) -> Any:
+    """The schema with the names of properties in snake_case, wherever it names them."""
+    if isinstance(schema, list):
+        return [_in_oauths_spelling(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    spelt = {key: _in_oauths_spelling(value) for key, value in schema.items()}
+    if "properties" in schema:
+        spelt["properties"] = {to_snake(name): part for name, part in spelt["properties"].items()}
+    if isinstance(schema.get("required"), list):
+        spelt["required"] = [to_snake(name) for name in schema["required"]]
+    return spelt
