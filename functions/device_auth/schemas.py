@@ -1,5 +1,6 @@
 """What `device_auth` takes and answers. The names in snake_case are those of OAuth's form-encoded dialect."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -12,8 +13,15 @@ _EXAMPLE_CODE = "assent_dc_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 _EXAMPLE_REFRESH = "assent_rt_7m3r9t4v5w1n8q2k4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWiOyZq6B"
 
 
+# Spaces but the plain one, controls, and what shows nothing or turns the direction: the person who decides sees all.
+_PLAIN = (
+    r"^[^\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    r"\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]+$"
+)
+
+
 def _plain_text(value: str) -> str:
-    if not value.isprintable():
+    if not re.fullmatch(_PLAIN, value):
         raise ValueError("use printable characters only")
     return value
 
@@ -38,7 +46,7 @@ DeviceName = Annotated[
         max_length=100,
         description="Shown to the person who decides.",
         examples=["build server"],
-        json_schema_extra={"pattern": r"^[^\x00-\x1f\x7f-\xa0\xad\u2000-\u200f\u2028-\u202f\u205f-\u206f]+$"},
+        json_schema_extra={"pattern": _PLAIN},
     ),
     AfterValidator(_plain_text),
 ]

@@ -8,7 +8,14 @@ from pydantic import AfterValidator, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 # Line breaks and other controls, and what makes a reader see other letters than those stored (direction overrides).
-_FORBIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+# What shows nothing: spaces, joiners, variation selectors, fillers.
+_BLANKS = (
+    r"\s\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u2800\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0"
+)
+_FORBIDDEN = re.compile(f"[{_CONTROLS}]")
+_VISIBLE = re.compile(f"[^{_CONTROLS}{_BLANKS}]")
 # Letters of Latin script that Unicode does not take apart into a base letter and a mark.
 _LETTERS = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "þ": "th"}
@@ -21,16 +28,15 @@ def _legible(name: str) -> str:
     if _FORBIDDEN.search(name):
         raise PydanticCustomError("control_characters", "A name contains no control characters.")
     # Joiners and variation selectors belong inside names (an emoji, a Persian word), but show nothing by themselves.
-    if not any(unicodedata.category(character)[0] in "LNPS" for character in name):
+    if not _VISIBLE.search(name):
         raise PydanticCustomError("invisible", "A name contains at least one visible character.")
     return name
 
 
-# The rule as a pattern says it, but for what Unicode calls visible. The length is that of the trimmed name.
-_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+# The same as a pattern, which counts the characters after trimming; a name that begins with a joiner is beyond it.
 _SHOWN = {
     "type": "string",
-    "pattern": rf"^[ \t-\r\x85]*[^\s{_CONTROLS}][^{_CONTROLS}]{{0,99}}[ \t-\r\x85]*$",
+    "pattern": rf"^[ \t-\r\x85]*[^{_CONTROLS}{_BLANKS}][^{_CONTROLS}]{{0,99}}[ \t-\r\x85]*$",
 }
 
 # Trimmed first, so that the length is that of what is stored.

@@ -1,0 +1,49 @@
+"""What a name may be: the rule, and the pattern that the document shows of it."""
+
+import re
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from controlplane.naming import Name
+
+NAME: TypeAdapter[str] = TypeAdapter(Name)
+PATTERN = re.compile(NAME.json_schema()["pattern"])
+
+NAMES = [
+    "x",
+    "x" * 100,
+    f" {'x' * 100}\t\n",
+    "Ромашка",
+    "A\u0301cme",
+    "\U0001f469\u200d\U0001f680 Rockets",
+    "\ue000",
+    "日本",
+]
+NO_NAMES = [
+    "",
+    " ",
+    "\t\n",
+    "x" * 101,
+    "a\nb",
+    "a\x00",
+    "a\x9fb",
+    "a\u202eb",
+    "\u200b\u200d",
+    "\u3164",
+    "\u2800",
+    "\ufeff",
+]
+
+
+@pytest.mark.parametrize("text", NAMES, ids=ascii)
+def test_a_name_fits_the_pattern_too(text):
+    assert NAME.validate_python(text) == text.strip()
+    assert PATTERN.search(text)
+
+
+@pytest.mark.parametrize("text", NO_NAMES, ids=ascii)
+def test_what_is_no_name_does_not(text):
+    with pytest.raises(ValidationError):
+        NAME.validate_python(text)
+    assert not PATTERN.search(text)
