@@ -7,6 +7,7 @@ import json
 import os
 import py_compile
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,7 @@ class TestRoots:
         assert target.read_text().count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
 
 
+@cache
 def imported_names(source: Path) -> set[str]:
     """The modules a file imports, and what it imports from them, as dotted names."""
     names = set()
