@@ -20,12 +20,13 @@ test: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Run every test
 	@echo "Left out here: what builds with SAM and deploys to a local AWS (make e2e), and what needs Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
 
-lint: .venv/.ready ## Check style, types, imports between packages and docs/openapi.json
+lint: .venv/.ready node_modules/.ready ## Check style, types, imports between packages and docs/openapi.json
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.openapi --check
+	@scripts/lint-openapi
 
 template: .tools/sam/.ready .tools/checkov/.ready ## Hold template.yaml, as CloudFormation gets it, to cfn-lint and checkov
 	@.tools/sam/bin/python -m scripts.check_template
@@ -97,6 +98,6 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE
 .tools/supply/.ready: requirements/supply.txt requirements/uv.txt .tools/supply/bin/python
 	@scripts/environment .tools/supply requirements/supply.txt
 
-# The engine of the race tests. npm alone distributes it, and not for every platform.
+# The engine of the race tests, which is not there for every platform, axe and the linters of docs/openapi.json.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
