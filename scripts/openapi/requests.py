@@ -64,6 +64,8 @@ def _field(schema: Schema, *, required: bool) -> Schema:
     schema = {key: value for key, value in without_null(schema).items() if key != "default"}
     if not required:
         schema.pop("minLength", None)
+        if "pattern" in schema:
+            schema["pattern"] = f"^$|{schema['pattern']}"
     return schema
 
 
