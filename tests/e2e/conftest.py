@@ -8,6 +8,7 @@ from controlplane.store.client import create_client
 from controlplane.store.table import table
 from tests.e2e import deployment
 from tests.e2e.deployment import ROOT, Stack
+from tests.e2e.outside import Outside, running_outside
 from tests.support.engines import running_engine
 from tests.support.world import Company, World
 
@@ -29,14 +30,21 @@ def sizes() -> str:
 
 
 @pytest.fixture(scope="session")
-def stack(sizes: str) -> Iterator[Stack]:
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    with running_outside(tmp_path_factory.mktemp("github")) as outside:
+        yield outside
+
+
+@pytest.fixture(scope="session")
+def stack(sizes: str, outside: Outside) -> Iterator[Stack]:
     with pytest.MonkeyPatch.context() as environment:
         # MiniStack then enforces the functions' own roles: a call that a policy forgot is refused here too.
         environment.setenv("AUTH", "true")
         with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
-            deployment.deploy(engine.endpoint_url)
+            deployment.deploy(engine.endpoint_url, outside.parameters)
             deployed = Stack(engine.endpoint_url)
             deployment.import_gateway_responses(deployed)
+            deployment.connect(deployed, outside)
             yield deployed
 
 

@@ -3,17 +3,20 @@
 import json
 import os
 import platform
+import re
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 import boto3
 
-from tests.support.api import Reply
+from tests.e2e.outside import Outside
+from tests.support.api import Reply, check_answer
 
 ROOT = Path(__file__).parents[2]
 # A folder of its own: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
@@ -21,6 +24,7 @@ BUILD = ROOT / ".aws-sam" / "e2e" / "build"
 ARCHITECTURE = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine().lower()]
 STACK = "assent-e2e"
 STAGE = "live"
+ALIAS = "live"
 REGION = "eu-central-1"
 
 
@@ -43,7 +47,8 @@ def build() -> str:
     return run(ROOT / "scripts" / "build", "--architecture", ARCHITECTURE, "--build-dir", BUILD)
 
 
-def deploy(endpoint_url: str) -> None:
+def deploy(endpoint_url: str, parameters: Mapping[str, str]) -> None:
+    """Deploys what was built, with these parameters of the template."""
     run(
         ROOT / ".tools" / "sam" / "bin" / "sam",
         "deploy",
@@ -54,7 +59,7 @@ def deploy(endpoint_url: str) -> None:
         "--stack-name",
         STACK,
         "--parameter-overrides",
-        f"Architecture={ARCHITECTURE}",
+        *(f"{name}={value}" for name, value in {"Architecture": ARCHITECTURE, **parameters}.items()),
         "--no-confirm-changeset",
         "--no-progressbar",
         AWS_ENDPOINT_URL=endpoint_url,
@@ -63,12 +68,21 @@ def deploy(endpoint_url: str) -> None:
     )
 
 
+class Invoked(NamedTuple):
+    """What a function answered; `failure` says how it failed, where it did."""
+
+    failure: str | None
+    answer: str
+
+
 @dataclass
 class Stack:
     """The deployed stack, as the AWS API describes it and as its gateway answers."""
 
     endpoint_url: str
     request_timeout_seconds: float = 60
+    secrets: set[str] = field(default_factory=set, repr=False)
+    """Credentials that answers carried, and those that tests added."""
 
     def client(self, service: str) -> Any:
         return boto3.client(service, endpoint_url=self.endpoint_url, region_name=REGION)
@@ -91,6 +105,15 @@ class Stack:
         variables: dict[str, str] = configuration["Environment"]["Variables"]
         return variables
 
+    def invoke(self, logical_id: str, event: str) -> "Invoked":
+        """Calls a function as AWS does, by the alias that deployments move, with the event of events/<event>.json."""
+        answer = self.client("lambda").invoke(
+            FunctionName=self.physical_ids[logical_id],
+            Qualifier=ALIAS,
+            Payload=(ROOT / "events" / f"{event}.json").read_bytes(),
+        )
+        return Invoked(answer.get("FunctionError"), answer["Payload"].read().decode())
+
     def call(
         self,
         method: str,
@@ -101,7 +124,11 @@ class Stack:
         raw_body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        """One request to the gateway; `target` is a path with its query, without the stage."""
+        """One request to the gateway, whose answer must have the shape that every answer has.
+
+        `target`: a path with its query, with or without the stage, or a whole address of the API.
+        """
+        target = target.removeprefix(self.outputs["BaseUrl"]).removeprefix(f"/{STAGE}") or "/"
         body = raw_body if raw_body is not None or json_body is None else json.dumps(json_body).encode()
         sent = {"Content-Type": "application/json"} if body is not None else {}
         if token is not None:
@@ -116,19 +143,36 @@ class Stack:
             connection.close()
         answered = {name.lower(): value for name, value in response.getheaders()}
         is_json = answered.get("content-type", "").startswith("application/json")
-        return Reply(response.status, answered, json.loads(text) if is_json else None, text)
+        cookies = response.headers.get_all("set-cookie", [])
+        reply = Reply(response.status, answered, json.loads(text) if is_json else None, text, cookies)
+        self.secrets |= _credentials_in(reply)
+        check_answer(target.partition("?")[0], sent, reply)
+        return reply
 
-    def errors(self) -> str:
-        """What the functions logged as warnings and errors so far: the reason behind a 500."""
+    def logs(self) -> dict[str, list[str]]:
+        """What was logged so far, by the log group."""
         client = self.client("logs")
         groups = client.describe_log_groups(logGroupNamePrefix=f"/aws/lambda/{STACK}-")["logGroups"]
-        messages = [
-            event["message"]
+        pages = client.get_paginator("filter_log_events")
+        return {
+            group["logGroupName"]: [
+                event["message"]
+                for page in pages.paginate(logGroupName=group["logGroupName"])
+                for event in page["events"]
+            ]
             for group in groups
-            for event in client.filter_log_events(logGroupName=group["logGroupName"])["events"]
-        ]
+        }
+
+    def errors(self, *groups: str) -> str:
+        """What the functions logged as warnings and errors so far, or those groups: the reason behind a 500."""
         signs = ('"level":"ERROR"', '"level":"WARNING"', "[ERROR]", "Traceback")
-        return "\n".join(message for message in messages if any(sign in message for sign in signs))
+        return "\n".join(
+            message
+            for group, messages in self.logs().items()
+            if not groups or group in groups
+            for message in messages
+            if any(sign in message for sign in signs)
+        )
 
 
 def import_gateway_responses(stack: Stack) -> None:
@@ -153,3 +197,27 @@ def import_gateway_responses(stack: Stack) -> None:
         stageName=STAGE,
         patchOperations=[{"op": "replace", "path": "/deploymentId", "value": deployment}],
     )
+
+
+def connect(stack: Stack, outside: Outside) -> None:
+    """Tells stack and outside what neither could know before: the key of the GitHub App, and where the user pool is."""
+    outside.pool_url = f"{stack.endpoint_url}/{stack.physical_ids['UserPool']}"
+    secret = stack.physical_ids["GithubAppKey"]
+    stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=outside.app_key)
+
+
+# Fields of answers that hold a credential: in JSON by their names on the wire, in pages as fields of forms.
+_CREDENTIAL_FIELDS = {"accessToken", "refreshToken", "access_token", "refresh_token", "deviceCode", "userCode", "key"}
+_FORM_CREDENTIAL = re.compile(r'name="(?:form_token|seal)" value="([^"]+)"')
+
+
+def _credentials_in(reply: Reply) -> set[str]:
+    """Every credential that the answer carries: cookies, tokens, keys and codes."""
+    found = {cookie.partition("=")[2].partition(";")[0] for cookie in reply.cookies}
+    content = reply.body.get("data", reply.body) if isinstance(reply.body, dict) else None
+    if isinstance(content, dict):
+        found |= {value for name, value in content.items() if name in _CREDENTIAL_FIELDS and isinstance(value, str)}
+    found |= set(_FORM_CREDENTIAL.findall(reply.text))
+    query = parse_qs(urlsplit(reply.headers.get("location", "")).query)
+    found |= {value for name in ("state", "nonce", "code") for value in query.get(name, [])}
+    return found - {""}
