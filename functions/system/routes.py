@@ -3,7 +3,7 @@
 import json
 from typing import Annotated
 
-from fastapi import Path, Request, Response
+from fastapi import Header, Path, Response
 
 from controlplane.access import Access, Requires
 from controlplane.app import ControlRouter
@@ -18,6 +18,9 @@ router = ControlRouter(tags=["System"])
 _KEPT_A_WHILE = {"Cache-Control": "public, max-age=300"}
 
 AnyCredential = Annotated[Access[None], Requires()]
+# Of the answers to these, no operation's description speaks.
+IfNoneMatch = Annotated[str | None, Header(include_in_schema=False)]
+Accept = Annotated[str, Header(include_in_schema=False)]
 
 
 @router.get("/health", operation_id="getHealth", summary="Check the service's health")
@@ -69,9 +72,9 @@ async def get_me(access: AnyCredential) -> CallingCredential:
 
 
 @router.get("/openapi.json", operation_id="getOpenapi", summary="Get the OpenAPI document")
-async def get_openapi(request: Request) -> Response:
+async def get_openapi(if_none_match: IfNoneMatch = None) -> Response:
     """The machine-readable description of the whole API, as it was generated when this version was built."""
-    return documents.describe_api(request.headers.get("if-none-match"))
+    return documents.describe_api(if_none_match)
 
 
 @router.get(
@@ -96,18 +99,20 @@ async def get_agent_feedback() -> Response:
 
 
 @router.get("/docs", operation_id="showReference", include_in_schema=False)
-async def show_reference(request: Request) -> Response:
+async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None) -> Response:
     """The reference: a page, or its introduction as Markdown for a client that asks for that."""
-    return documents.show_reference(request.headers.get("accept", ""), request.headers.get("if-none-match"))
+    return documents.show_reference(accept, if_none_match)
 
 
 @router.get("/docs/{fileName}", operation_id="getReferenceFile", include_in_schema=False)
-async def get_reference_file(request: Request, file_name: Annotated[str, Path(alias="fileName")]) -> Response:
+async def get_reference_file(
+    file_name: Annotated[str, Path(alias="fileName")], if_none_match: IfNoneMatch = None
+) -> Response:
     """A part of the reference: an operation as Markdown, `createProject.md`, the introduction, or the page's style."""
-    return documents.get_file(file_name, request.headers.get("if-none-match"))
+    return documents.get_file(file_name, if_none_match)
 
 
 @router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)
-async def list_for_agents(request: Request) -> Response:
+async def list_for_agents(if_none_match: IfNoneMatch = None) -> Response:
     """Where agents find what, in the form of llmstxt.org."""
-    return documents.list_for_agents(request.headers.get("if-none-match"))
+    return documents.list_for_agents(if_none_match)

@@ -22,6 +22,9 @@ PUBLIC = {
     "POST /v1/auth/device/token",
     "POST /v1/auth/device/revoke",
     "GET /assets/{fileName}",
+    "GET /docs",
+    "GET /docs/{fileName}",
+    "GET /llms.txt",
 }
 # Pages that a stranger may look at.
 OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}

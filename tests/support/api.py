@@ -21,7 +21,9 @@ from controlplane.errors import CATALOGUE
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 _REQUEST_NUMBERS = count(1)
-_NOT_ENVELOPED = {"/openapi.json", "/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
+_NOT_ENVELOPED = {"/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
+# Files that are made when a version is built.
+_DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
 FORM = "application/x-www-form-urlencoded"
 # Paths that answer a form-encoded request as OAuth has it.
 _OAUTH_PATHS = "/v1/auth/device/"
@@ -128,7 +130,8 @@ class Api:
     ) -> Reply:
         """One request. `target` is a path with its query; `raw_body` is sent as it is, `json_body` as JSON."""
         event = rest_event(method, target, token, json_body, raw_body, headers, self.source_ip)
-        answer = _handlers()[_group_of(event["path"])](event, _Context())
+        group = _group_of(event["path"])
+        answer = _handlers()[group](event, _Context())
         reply = _reply(answer)
         check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
         self.replies.append(reply)
@@ -281,12 +284,46 @@ def check_oauth(reply: Reply) -> None:
         assert int(reply.headers["retry-after"]) >= 1
 
 
+DOCUMENT_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'none'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def check_document(reply: Reply) -> None:
+    """What every document has: a strict policy, and what lets a client keep it and ask whether it changed."""
+    headers = reply.headers
+    assert headers["content-security-policy"] == DOCUMENT_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["cache-control"].startswith("public, max-age=")
+    assert "Accept-Encoding" in headers["vary"]
+    assert re.fullmatch(r'W/"[0-9a-f]{32}"', headers["etag"])
+    if reply.status == 304:
+        assert reply.text == ""
+        assert "content-type" not in headers
+        return
+    assert headers["content-type"].partition(";")[0] in {
+        "application/json",
+        "text/css",
+        "text/html",
+        "text/javascript",
+        "text/markdown",
+        "text/plain",
+    }
+    # The addresses that stand for those of a deployment.
+    assert not re.search(r"https://(api|dashboard)\.assent\.example", reply.text)
+
+
 def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> None:
     """The one assertion that defines the shape of every answer but OAuth's."""
     assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
     if request_id is not None:
         assert reply.headers["x-request-id"] == request_id
     if (path in _NOT_ENVELOPED or path.startswith("/assets/")) and reply.status == 200:
+        return
+    if _DOCUMENTS.fullmatch(path) and reply.status in {200, 304}:
+        check_document(reply)
         return
     assert reply.headers["content-type"].startswith("application/json")
     if reply.status < 400:

@@ -1,0 +1,134 @@
+"""The documents that travel in this package, served as they stand: the API's description and its reference.
+
+They are made when a version is built. Two addresses in them stand for those of this deployment, which differ from one
+to the next, and give way to them here.
+"""
+
+import hashlib
+import json
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+
+from fastapi import Response
+
+from controlplane.addresses import dashboard_base_url, public_base_url
+from controlplane.errors import RouteNotFound
+
+_HERE = Path(__file__).parent
+_REFERENCE = _HERE / "reference"
+# What stands in the files for the address of the API and for that of the pages.
+_API_ADDRESS = "https://api.assent.example"
+_PAGES_ADDRESS = "https://dashboard.assent.example"
+_MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".md": "text/markdown; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+# A file whose name changes with its content may be kept for good.
+_HASHED = {".css", ".js"}
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'none'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+# Relative to /docs, which has the stage before it where there is no custom domain.
+_LINKS = ", ".join(
+    f'<{target}>; rel="{relation}"; type="{media_type}"'
+    for target, relation, media_type in (
+        ("docs/introduction.md", "alternate", "text/markdown"),
+        ("llms.txt", "alternate", "text/plain"),
+        ("openapi.json", "service-desc", "application/json"),
+    )
+)
+
+
+def describe_api(if_none_match: str | None) -> Response:
+    """The OpenAPI document."""
+    return _answer(_HERE / "openapi.json", if_none_match)
+
+
+def list_for_agents(if_none_match: str | None) -> Response:
+    """llms.txt."""
+    return _answer(_REFERENCE / "llms.txt", if_none_match)
+
+
+def show_reference(accept: str, if_none_match: str | None) -> Response:
+    """The reference as a page, or its introduction as Markdown, whichever the client would rather have."""
+    name = "introduction.md" if _prefers_markdown(accept) else "index.html"
+    answer = _answer(_REFERENCE / name, if_none_match)
+    answer.headers["link"] = _LINKS
+    answer.headers["vary"] = "Accept, Accept-Encoding"
+    return answer
+
+
+def get_file(name: str, if_none_match: str | None) -> Response:
+    """A part of the reference by its name. Raises RouteNotFound for any other name."""
+    if name not in _names():
+        raise RouteNotFound
+    return _answer(_REFERENCE / name, if_none_match)
+
+
+@lru_cache
+def _names() -> frozenset[str]:
+    """The files that have addresses of their own below /docs."""
+    return frozenset(path.name for path in _REFERENCE.iterdir() if path.suffix in {".md", *_HASHED})
+
+
+def _prefers_markdown(accept: str) -> bool:
+    """Whether the client names Markdown and likes HTML no better. Browsers do not name it."""
+    liked = {"text/markdown": 0.0, "text/html": 0.0}
+    for part in accept.lower().split(","):
+        media_type, *parameters = (piece.strip() for piece in part.split(";"))
+        if media_type in liked:
+            liked[media_type] = _quality(parameters)
+    return liked["text/markdown"] > 0 and liked["text/markdown"] >= liked["text/html"]
+
+
+def _quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, api: str, pages: str) -> tuple[bytes, str]:
+    """A file with this deployment's addresses, and what tells this content from another one (RFC 9110's ETag)."""
+    text = path.read_text(encoding="utf-8")
+    for placeholder, address in ((_API_ADDRESS, api), (_PAGES_ADDRESS, pages)):
+        text = text.replace(placeholder, _written(address, path.suffix))
+    content = text.encode()
+    # Weak: the gateway may compress what it passes on.
+    return content, f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+def _written(address: str, suffix: str) -> str:
+    """The address as files of that kind write it."""
+    if suffix == ".html":
+        return escape(address)
+    return json.dumps(address)[1:-1] if suffix == ".json" else address
+
+
+def _answer(path: Path, if_none_match: str | None) -> Response:
+    """The file, or 304 for a client that has it."""
+    content, etag = _read(path, public_base_url(), dashboard_base_url())
+    kept = "public, max-age=31536000, immutable" if path.suffix in _HASHED else "public, max-age=300"
+    headers = {**_HEADERS, "cache-control": kept, "etag": etag, "vary": "Accept-Encoding"}
+    known = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}
+    if known & {etag.removeprefix("W/"), "*"}:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers={**headers, "content-type": _MEDIA_TYPES[path.suffix]})

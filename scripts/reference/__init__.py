@@ -1,0 +1,8 @@
+"""The reference for people and for agents, generated from docs/openapi.json: a page, and Markdown of everything in it.
+
+`python -m scripts.reference` writes what the `system` function serves at /docs and /llms.txt into its package, so that
+nothing is rendered at run time; `--check` compares instead, for `make lint`.
+
+`document` reads the OpenAPI document into what a reader is told, `samples` makes example values, `html` and `markdown`
+write them down. What the document cannot say (credentials, pagination, versions) stands in templates/introduction.md.
+"""

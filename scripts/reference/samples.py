@@ -1,0 +1,88 @@
+"""Example values of a schema: those that it states, and where it states none, one made from its parts."""
+
+from typing import Any
+
+_BY_FORMAT = {
+    "date-time": "2026-03-04T05:06:07.000Z",
+    "email": "ada@example.com",
+    "uri": "https://example.com",
+}
+_BY_TYPE: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "string": "string", "null": None}
+
+
+class Samples:
+    """Makes examples from the schemas of one document. What refers to itself ends with an empty value."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+
+    def resolve(self, node: dict[str, Any]) -> dict[str, Any]:
+        """The node itself, or what it refers to, with what stands beside the reference over it."""
+        seen = set()
+        while "$ref" in node:
+            reference = node["$ref"]
+            if reference in seen:
+                raise ValueError(f"{reference} refers to itself")
+            seen.add(reference)
+            target: Any = self._document
+            for part in reference.removeprefix("#/").split("/"):
+                target = target[part.replace("~1", "/").replace("~0", "~")]
+            node = {**target, **{name: value for name, value in node.items() if name != "$ref"}}
+        return node
+
+    def merge(self, node: dict[str, Any]) -> dict[str, Any]:
+        """The node resolved, and the parts of its `allOf` made into one."""
+        node = self.resolve(node)
+        if "allOf" not in node:
+            return node
+        merged: dict[str, Any] = {}
+        for part in [*node["allOf"], {name: value for name, value in node.items() if name != "allOf"}]:
+            whole = self.merge(part)
+            properties = {**merged.get("properties", {}), **whole.get("properties", {})}
+            required = [*merged.get("required", []), *whole.get("required", [])]
+            merged = {**merged, **whole}
+            if properties:
+                merged |= {"properties": properties, "required": required}
+        return merged
+
+    def variants(self, node: dict[str, Any]) -> list[dict[str, Any]]:
+        """What a union offers, without null; the node itself where it is no union.
+
+        A node with members of its own only says with its union which of them go together.
+        """
+        options = node.get("anyOf") or node.get("oneOf")
+        if not options or "properties" in node:
+            return [node]
+        merged = [self.merge(option) for option in options]
+        return [option for option in merged if option.get("type") != "null"] or merged
+
+    def of(self, schema: dict[str, Any], depth: int = 0) -> Any:
+        """One value of the schema: the stated example, else the default, else one of its type."""
+        node = self.merge(schema)
+        if "example" in node:
+            return node["example"]
+        if node.get("examples"):
+            return node["examples"][0]
+        for name in ("const", "default"):
+            if node.get(name) is not None:
+                return node[name]
+        if node.get("enum"):
+            return node["enum"][0]
+        if self.variants(node) != [node]:
+            return self.of(self.variants(node)[0], depth)
+        return self._made(node, depth)
+
+    def _made(self, node: dict[str, Any], depth: int) -> Any:
+        too_deep = depth > 8
+        kinds = node.get("type", "object" if "properties" in node else "string")
+        kind = next((it for it in kinds if it != "null"), "null") if isinstance(kinds, list) else kinds
+        if kind == "array":
+            return [] if too_deep or "items" not in node else [self.of(node["items"], depth + 1)]
+        if kind == "object":
+            shown = {} if too_deep else node.get("properties", {})
+            return {
+                name: self.of(child, depth + 1)
+                for name, child in shown.items()
+                if not self.merge(child).get("deprecated") or name in node.get("required", [])
+            }
+        return _BY_FORMAT.get(node.get("format", ""), _BY_TYPE.get(kind))
