@@ -237,7 +237,7 @@ def devices_are_offered() -> bool:
 
 
 def review_device(code: str, user_id: str, secret: str) -> Review:
-    """The request of the code, which this counts as an attempt.
+    """The request of the code. Who looks at codes that are none has to wait after some of them.
 
     Raises UnknownCode, CodeExpired, CodeDecided, TooManyCodes.
     """

@@ -128,11 +128,15 @@ class TestRefusedCode:
         visitor.submit(decision)
         assert review(visitor, device.user_code).status == 409
 
-    def test_the_sixth_look_at_a_code_finds_nothing(self, visitor: Browser, device: Device):
+    def test_the_sixth_person_who_looks_at_a_code_finds_nothing(self, api: Api, world: World, device: Device):
         for _ in range(5):
-            assert review(visitor, device.user_code).status == 200
-        assert review(visitor, device.user_code).status == 404
+            assert review(Browser(api).signed_in(world.person().user_id), device.user_code).status == 200
+        assert review(Browser(api).signed_in(world.person().user_id), device.user_code).status == 404
         assert status_of(device) == "authorization_pending"
+
+    def test_loading_the_page_again_locks_nobody_out(self, visitor: Browser, device: Device):
+        for _ in range(12):
+            assert review(visitor, device.user_code).status == 200
 
     def test_the_sixth_wrong_code_in_a_quarter_of_an_hour_is_429(self, visitor: Browser, device: Device, now):
         for _ in range(5):

@@ -65,12 +65,21 @@ class TestFind:
         now.advance(900)
         assert statuses() == ["expired", "denied", "redeemed", "expired"]
 
-    def test_a_code_is_looked_up_five_times_by_whomever(self, api: Api, world: World):
+    def test_a_code_is_looked_up_by_five_people_whoever_they_are(self, api: Api, world: World):
         asking = ask(api)
-        for _ in range(5):
-            device.find_by_user_code(asking.user_code, world.person().user_id)
+        people = [world.person().user_id for _ in range(5)]
+        for user_id in people:
+            device.find_by_user_code(asking.user_code, user_id)
         with pytest.raises(UnknownUserCode):
             device.find_by_user_code(asking.user_code, world.person().user_id)
+        for user_id in people:
+            assert device.find_by_user_code(asking.user_code, user_id).status == "pending"
+
+    def test_a_person_may_look_again_as_often_as_they_like(self, api: Api, person: Person, world: World):
+        asking = ask(api)
+        for _ in range(12):
+            assert device.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+        assert device.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
 
     def test_a_person_tries_five_wrong_codes_in_a_quarter_of_an_hour(self, api: Api, world: World, now: FakeClock):
         person, asking = world.person(), ask(api)

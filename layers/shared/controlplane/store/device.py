@@ -23,7 +23,7 @@ SLOWER_BY_SECONDS = 5
 # No vowels: no words. RFC 8628 section 6.1.
 USER_CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 # 8 letters of 20 resist guessing to 2^-32 with 5 attempts. RFC 8628 section 5.1.
-ATTEMPTS_PER_CODE = 5
+PEOPLE_PER_CODE = 5
 TRIES_PER_PERSON = 5
 _KEPT_SECONDS = 24 * 3600
 _TRIES = 8
@@ -34,7 +34,7 @@ type Status = Literal["pending", "approved", "denied", "redeemed", "expired"]
 
 
 class UnknownUserCode(StoreError):
-    """No request has that code, or it was looked up as often as it may be."""
+    """No request has that code, or as many people have looked it up as may."""
 
 
 class TooManyTries(StoreError):
@@ -96,19 +96,25 @@ def normalize_user_code(text: str) -> str | None:
 def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
     """The request that the person means. It may be expired or decided: `status` says so.
 
-    Each look-up counts: five of one code, then it is dead; five of codes that are none within a quarter of an hour,
-    then the person has to wait. Raises UnknownUserCode, TooManyTries.
+    Five people may look a code up, each as often as they like; for anybody else it is none. Five tries of codes that
+    are none within a quarter of an hour, and the person has to wait. Raises UnknownUserCode, TooManyTries.
     """
     _count_try(user_id)
     user_code = normalize_user_code(code)
     if user_code is None:
         raise UnknownUserCode
-    known = "attribute_exists(pk) AND #attempts < :cap"
-    attempt = Update(_code_key(user_code), "ADD #attempts :one", known, {"one": 1, "cap": ATTEMPTS_PER_CODE})
+    first_look = Update(
+        _code_key(user_code),
+        "SET #seenBy = list_append(#seenBy, :people)",
+        "attribute_exists(pk) AND NOT contains(#seenBy, :user) AND size(#seenBy) < :most",
+        {"people": [user_id], "user": user_id, "most": PEOPLE_PER_CODE},
+    )
     try:
-        pointer = table.update(attempt)
-    except ConditionFailed:
-        raise UnknownUserCode from None
+        pointer = table.update(first_look)
+    except ConditionFailed as failure:
+        if failure.item is None or user_id not in failure.item["seenBy"]:
+            raise UnknownUserCode from None
+        pointer = failure.item
     item = table.get(keys.device_request(pointer["digest"]))
     if item is None:
         raise UnknownUserCode
@@ -160,7 +166,7 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
             "createdAt": now,
             **times,
         }
-        pointer = {**_code_key(issued.user_code)._asdict(), "digest": digest, "attempts": 0, **times}
+        pointer = {**_code_key(issued.user_code)._asdict(), "digest": digest, "seenBy": [], **times}
         free = "attribute_not_exists(pk) OR #validUntil <= :now"
         try:
             table.transact(

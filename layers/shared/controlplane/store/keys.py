@@ -133,7 +133,7 @@ def device_request(digest: str) -> Key:
 
 
 # The same request by the code that a person types, of which only a keyed digest is stored.
-# {pk: UC#77ab0c…, sk: DEVICE, digest: 2c26b4…, attempts: 1, validUntil: 1772601667, expiresAt: 1772688067}
+# {pk: UC#77ab0c…, sk: DEVICE, digest: 2c26b4…, seenBy: [usr_8k…], validUntil: 1772601667, expiresAt: 1772688067}
 def user_code(keyed_digest: str) -> Key:
     return Key(f"UC#{keyed_digest}", "DEVICE")
 
