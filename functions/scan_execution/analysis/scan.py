@@ -29,12 +29,10 @@ _MISSING: Final = "consent-manager-missing"
 # A limit of the whole scan, after which no file is looked at.
 _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
-type Progress = Callable[["Analysis"], None]
-
 
 @dataclass
 class Analysis:
-    """The result; also what is known so far while it runs."""
+    """What a scan came to."""
 
     # The most urgent first.
     findings: list[Finding] = field(default_factory=list)
@@ -54,12 +52,9 @@ class Analysis:
         return not _ENDS.isdisjoint(self.skipped)
 
 
-def analyze_folder(root: Path, limits: Limits | None = None, progress: Progress | None = None) -> Analysis:
-    """The findings of a folder's files. Links are not followed; nothing outside of the folder is read.
-
-    `progress` is called after every 100 files with what is known so far.
-    """
-    scan = _Scan(limits or Limits(), progress)
+def analyze_folder(root: Path, limits: Limits | None = None) -> Analysis:
+    """The findings of a folder's files. Links are not followed; nothing outside of the folder is read."""
+    scan = _Scan(limits or Limits())
     for path, entry, reason in files.walk(root):
         if reason is not None:
             scan.skip(path, reason)
@@ -71,11 +66,9 @@ def analyze_folder(root: Path, limits: Limits | None = None, progress: Progress 
     return scan.finish()
 
 
-def analyze_files(
-    contents: Iterable[tuple[str, bytes]], limits: Limits | None = None, progress: Progress | None = None
-) -> Analysis:
+def analyze_files(contents: Iterable[tuple[str, bytes]], limits: Limits | None = None) -> Analysis:
     """The findings of (path, content) pairs; paths are relative, with forward slashes. Holds one content at a time."""
-    scan = _Scan(limits or Limits(), progress)
+    scan = _Scan(limits or Limits())
     for path, content in contents:
 
         def read(most: int, content: bytes = content) -> bytes:
@@ -90,9 +83,8 @@ def analyze_files(
 
 
 class _Scan:
-    def __init__(self, limits: Limits, progress: Progress | None) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._progress = progress
         self._deadline = time.monotonic() + limits.max_seconds
         self._result = Analysis()
         self._found: list[Found] = []
@@ -117,8 +109,6 @@ class _Scan:
             self.ended = True
             return
         result.files_seen += 1
-        if self._progress and result.files_seen % 100 == 0:
-            self._progress(result)
         language = files.language_of(path.rpartition("/")[2])
         if language is None:
             return

@@ -130,11 +130,6 @@ class TestFolders:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.js")).write_bytes(TRACKER)
         assert analyze_folder(tmp_path).findings[0].location.path.encode()
 
-    def test_progress_is_told_every_hundred_files(self):
-        told = []
-        analyze_files(((f"{n}.txt", b"x") for n in range(350)), progress=lambda known: told.append(known.files_seen))
-        assert told == [100, 200, 300]
-
 
 @settings(max_examples=150, deadline=None)
 @given(
