@@ -41,7 +41,7 @@ from controlplane.errors import (
     RouteNotFound,
     UnsupportedMediaType,
 )
-from controlplane.observability import describe, log_request, logger
+from controlplane.observability import count_limited, describe, log_request, logger
 from controlplane.store.table import Throttled
 from controlplane.visitors import Visitor, Visits
 
@@ -349,9 +349,23 @@ def _log(state: _State, scope: Scope, status: int, seconds: float) -> None:
         principal = state.access.principal
         line["principal"] = principal.kind
         line["caller"] = principal.key_id or principal.user_id
+        # A key has its organization also where the request was refused before one was resolved.
         if state.access.organization is not None:
             line["organizationId"] = state.access.organization.organization_id
+        elif principal.organization_id is not None:
+            line["organizationId"] = principal.organization_id
     log_request(line)
+    if status == 429:
+        count_limited(_kind(state.access))
+
+
+def _kind(access: Access[Any] | None) -> str:
+    """The plan of an API key, `person`, or `anonymous`."""
+    if access is None:
+        return "anonymous"
+    if access.principal.kind == "api_key" and access.principal.token:
+        return str(access.principal.token["plan"])
+    return "person"
 
 
 def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:

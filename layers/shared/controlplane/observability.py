@@ -92,6 +92,20 @@ def count_request(*, failed: bool) -> None:
     _write(f"{before}{int(time.time() * 1000)}{after}")
 
 
+def count_limited(kind: str) -> None:
+    """The metric of a request that was over its limit, by service, and by kind of caller: a key's plan, or who it is.
+
+    Which organization it was says the request's log line: a metric by organization would be billed for each of them.
+    """
+    where = {
+        "Namespace": metrics.provider.namespace,
+        "Dimensions": [["service"], ["caller"]],
+        "Metrics": [{"Name": "RateLimited", "Unit": "Count"}],
+    }
+    about = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [where]}
+    _write(_encode({"_aws": about, "service": metrics.provider.service, "caller": kind, "RateLimited": [1.0]}))
+
+
 def describe(error: BaseException) -> dict[str, Any]:
     """An exception for the log: its type and where it came from, without its message."""
     frames = traceback.extract_tb(error.__traceback__)

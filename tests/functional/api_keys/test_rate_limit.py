@@ -1,5 +1,6 @@
 """The limit per credential and minute: exact, in UTC minutes, refused requests included."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from controlplane.store.table import Update, table
 from controlplane.tokens import digest
 from tests.support.api import Api
 from tests.support.calls import intercepted
+from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
 from tests.support.world import ALL_SCOPES, World
 
@@ -260,3 +262,55 @@ class TestPlanChange:
         assert api.get("/v1/me", minted.secret).headers["x-ratelimit-limit"] == "600"
         listed = api.get("/v1/api-keys", company.owner.token).data
         assert listed[0]["meta"]["createdFrom"] == "ops"
+
+
+class TestWhoIsLimited:
+    """The dashboard of template.yaml reads these lines."""
+
+    def lines(self, call) -> list[dict]:
+        with captured_logs() as written:
+            assert call().status == 429
+        return [json.loads(line) for line in written.getvalue().splitlines()]
+
+    def requests(self, lines: list[dict]) -> dict:
+        (line,) = [line for line in lines if line.get("message") == "request"]
+        return line
+
+    def limits(self, lines: list[dict]) -> dict:
+        (line,) = [line for line in lines if "RateLimited" in line]
+        assert line["RateLimited"] == [1.0]
+        (where,) = line["_aws"]["CloudWatchMetrics"]
+        assert where["Dimensions"] == [["service"], ["caller"]]
+        assert where["Metrics"] == [{"Name": "RateLimited", "Unit": "Count"}]
+        assert line.keys() == {"_aws", "service", "caller", "RateLimited"}
+        return line
+
+    def test_a_key_is_logged_with_its_organization_and_counted_under_its_plan(self, api: Api, world: World):
+        company = world.company("pro")
+        secret = limited(world, company, 0)
+        lines = self.lines(lambda: api.get("/v1/projects", secret))
+        assert self.requests(lines)["organizationId"] == company.organization_id
+        assert self.requests(lines)["caller"].startswith("key_")
+        assert self.requests(lines)["operation"] == "GET /v1/projects"
+        assert self.limits(lines)["caller"] == "pro"
+
+    def test_a_person_is_counted_as_one(self, api: Api, world: World):
+        person = world.person()
+        set_limit(keys.user_token(digest(person.token)), 0)
+        lines = self.lines(lambda: api.get("/v1/me", person.token))
+        assert self.limits(lines)["caller"] == "person"
+        assert "organizationId" not in self.requests(lines)
+
+    def test_a_stranger_is_counted_as_one(self, api: Api):
+        body = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
+        for _ in range(200):
+            if api.post("/v1/auth/device/code", json_body=body).status == 429:
+                break
+        lines = self.lines(lambda: api.post("/v1/auth/device/code", json_body=body))
+        assert self.limits(lines)["caller"] == "anonymous"
+
+    def test_nobody_is_where_the_request_was_let_through(self, api: Api, world: World):
+        secret = world.key(world.company("pro"))
+        with captured_logs() as written:
+            assert api.get("/v1/projects", secret).status == 200
+        assert "RateLimited" not in written.getvalue()
