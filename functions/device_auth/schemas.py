@@ -9,6 +9,7 @@ from controlplane.envelope import Wire
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 REFRESH_GRANT = "refresh_token"
+_URI: dict[str, Any] = {"format": "uri"}
 _EXAMPLE_CODE = "assent_dc_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 _EXAMPLE_REFRESH = "assent_rt_7m3r9t4v5w1n8q2k4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWiOyZq6B"
 
@@ -67,34 +68,37 @@ class DeviceCodeCreate(Wire):
 class DeviceCode(Wire):
     device_code: str = Field(description="What the device redeems, once.", examples=[_EXAMPLE_CODE])
     user_code: str = Field(description="What the person types or compares.", examples=["BCDF-GHJK"])
-    verification_uri: str = Field(examples=["https://dashboard.assent.example/device"])
+    verification_uri: str = Field(json_schema_extra=_URI, examples=["https://dashboard.assent.example/device"])
     verification_uri_complete: str = Field(
+        json_schema_extra=_URI,
         description="The same page with the code filled in.",
         examples=["https://dashboard.assent.example/device?user_code=BCDF-GHJK"],
     )
-    expires_in: int = Field(description="Seconds until both codes expire.", examples=[900])
-    interval: int = Field(description="Seconds to wait between two polls.", examples=[5])
+    expires_in: int = Field(ge=0, description="Seconds until both codes expire.", examples=[900])
+    interval: int = Field(ge=0, description="Seconds to wait between two polls.", examples=[5])
 
 
-def _grant(name: str, *fields: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What a request of that grant has, and has not. Null stands for a field that is left out."""
-    shapes: dict[str, Any] = {field: {"type": "string"} for field in fields} | {
-        field: {"type": "null"} for field in without
-    }
-    return {"required": [*fields], "properties": {"grantType": {"enum": [name, None]}, **shapes}}
+_TEXT = {"type": "string"}
+_DEVICE_FIELDS = ("deviceCode", "codeVerifier", "clientId")
+# Which fields the grants need, as a document says it. Null stands for a field that is left out.
+_REFRESHES: dict[str, Any] = {
+    "required": ["refreshToken"],
+    "properties": {
+        "grantType": {"enum": [REFRESH_GRANT, None]},
+        "refreshToken": _TEXT,
+        "deviceCode": {"type": "null"},
+    },
+}
+_REDEEMS: dict[str, Any] = {
+    "required": [*_DEVICE_FIELDS],
+    "properties": {"grantType": {"enum": [DEVICE_GRANT, None]}, **dict.fromkeys(_DEVICE_FIELDS, _TEXT)},
+}
 
 
 class TokenCreate(Wire):
     """`deviceCode`, `codeVerifier` and `clientId` redeem a code; `refreshToken` gets the next pair of tokens."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [
-                _grant(DEVICE_GRANT, "deviceCode", "codeVerifier", "clientId"),
-                _grant(REFRESH_GRANT, "refreshToken", without=("deviceCode",)),
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"if": _REFRESHES, "else": _REDEEMS})
 
     grant_type: str | None = Field(
         None,
@@ -117,7 +121,7 @@ class TokenCreate(Wire):
 class Token(Wire):
     access_token: str = Field(examples=["assent_at_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"])
     token_type: Literal["Bearer"] = Field("Bearer", examples=["Bearer"])
-    expires_in: int = Field(description="Seconds that the access token still lives.", examples=[3600])
+    expires_in: int = Field(ge=0, description="Seconds that the access token still lives.", examples=[3600])
     refresh_token: str = Field(description="Works once, within 30 days.", examples=[_EXAMPLE_REFRESH])
     scope: str = Field(description="What was approved.", examples=["organizations.read projects.read"])
 
