@@ -32,7 +32,7 @@ class ApiKey(Wire):
         examples=["2026-03-04T06:00:00.000Z"],
         json_schema_extra={"format": "date-time"},
     )
-    rate_limit: int = Field(description="Requests per minute, set by the plan at minting.", examples=[1500])
+    rate_limit: int = Field(ge=0, description="Requests per minute, set by the plan at minting.", examples=[1500])
     meta: KeyMeta
 
 
@@ -47,7 +47,7 @@ class CreatedKey(Wire):
     name: str = Field(examples=["Production deploys"])
     start: str = Field(description="The first characters of the secret, to recognise it by.", examples=["assent_Ab3x"])
     created_at: str = Field(examples=["2026-03-04T05:06:07.000Z"], json_schema_extra={"format": "date-time"})
-    rate_limit: int = Field(description="Requests per minute, set by the current plan.", examples=[1500])
+    rate_limit: int = Field(ge=0, description="Requests per minute, set by the current plan.", examples=[1500])
     meta: KeyMeta
 
 

@@ -18,16 +18,16 @@ class TopUp(Wire):
     """Whether credits are bought by themselves when few are left."""
 
     enabled: bool = Field(examples=[True])
-    threshold: int | None = Field(description="The balance below which credits are bought.", examples=[20])
-    amount: int | None = Field(description="How many are bought then.", examples=[100])
+    threshold: int | None = Field(ge=0, description="The balance below which credits are bought.", examples=[20])
+    amount: int | None = Field(ge=0, description="How many are bought then.", examples=[100])
 
 
 class PlanLimits(Wire):
     requests_per_minute: int = Field(
-        description="Of a key minted now; 0 on a plan without API access.", examples=[1500]
+        ge=0, description="Of a key minted now; 0 on a plan without API access.", examples=[1500]
     )
-    api_keys: int = Field(description="API keys that the organization may have.", examples=[50])
-    projects: int = Field(description="Projects that the organization may have.", examples=[200])
+    api_keys: int = Field(ge=0, description="API keys that the organization may have.", examples=[50])
+    projects: int = Field(ge=0, description="Projects that the organization may have.", examples=[200])
 
 
 class PlanFeatures(Wire):

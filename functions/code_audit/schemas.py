@@ -76,8 +76,8 @@ class Repository(Wire):
 class Progress(Wire):
     stage: str = Field(description=f"One of {', '.join(STAGES)}, in this order.", examples=["analyze"])
     stage_status: str | None = Field(description="pending, running, completed or failed.", examples=["running"])
-    completed_stages: int | None = Field(examples=[2])
-    total_stages: int | None = Field(examples=[len(STAGES)])
+    completed_stages: int | None = Field(ge=0, examples=[2])
+    total_stages: int | None = Field(ge=0, examples=[len(STAGES)])
 
 
 class Reason(Wire):
@@ -88,8 +88,8 @@ class Reason(Wire):
 class Coverage(Wire):
     """What a scan looked at."""
 
-    files: int = Field(description="Files in the scanned folder.", examples=[412])
-    analyzed_files: int = Field(examples=[398])
+    files: int = Field(ge=0, description="Files in the scanned folder.", examples=[412])
+    analyzed_files: int = Field(ge=0, examples=[398])
     skipped: dict[str, int] = Field(
         description="How many files were left out, by reason.", examples=[{"too_large": 2, "minified": 12}]
     )
@@ -102,7 +102,7 @@ class Scan(Wire):
     repository_name: str = Field(examples=["shop"])
     branch: str | None = Field(examples=["main"])
     head_commit_sha: str | None = Field(examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"])
-    pull_request_number: int | None = Field(examples=[None])
+    pull_request_number: int | None = Field(ge=1, examples=[None])
     scope: str = Field(description="What is scanned: `repository`.", examples=["repository"])
     trigger: str = Field(description="What started it: `manual`.", examples=["manual"])
     status: ScanStatus = Field(examples=["completed"])
@@ -110,12 +110,13 @@ class Scan(Wire):
         description="How much of the findings can be read: all, the 3 most urgent, or none.", examples=["free-preview"]
     )
     unlock_credits: int | None = Field(
-        description="What reading all of them costs. Null where nothing is left to unlock.", examples=[50]
+        ge=0, description="What reading all of them costs. Null where nothing is left to unlock.", examples=[50]
     )
     finding_count: int | None = Field(
-        description="Places in the code that were found. Null until the scan is completed.", examples=[21]
+        ge=0, description="Places in the code that were found. Null until the scan is completed.", examples=[21]
     )
     issue_count: int | None = Field(
+        ge=0,
         description="Different findings: the same code at several places of a file counts once. Null until the scan "
         "is completed.",
         examples=[17],
@@ -186,7 +187,7 @@ class ScanStarting(Wire):
     )
     repository_id: str = Field(examples=[REPOSITORY_ID])
     created_at: str = Field(**_TIME)
-    retry_after_seconds: int = Field(examples=[RETRY_AFTER_SECONDS])
+    retry_after_seconds: int = Field(ge=1, examples=[RETRY_AFTER_SECONDS])
 
     @classmethod
     def of(cls, request: RequestItem) -> Self:
@@ -210,10 +211,10 @@ class ScanNotStarted(Wire):
 
 class Location(Wire):
     path: str = Field(examples=["apps/web/src/app.tsx"])
-    start_line: int = Field(description="From 1.", examples=[12])
-    end_line: int = Field(examples=[14])
-    start_column: int = Field(description="From 1.", examples=[5])
-    end_column: int = Field(examples=[7])
+    start_line: int = Field(ge=1, description="From 1.", examples=[12])
+    end_line: int = Field(ge=1, examples=[14])
+    start_column: int = Field(ge=1, description="From 1.", examples=[5])
+    end_column: int = Field(ge=1, examples=[7])
     snippet: str = Field(examples=["gtag('config', 'G-123')"])
     permalink: str = Field(
         description="The lines at the scanned commit.",
@@ -276,7 +277,7 @@ class Issue(Wire):
 class ScanIssues(Wire):
     issues: list[Issue] = Field(description="The findings that can be read, most urgent first.")
     locked_count: int = Field(description="How many more there are.", ge=0, examples=[14])
-    unlock_credits: int | None = Field(description="What reading those costs.", examples=[50])
+    unlock_credits: int | None = Field(ge=0, description="What reading those costs.", examples=[50])
 
 
 class Unlocked(Wire):

@@ -27,7 +27,7 @@ class InboxItemUpdate(Wire):
 
 
 class GithubIssue(Wire):
-    number: int = Field(examples=[42])
+    number: int = Field(ge=1, examples=[42])
     url: str = Field(json_schema_extra=_URI, examples=["https://github.com/acme/shop/issues/42"])
     created_at: str = Field(json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"])
 
@@ -57,8 +57,8 @@ class InboxItem(Wire):
 
 class CodeLocation(Wire):
     path: str = Field(examples=["src/index.html"])
-    start_line: int | None = Field(examples=[12])
-    end_line: int | None = Field(examples=[14])
+    start_line: int | None = Field(ge=1, examples=[12])
+    end_line: int | None = Field(ge=1, examples=[14])
     snippet: str | None = Field(examples=['<script src="https://www.googletagmanager.com/gtag/js"></script>'])
 
 

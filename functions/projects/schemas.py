@@ -36,6 +36,7 @@ _ORIGIN_FORMS = (
 )
 # Not pydantic's own mark, which warns whoever reads the field, and that is us.
 _DEPRECATED: dict[str, Any] = {"deprecated": True}
+_URI: dict[str, Any] = {"format": "uri"}
 _BRANDING = f"Banner branding. `{NO_BRANDING}` needs a plan with remove-branding."
 
 
@@ -150,10 +151,15 @@ class ListedConsent(Wire):
     trusted_origins: list[str] = Field(examples=[["example.com"]])
     branding: str = Field(description=_BRANDING, examples=[settings.service_brand])
     backend_url: str | None = Field(
-        alias="backendURL", description="Where the consent runtime serves the instance.", examples=[None]
+        json_schema_extra=_URI,
+        alias="backendURL",
+        description="Where the consent runtime serves the instance.",
+        examples=[None],
     )
     dashboard_url: str = Field(
-        alias="dashboardURL", examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"]
+        json_schema_extra=_URI,
+        alias="dashboardURL",
+        examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"],
     )
     backend_version: str = Field(examples=["2.0.0"])
 
@@ -169,8 +175,12 @@ class Consent(Wire):
         description="Use `websites`.", examples=[["example.com"]], json_schema_extra=_DEPRECATED
     )
     branding: str = Field(description=_BRANDING, examples=[settings.service_brand])
-    backend_url: str | None = Field(description="Where the consent runtime serves the instance.", examples=[None])
-    dashboard_url: str = Field(examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"])
+    backend_url: str | None = Field(
+        json_schema_extra=_URI, description="Where the consent runtime serves the instance.", examples=[None]
+    )
+    dashboard_url: str = Field(
+        json_schema_extra=_URI, examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"]
+    )
     version: str = Field(description="The consent runtime's version.", examples=["2.0.0"])
 
     @classmethod
@@ -198,7 +208,9 @@ class ListedProject(Wire):
     organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
     organization_slug: str = Field(examples=["acme"])
     dashboard_url: str = Field(
-        alias="dashboardURL", examples=["https://dashboard.assent.example/organizations/acme/projects/shop"]
+        json_schema_extra=_URI,
+        alias="dashboardURL",
+        examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
     )
     products: Products
 
@@ -216,7 +228,9 @@ class CreatedProject(Wire):
     description: str | None = Field(examples=[None])
     organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
     organization_slug: str = Field(examples=["acme"])
-    dashboard_url: str = Field(examples=["https://dashboard.assent.example/organizations/acme/projects/shop"])
+    dashboard_url: str = Field(
+        json_schema_extra=_URI, examples=["https://dashboard.assent.example/organizations/acme/projects/shop"]
+    )
     websites: list[Website] = Field(
         description="Every address the project runs on, in order; the consent runtime allows these origins."
     )
@@ -234,7 +248,9 @@ class Project(CreatedProject):
     project_slug: str = Field(examples=["shop"])
     project_name: str = Field(examples=["Shop"])
     dashboard_url_older: str = Field(
-        alias="dashboardURL", examples=["https://dashboard.assent.example/organizations/acme/projects/shop"]
+        json_schema_extra=_URI,
+        alias="dashboardURL",
+        examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
     )
     products: Products
     region: str = Field(description="Where the consent instance runs.", examples=["eu-central"])

@@ -132,10 +132,24 @@ def _described(info: dict[str, Any]) -> dict[str, Any]:
     return {"openapi": "3.1.0", "info": shown, "paths": {}}
 
 
+def _shown(schema: Schema, value: Any) -> Schema:
+    """The schema with the values of the document itself as the examples of its fields."""
+    if "additionalProperties" in schema:
+        each = _shown(schema["additionalProperties"], next(iter(value.values())))
+        return {**schema, "additionalProperties": each, "examples": [value]}
+    if "properties" not in schema:
+        return {**schema, "examples": [value]}
+    properties = {name: _shown(field, value[name]) for name, field in schema["properties"].items()}
+    return {**schema, "properties": properties}
+
+
 def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema, Any]]:
     """By operation: the component's name, its schema, and the document itself where it is small."""
-    return {
+    found = {
         "getOpenapi": ("OpenApiDocument", _DESCRIPTION, _described(info)),
         "getAuthorizationServer": ("AuthorizationServerMetadata", _SERVER, service.describe_authorization_server()),
         "getAgentFeedback": ("FeedbackDiscovery", _FEEDBACK, service.describe_feedback()),
+    }
+    return {
+        operation: (name, _shown(schema, document), document) for operation, (name, schema, document) in found.items()
     }

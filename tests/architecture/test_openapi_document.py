@@ -1,0 +1,230 @@
+"""The rules of docs/openapi.json, so that a new route cannot forget them."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from controlplane.described import refusals_of
+from controlplane.errors import CATALOGUE
+from controlplane.scopes import API_KEY_SCOPES
+from tests.support.api import FORM, operations
+from tests.support.described import PATH, Described, document, operations_described, parts, resolve
+
+JSON = "application/json"
+# Python would read the name of the first header as four words.
+RATE_HEADERS = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+# Refusals of a request whose credential is not known yet.
+UNCOUNTED = {401, 413}
+ROUTES = {operation.name: operation for operation in operations() if operation.route.include_in_schema}
+
+
+def _named(operation: Described) -> str:
+    return operation.name
+
+
+every_operation = pytest.mark.parametrize("operation", operations_described(), ids=_named)
+
+
+def _requires(operation: Described):
+    return ROUTES[operation.name].route.requires
+
+
+def _parameters(operation: Described):
+    return [resolve(parameter) for parameter in operation.content.get("parameters", [])]
+
+
+class TestDocument:
+    def test_is_openapi_3_1_of_every_route_that_is_no_page_and_of_no_other(self):
+        assert document()["openapi"].startswith("3.1.")
+        assert {operation.name for operation in operations_described()} == ROUTES.keys()
+
+    def test_is_the_one_that_the_system_function_serves(self):
+        assert PATH.resolve() == Path(__file__).parents[2] / "functions" / "system" / "openapi.json"
+
+    def test_says_whose_it_is_where_it_stands_and_where_more_is_written(self):
+        described = document()
+        assert {"title", "version", "summary", "description", "contact", "license"} <= described["info"].keys()
+        assert [server["url"] for server in described["servers"]] == ["https://api.assent.example"]
+        assert described["externalDocs"]["url"].startswith(described["servers"][0]["url"])
+
+    def test_declares_the_tags_in_use_in_order_each_in_words(self):
+        tags = document()["tags"]
+        used = {tag for operation in operations_described() for tag in operation.content["tags"]}
+        assert [tag["name"] for tag in tags] == sorted(used)
+        assert all(tag["description"].endswith(".") for tag in tags)
+
+    def test_has_no_component_that_nothing_refers_to(self):
+        text = PATH.read_text()
+        unused = [
+            f"{kind}/{name}"
+            for kind, components in document()["components"].items()
+            for name in components
+            if kind != "securitySchemes" and f'"#/components/{kind}/{name}"' not in text
+        ]
+        assert unused == []
+
+    def test_refers_to_nothing_that_is_not_there(self):
+        for reference in set(re.findall(r'"\$ref": "(#[^"]+)"', PATH.read_text())):
+            assert resolve({"$ref": reference})
+
+    def test_names_every_code_of_the_catalogue(self):
+        assert document()["components"]["schemas"]["ErrorCode"]["enum"] == [*CATALOGUE]
+
+    def test_holds_no_text_of_the_frameworks_own(self):
+        assert re.findall(r"Successful Response|HTTPValidationError|\"title\": \"[^\"]*Id\"", PATH.read_text()) == []
+
+
+class TestNames:
+    def test_no_two_operations_share_an_id_or_a_summary(self):
+        for field in ("operationId", "summary"):
+            found = Counter(operation.content[field] for operation in operations_described())
+            assert [name for name, times in found.items() if times > 1] == []
+
+    @every_operation
+    def test_the_id_is_a_verb_and_a_noun_and_the_summary_a_short_sentence(self, operation: Described):
+        assert re.fullmatch(r"[a-z]+([A-Z][a-z]*)+", operation.content["operationId"])
+        assert re.fullmatch(r"[A-Z][^.]{3,50}", operation.content["summary"])
+
+    @every_operation
+    def test_an_operation_has_one_tag_and_a_description(self, operation: Described):
+        assert len(operation.content["tags"]) == 1
+        assert operation.content["description"].endswith(".")
+
+
+class TestSecurity:
+    @every_operation
+    def test_is_what_the_route_asks_for(self, operation: Described):
+        requires = _requires(operation)
+        kinds = [kind for one in operation.content["security"] for kind in one]
+        if requires is None:
+            assert kinds == []
+            return
+        scopes = [scope for scope in (requires.scope, requires.or_scope) if scope]
+        by_key = not requires.user_token and (not scopes or not {*scopes}.isdisjoint(API_KEY_SCOPES))
+        assert kinds == (["organizationApiKey", "userToken"] if by_key else ["userToken"])
+        assert operation.content.get("x-required-scopes", []) == scopes
+        assert all(f"`{scope}`" in operation.content["description"] for scope in scopes)
+
+    @every_operation
+    def test_names_the_roles_that_may_where_not_every_member_may(self, operation: Described):
+        requires = _requires(operation)
+        expected = {None: None, "member": None, "admin": ["admin", "owner"], "owner": ["owner"]}
+        assert operation.content.get("x-required-roles") == expected[requires and requires.role]
+
+
+class TestRequests:
+    @every_operation
+    def test_every_parameter_says_what_it_is_and_shows_a_value(self, operation: Described):
+        for parameter in _parameters(operation):
+            assert {"description", "example", "schema"} <= parameter.keys(), parameter["name"]
+            assert parameter["description"].endswith(".")
+            assert "null" not in json.dumps(parameter["schema"])
+
+    @every_operation
+    def test_the_body_shows_itself_in_every_media_type_that_the_route_takes(self, operation: Described):
+        route = ROUTES[operation.name].route
+        taken = {JSON} if route.body_field is not None else set()
+        if route.anonymous is not None:
+            taken.add(FORM)
+        content = operation.content.get("requestBody", {}).get("content", {})
+        assert content.keys() == taken
+        assert all(media["examples"] for media in content.values())
+
+    def test_a_creation_can_be_repeated_under_a_key_where_the_route_takes_one(self):
+        keyed = {
+            operation.name: operation
+            for operation in operations_described()
+            if any(parameter["name"] == "Idempotency-Key" for parameter in _parameters(operation))
+        }
+        assert "POST /v1/projects" in keyed
+        for operation in keyed.values():
+            answers = operation.responses()
+            assert "KeyOfAnotherRequest" in json.dumps(answers[400])
+            assert {"requestInFlight", "answerLost"} <= answers[409]["content"][JSON]["examples"].keys()
+            for status, answer in answers.items():
+                assert ("Idempotency-Replayed" in answer["headers"]) is (status < 300)
+
+
+class TestAnswers:
+    @every_operation
+    def test_each_is_described_shown_and_carries_the_request_id(self, operation: Described):
+        for status, answer in operation.responses().items():
+            assert answer["description"]
+            assert "X-Request-Id" in answer["headers"]
+            if status != 304:
+                assert answer["content"][JSON]["examples"], status
+
+    @every_operation
+    def test_the_headers_are_those_of_the_status(self, operation: Described):
+        counts = _requires(operation) is not None
+        for status, answer in operation.responses().items():
+            headers = {*answer["headers"]}
+            assert (headers >= RATE_HEADERS) is (counts and status not in UNCOUNTED), status
+            if status == 429:
+                assert "Retry-After" in headers
+            if status == 401:
+                assert "WWW-Authenticate" in headers
+
+    def test_every_header_shows_a_value(self):
+        for name, header in document()["components"]["headers"].items():
+            assert {"description", "example", "schema"} <= header.keys(), name
+
+    @every_operation
+    def test_there_is_one_refusal_for_a_wrong_request_one_for_too_many_and_one_for_our_failure(
+        self, operation: Described
+    ):
+        assert {400, 429, 500} <= operation.responses().keys()
+
+    @every_operation
+    def test_refusals_that_depend_on_the_request_are_there_where_they_can_happen_and_nowhere_else(
+        self, operation: Described
+    ):
+        route, statuses = ROUTES[operation.name].route, operation.responses().keys()
+        assert (413 in statuses) is (415 in statuses) is (route.body_field is not None)
+        if route.requires is not None:
+            assert {401, 402} <= statuses
+            assert (403 in statuses) or route.requires.scope is None
+        elif route.anonymous is None:
+            assert statuses.isdisjoint({401, 402, 403})
+
+    @every_operation
+    def test_a_refusal_has_the_code_of_its_status(self, operation: Described):
+        for status, answer in operation.responses().items():
+            for example in answer.get("content", {JSON: {"examples": {}}})[JSON]["examples"].values():
+                error = resolve(example)["value"].get("error")
+                if status >= 400 and isinstance(error, dict):
+                    assert CATALOGUE[error["code"]] == status or (status, error["code"]) == (415, "INVALID_PAYLOAD")
+
+    @every_operation
+    def test_what_the_route_refuses_of_its_own_is_shown(self, operation: Described):
+        shown = json.dumps(operation.responses())
+        for kind in refusals_of(ROUTES[operation.name].route.service_endpoint):
+            assert f"{kind.__name__}" in shown
+
+
+class TestFields:
+    def test_every_field_of_a_schema_shows_a_value(self):
+        """A field that is an object of its own shows those of its fields."""
+        silent = []
+        for at, schema in parts(document()["components"]["schemas"], "#/components/schemas"):
+            for name, field in schema.get("properties", {}).items() if "type" in schema else ():
+                plain = "$ref" not in json.dumps(field) and "properties" not in field
+                if plain and field and "examples" not in field:
+                    silent.append(f"{at}/{name}")
+        assert silent == []
+
+    def test_a_moment_an_address_and_a_count_have_their_format(self):
+        wrong = []
+        for at, schema in parts(document()["components"]["schemas"], "#/components/schemas"):
+            for name, field in schema.get("properties", {}).items():
+                kinds = field.get("type", ())
+                if re.search(r"(At|_at)$", name) and "string" in kinds and field.get("format") != "date-time":
+                    wrong.append(f"{at}/{name}")
+                if re.search(r"(?i)(ur[il]|uri_complete)$", name) and field.get("format") != "uri":
+                    wrong.append(f"{at}/{name}")
+                if "integer" in kinds and "minimum" not in field and "exclusiveMinimum" not in field:
+                    wrong.append(f"{at}/{name}")
+        assert wrong == []

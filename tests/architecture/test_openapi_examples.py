@@ -1,0 +1,48 @@
+"""Every example in docs/openapi.json is one: its schema allows it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.described import Described, document, operations_described, parts, problems, resolve
+
+Example = tuple[str, dict[str, Any], Any]
+
+
+def _of_content(at: str, part: dict[str, Any]) -> Iterator[Example]:
+    for media_type, media in part.get("content", {}).items():
+        for name, example in media["examples"].items():
+            yield f"{at} {media_type} {name}", media["schema"], resolve(example)["value"]
+
+
+def _of_operation(operation: Described) -> Iterator[Example]:
+    yield from _of_content("request", operation.content.get("requestBody", {}))
+    for parameter in map(resolve, operation.content.get("parameters", [])):
+        yield parameter["name"], parameter["schema"], parameter["example"]
+    for status, response in operation.responses().items():
+        yield from _of_content(str(status), response)
+        for name, header in response["headers"].items():
+            yield f"{status} {name}", resolve(header)["schema"], resolve(header)["example"]
+
+
+@pytest.mark.parametrize("operation", operations_described(), ids=lambda operation: operation.name)
+def test_an_operations_examples_are_valid(operation: Described):
+    found = {place: problems(schema, value) for place, schema, value in _of_operation(operation)}
+    assert found
+    assert {place: said for place, said in found.items() if said} == {}
+
+
+@pytest.mark.parametrize("name", document()["components"]["schemas"])
+def test_the_examples_of_a_schema_and_of_its_fields_are_valid(name: str):
+    for at, schema in parts(document()["components"]["schemas"][name]):
+        for value in schema.get("examples", []) if isinstance(schema.get("examples"), list) else []:
+            assert problems(schema, value) == [], at
+
+
+class TestTheCheckItself:
+    def test_sees_a_value_that_its_schema_refuses(self):
+        assert problems({"$ref": "#/components/schemas/Pagination"}, {"nextCursor": 1, "hasMore": False})
+        assert problems({"type": "string", "format": "date-time"}, "yesterday")
+        assert problems({"type": "string", "format": "uri"}, "no address")
+        assert problems({"$ref": "#/components/schemas/Role"}, "king")
