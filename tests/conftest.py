@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 os.environ.update(
     TABLE_NAME="assent-test",
     SIGNING_SECRET="test-signing-secret-of-enough-length",
@@ -22,3 +24,9 @@ for queue in ("scan-preparation", "scan-execution", "issue-creation", "finding-i
     os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"
     os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"
 os.environ.pop("AWS_SESSION_TOKEN", None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from tests.support import permissions  # not before the environment stands
+
+    config.pluginmanager.register(permissions.Run())

@@ -11,6 +11,7 @@ import pytest
 
 from controlplane import clock
 from controlplane.store.table import table
+from tests.support import permissions
 from tests.support.api import Api
 from tests.support.engines import sequential_client
 from tests.support.issue_host import host
@@ -49,6 +50,20 @@ def _fresh_table(_engine: None) -> Iterator[None]:
     create_table(table.client, table.name)
     yield
     table.client.delete_table(TableName=table.name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _watched() -> Iterator[None]:
+    with permissions.watched():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _permitted() -> Iterator[None]:
+    """No function does what its policy does not allow: AWS would refuse it. The first test that does is to blame."""
+    before = permissions.missing()
+    yield
+    assert permissions.missing() == before
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from controlplane.app import ControlRoute
 from controlplane.errors import CATALOGUE
+from tests.support.described import check_described
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 _REQUEST_NUMBERS = count(1)
@@ -134,6 +135,7 @@ class Api:
         answer = _handlers()[group](event, _Context())
         reply = _reply(answer)
         check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
+        check_described(method, event["path"], reply.status, reply.headers, reply.body)
         self.replies.append(reply)
         return reply
 

@@ -14,6 +14,7 @@ from botocore.exceptions import ConnectionClosedError
 
 from controlplane import clock, queues
 from controlplane.queues import MAX_RECEIVES
+from tests.support import permissions
 
 _NUMBERS = count(1)
 
@@ -58,11 +59,13 @@ class Mailbox:
     def send_message(self, **sent: Any) -> dict[str, Any]:
         if self.broken:
             raise ConnectionClosedError(endpoint_url=sent["QueueUrl"])
+        permissions.note("sqs", "SendMessage", sent)
         attributes = sent.get("MessageAttributes") or {}
         self.letters.append(Letter(sent["QueueUrl"], sent["MessageBody"], clock.now(), attributes))
         return {}
 
     def change_message_visibility(self, **sent: Any) -> dict[str, Any]:
+        permissions.note("sqs", "ChangeMessageVisibility", sent)
         for letter in self.letters:
             if str(letter.number) == sent["ReceiptHandle"]:
                 letter.visible_at = clock.now() + sent["VisibilityTimeout"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from local.template import load_template
 
@@ -35,6 +35,39 @@ def routes_by_group() -> dict[str, list[Route]]:
         group = Path(function["Properties"]["CodeUri"]).name
         found[group] = sorted(Route(entry["Method"], entry["Path"]) for entry in properties)
     return found
+
+
+class Statement(NamedTuple):
+    """What a function may do, and on what: logical ids of the template, or `Table/index/<name>`."""
+
+    actions: list[str]
+    targets: list[str]
+
+
+def policies() -> dict[str, list[Statement]]:
+    """What each function's own policy allows, by the folder of its code."""
+    return {
+        Path(function["Properties"]["CodeUri"]).name: [
+            Statement(_listed(entry["Action"]), [_target(target) for target in _listed(entry["Resource"])])
+            for policy in function["Properties"]["Policies"]
+            for entry in policy["Statement"]
+        ]
+        for function in resources("AWS::Serverless::Function").values()
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _target(value: dict[str, Any]) -> str:
+    """Raises ValueError for what names no one resource."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), "Arn" | "Id"]}:
+            return name
+        case {"Fn::Sub": str(text)} if text.startswith("${Table.Arn}/index/") and "*" not in text:
+            return text.replace("${Table.Arn}", "Table")
+    raise ValueError(value)
 
 
 def gateway_responses() -> dict[str, dict[str, Any]]:

@@ -79,6 +79,14 @@ class TestResentMessages:
         assert letter.queue_url == Queue.SCAN_PREPARATION.url
         assert json.loads(letter.body) == {"kind": "prepare-scan", "version": 1, "requestId": REQUEST_ID}
 
+    def test_go_to_the_queue_that_each_was_for(self, sweep, mailbox: Mailbox, now):
+        waits()
+        waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
+        now.advance(61)
+        assert sweep() == {**NOTHING, "ResentMessages": 2}
+        sent = {letter.queue_url: json.loads(letter.body)["kind"] for letter in mailbox.letters}
+        assert sent == {Queue.SCAN_PREPARATION.url: "prepare-scan", Queue.SCAN_EXECUTION.url: "execute-scan"}
+
     def test_are_sent_once_where_the_sweep_lives(self, sweep, mailbox: Mailbox, now):
         for _ in range(20):
             waits()
