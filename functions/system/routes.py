@@ -1,7 +1,7 @@
 """HTTP of `system`: health, regions, me, and the documents that describe the service."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Header, Path, Response
 
@@ -18,8 +18,15 @@ router = ControlRouter(tags=["System"])
 _KEPT_A_WHILE = {"Cache-Control": "public, max-age=300"}
 
 AnyCredential = Annotated[Access[None], Requires()]
-# Of the answers to these, no operation's description speaks.
-IfNoneMatch = Annotated[str | None, Header(include_in_schema=False)]
+IfNoneMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-None-Match",
+        description="The `ETag` of the version that the client has: where it is this one, the answer is 304.",
+        examples=['W/"5d41402abc4b2a76b9719d911017c592"'],
+    ),
+]
+# Which of several forms a page takes, no operation's description says.
 Accept = Annotated[str, Header(include_in_schema=False)]
 
 
@@ -71,7 +78,15 @@ async def get_me(access: AnyCredential) -> CallingCredential:
     )
 
 
-@router.get("/openapi.json", operation_id="getOpenapi", summary="Get the OpenAPI document")
+_VERSION: dict[str, Any] = {"headers": {"ETag": {}}}
+
+
+@router.get(
+    "/openapi.json",
+    operation_id="getOpenapi",
+    summary="Get the OpenAPI document",
+    responses={200: _VERSION, 304: {**_VERSION, "description": "The client has this version."}},
+)
 async def get_openapi(if_none_match: IfNoneMatch = None) -> Response:
     """The machine-readable description of the whole API, as it was generated when this version was built."""
     return documents.describe_api(if_none_match)

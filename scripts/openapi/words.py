@@ -114,6 +114,11 @@ HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string", "const": "true"},
         "example": "true",
     },
+    "ETag": {
+        "description": "Names this version of the document, for `If-None-Match`.",
+        "schema": {"type": "string"},
+        "example": 'W/"5d41402abc4b2a76b9719d911017c592"',
+    },
     "Pragma": {
         "description": "`no-cache`, as RFC 6749 asks for, in answers to a form-encoded request.",
         "schema": {"type": "string"},

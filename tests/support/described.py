@@ -37,7 +37,7 @@ def document() -> dict[str, Any]:
     return described
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Described:
     """One operation of the document, and where it stands."""
 
@@ -92,6 +92,79 @@ def problems(schema: dict[str, Any], value: Any) -> list[str]:
     rooted = json.loads(json.dumps(schema).replace('"$ref": "#', f'"$ref": "{_BASE}#'))
     validator = Draft202012Validator(rooted, registry=_registry(), format_checker=_FORMATS)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+@cache
+def _operation(method: str, path: str) -> Described | None:
+    """The operation that a request meets; a path without a parameter comes before one with."""
+    found = [
+        operation
+        for operation in operations_described()
+        if operation.method == method.lower() and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", operation.path), path)
+    ]
+    return min(found, key=lambda operation: operation.path.count("{"), default=None)
+
+
+@cache
+def _sent_headers() -> dict[str, str]:
+    """The headers that the document knows, by their names in lower case."""
+    names = {
+        name
+        for operation in operations_described()
+        for one in operation.responses().values()
+        for name in one["headers"]
+    }
+    return {name.lower(): name for name in names}
+
+
+@cache
+def _refusals(operation: Described, status: int) -> set[tuple[str, ...]]:
+    """Code and details of the refusals shown for the status."""
+    examples = operation.responses()[status]["content"]["application/json"]["examples"].values()
+    return {_outline(resolve(example)["value"]) for example in examples}
+
+
+def _outline(body: dict[str, Any]) -> tuple[str, ...]:
+    """What sets a refusal apart: OAuth's word for it, or its code and the names of its details."""
+    error = body["error"]
+    if isinstance(error, str):
+        return (error,)
+    details = error.get("details")
+    return (error["code"], *(sorted(details) if isinstance(details, dict) else [type(details).__name__]))
+
+
+_seen: set[Any] = set()
+
+
+def check_described(method: str, path: str, status: int, headers: dict[str, str], body: Any) -> None:
+    """Holds an answer to what the document says of its operation. A path or method it does not know is none of it."""
+    operation = _operation(method, path)
+    if operation is None:
+        return
+    advice = f"{operation.name} answered {status}, and docs/openapi.json says otherwise (is it current? make openapi)"
+    responses = operation.responses()
+    assert status in responses, advice
+    declared = responses[status]["headers"]
+    known = _sent_headers()
+    undeclared = {known[name] for name in headers if name in known} - declared.keys()
+    assert not undeclared, f"{advice}: {undeclared}"
+    if status >= 400:
+        assert _outline(body) in _refusals(operation, status), f"{advice}: {body}"
+    # Bodies of one shape are valid or not together, near enough: words tell shapes apart, other texts do not.
+    key = (operation.name, status, _shape(body))
+    if "content" in responses[status] and key not in _seen:
+        assert problems(responses[status]["content"]["application/json"]["schema"], body) == [], advice
+        _seen.add(key)
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple((name, _shape(part)) for name, part in value.items())
+    if isinstance(value, list):
+        return frozenset(map(_shape, value))
+    if isinstance(value, str) and re.fullmatch(r"[a-zA-Z_-]{1,20}", value):
+        return value
+    return type(value)
 
 
 def parts(value: Any, at: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,0 +1,47 @@
+"""What holds answers to docs/openapi.json sees the answers that it does not describe."""
+
+import pytest
+
+from tests.support.described import check_described
+
+UNKNOWN = {"success": False, "error": {"code": "NOT_FOUND", "message": "There is no such resource."}}
+ORGANIZATION = {"id": "org_3f8k2m9q7r1s5t6v", "slug": "acme", "name": "Acme", "role": "owner"}
+PATH = "/v1/organizations/org_3f8k2m9q7r1s5t6v"
+
+
+def _found(**changes):
+    return {"success": True, "data": {**ORGANIZATION, **changes}}
+
+
+class TestAnAnswer:
+    def test_that_is_described_passes(self):
+        check_described("GET", PATH, 200, {"x-ratelimit-limit": "600"}, _found())
+        check_described("GET", PATH, 404, {}, UNKNOWN)
+
+    @pytest.mark.parametrize(
+        ("status", "headers", "body"),
+        [
+            pytest.param(409, {}, {}, id="of another status"),
+            pytest.param(404, {}, {"success": False, "error": {"code": "CONFLICT"}}, id="of another code"),
+            pytest.param(
+                404, {}, {"success": False, "error": {**UNKNOWN["error"], "details": {"x": 1}}}, id="of other details"
+            ),
+            pytest.param(200, {"retry-after": "1"}, _found(), id="with another header"),
+            pytest.param(200, {}, _found(role="king"), id="with another value"),
+            pytest.param(200, {}, {"success": True, "data": {"id": "org_3f8k2m9q7r1s5t6v"}}, id="without a field"),
+            pytest.param(200, {}, {"success": True}, id="without contents"),
+        ],
+    )
+    def test_that_is_not_described_fails(self, status, headers, body):
+        with pytest.raises(AssertionError, match="GET /v1/organizations/{organizationId} answered"):
+            check_described("GET", PATH, status, headers, body)
+
+    def test_of_a_path_that_is_not_described_is_nobodys(self):
+        check_described("GET", "/nowhere", 418, {}, None)
+        check_described("PUT", PATH, 405, {}, None)
+
+
+class TestThePathOfAnOperation:
+    def test_is_the_one_without_a_parameter_where_both_would_do(self):
+        body = {"success": True, "data": [], "pagination": {"nextCursor": None, "hasMore": False}}
+        check_described("GET", "/v1/code-audit/scans", 200, {}, body)
