@@ -130,9 +130,9 @@ def free_port() -> int:
         return port
 
 
-def wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_until_listening(process: subprocess.Popen[Any], port: int, within_seconds: float = _START_SECONDS) -> None:
     """Raises RuntimeError where the process ended, and TimeoutError where it does not listen in time."""
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + within_seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"{process.args!r} ended at once, with exit code {process.returncode}")
@@ -142,4 +142,4 @@ def wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
             time.sleep(0.01)
         else:
             return
-    raise TimeoutError(f"{process.args!r} did not listen on port {port} within {_START_SECONDS} seconds")
+    raise TimeoutError(f"{process.args!r} did not listen on port {port} within {within_seconds} seconds")

@@ -1,0 +1,197 @@
+"""`scripts/sam-local`: SAM's local Lambda, beside a running `make run` and on its data.
+
+Each function runs as it was built, in a container of Lambda's image, and finds what `make run` serves: the local AWS
+and the code host. Both listen on this machine alone, which to a container is another one, so this process passes on
+what containers send to the machine's address in their network. What template.yaml declares of the functions is taken
+over and completed with what on AWS would come from elsewhere; the template itself knows of no local run.
+"""
+
+import argparse
+import errno
+import json
+import os
+import platform
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from botocore.session import Session
+
+from local import checkout, environment
+from local.checkout import HOST, ROOT
+from local.github import setup
+from local.relay import Relay
+from local.stack import LocalStack
+from local.template import load_template
+
+SAM = ROOT / ".tools" / "sam" / "bin" / "sam"
+BUILD = ROOT / ".aws-sam" / "local" / "build"
+DEFAULT_PORT = 3001
+# On Docker Desktop the machine's own network is not the containers'; it gives the machine this name there, and passes
+# on by itself.
+_DESKTOP = "host.docker.internal"
+_ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
+_SECRET = "github-app-key"  # noqa: S105 - the name of one
+# Of this machine's processes, or better as the template has them.
+_NOT_FOR_CONTAINERS = {
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "GITHUB_APP_PRIVATE_KEY_FILE",
+    "LOG_LEVEL",
+    "POWERTOOLS_SERVICE_NAME",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of SAM. Exits with status 1 and one line where it cannot start."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/sam-local",
+        description="Runs `sam local` on the built functions, beside a running `make run` and on its data.",
+        epilog="Examples: scripts/sam-local start-api; "
+        "scripts/sam-local invoke SystemFunction -e events/system_get_health.json",
+    )
+    parser.add_argument("--build-dir", type=Path, help="take what stands there instead of building")
+    parser.add_argument("command", choices=("start-api", "start-lambda", "invoke"), help="of sam local")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what else sam local is told")
+    options = parser.parse_args(arguments)
+
+    memory = checkout.running_memory()
+    if memory is None or memory.demo is None:
+        _fail("This checkout's stack is not running: start it with `make run`, and leave it running.")
+    base_url = json.loads(checkout.CREDENTIALS.read_text())["baseUrl"]
+    gateway = _container_gateway()
+    build_dir = options.build_dir or _build()
+    more = [*options.arguments, *_defaults(options.command, options.arguments)]
+    with _reachable(gateway, [memory.ministack_port, urlsplit(base_url).port or 80]) as host:
+        template = load_template(build_dir / "template.yaml")
+        declared = _complete(template, _variables(memory, base_url, host, more))
+        # Beside the built one, since it names folders there.
+        path = build_dir / f"{options.command}.json"
+        checkout.write_private(path, json.dumps(template))
+        return _run([str(SAM), "local", options.command, *more, "--template", str(path)], declared)
+
+
+def _defaults(command: str, given: Sequence[str]) -> list[str]:
+    """What SAM is told besides, where the caller did not: beside `make run`, and with containers that are kept."""
+    if command != "start-api":
+        return []
+    port = [] if {"--port", "-p"} & set(given) else ["--port", str(DEFAULT_PORT)]
+    return port + ([] if "--warm-containers" in given else ["--warm-containers", "LAZY"])
+
+
+def _build() -> Path:
+    print("Building for this machine's processor. With little to do it takes half a minute.", file=sys.stderr)
+    command = [str(ROOT / "scripts" / "build"), "--architecture", architecture(), "--build-dir", str(BUILD)]
+    if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
+        _fail("The build failed.")
+    return BUILD
+
+
+def architecture() -> str:
+    """Lambda's name of this machine's processor."""
+    return _ARCHITECTURES[platform.machine().lower()]
+
+
+def _container_gateway() -> str:
+    """The machine's address in the network of its containers."""
+    command = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        _fail("Docker is not installed: sam local runs functions in its containers.")
+    if result.returncode:
+        _fail(f"Docker does not answer: {result.stderr.strip()}")
+    return result.stdout.strip()
+
+
+@contextmanager
+def _reachable(gateway: str, ports: list[int]) -> Iterator[str]:
+    """Lets containers reach these ports of this machine. Yields the host under which they do."""
+    with ExitStack() as relays:
+        for port in ports:
+            try:
+                relays.enter_context(Relay((gateway, port), (HOST, port)))
+            except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    gateway = _DESKTOP
+                elif error.errno != errno.EADDRINUSE:
+                    raise
+                # In use: by another scripts/sam-local, which passes on what this one would.
+        yield gateway
+
+
+def _variables(memory: checkout.Memory, base_url: str, host: str, sam_arguments: list[str]) -> dict[str, str]:
+    """The functions' variables as `make run` has them, with the addresses under which a container finds the same."""
+    endpoint = f"http://{HOST}:{memory.ministack_port}"
+    resources = LocalStack(endpoint, base_url).deploy(memory.deployed).resources
+    found = environment.function_environment(memory, base_url, endpoint, resources)
+    own = {name: value for name, value in found.items() if name not in _NOT_FOR_CONTAINERS}
+    own |= {name: value.replace(HOST, host) for name, value in own.items() if name.endswith("_URL")}
+    _keep_app_key(endpoint)
+    public = f"http://{HOST}:{_port(sam_arguments)}" if _port(sam_arguments) else base_url
+    # People sign in at the pages of `make run`: their user pool sends them back there.
+    return {**own, "PUBLIC_BASE_URL": public, "DASHBOARD_BASE_URL": base_url, "GITHUB_APP_SECRET_ARN": _SECRET}
+
+
+def _port(sam_arguments: list[str]) -> str | None:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--port", "-p")
+    port: str | None = parser.parse_known_args(sam_arguments)[0].port
+    return port
+
+
+def _keep_app_key(endpoint: str) -> None:
+    """Puts the GitHub App's private key where functions have it from on AWS."""
+    session = Session()
+    session.set_credentials(environment.ACCESS_KEY, environment.SECRET_KEY)
+    client = session.create_client("secretsmanager", region_name=environment.REGION, endpoint_url=endpoint)
+    key = setup.key_file(checkout.DIRECTORY / setup.FOLDER).read_text()
+    try:
+        client.create_secret(Name=_SECRET, SecretString=key)
+    except client.exceptions.ResourceExistsException:
+        client.put_secret_value(SecretId=_SECRET, SecretString=key)
+
+
+def _complete(template: dict[str, Any], variables: dict[str, str]) -> set[str]:
+    """Puts the variables into every function of the template. Returns the names of all that the functions then have."""
+    template["Parameters"]["Architecture"]["Default"] = architecture()
+    names = set(template["Globals"]["Function"]["Environment"]["Variables"])
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Serverless::Function":
+            declared = resource["Properties"].setdefault("Environment", {}).setdefault("Variables", {})
+            declared.update(variables)
+            names |= set(declared)
+    return names
+
+
+def _run(command: list[str], declared: set[str]) -> int:
+    """Runs SAM, for which a variable of this process would come before the template's."""
+    names = {name for name in os.environ if not name.startswith("AWS_")} - declared
+    credentials = {
+        "AWS_ACCESS_KEY_ID": environment.ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": environment.SECRET_KEY,
+        "AWS_DEFAULT_REGION": environment.REGION,
+        "AWS_REGION": environment.REGION,
+        "SAM_CLI_TELEMETRY": "0",
+    }
+    print(shlex.join(command), file=sys.stderr)
+    process = subprocess.Popen(command, env={name: os.environ[name] for name in names} | credentials)
+    # Ctrl-C reaches SAM by itself, which then ends its containers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    return process.wait()
+
+
+def _fail(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

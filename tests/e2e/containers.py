@@ -1,0 +1,167 @@
+"""A Docker engine, and the image that Lambda functions start from, on a machine without a registry of images.
+
+The engine is the one that answers here already, else Debian's (package docker.io), started for the tests alone. The
+image is made of what the machine has: its Python, the Lambda runtime, the emulator of SAM CLI, and the shell and the
+libraries that these need. What AWS distributes under the same name has them in the same places.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.e2e.deployment import ROOT
+
+IMAGE = "assent-e2e/lambda-python:3.13"
+_START_SECONDS = 30
+_RUNTIME = ROOT / ".tools" / "lambda" / "lib" / "python3.13" / "site-packages"
+_BOOTSTRAP = """#!/bin/sh
+export PYTHONPATH=/var/task:/opt/python:/var/runtime
+exec /var/lang/bin/python3.13 -m awslambdaric "$_HANDLER"
+"""
+# SAM adds to the image by them.
+_PROGRAMS = ("sh", "mv", "cp", "rm", "chmod")
+# What every build for Linux may take as given besides (PEP 600), and AWS's image has.
+_GIVEN_LIBRARIES = ("libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "librt.so.1", "libutil.so.1")
+_LEFT_OUT = {"__pycache__", "ensurepip", "idlelib", "site-packages", "test", "tkinter", "turtledemo"}
+
+
+@contextmanager
+def running_engine() -> Iterator[dict[str, str]]:
+    """Yields the variables by which Docker's clients find the engine. Without one CI fails, and others skip."""
+    if sys.platform != "linux":
+        pytest.skip("the image for functions is made of the programs of a Linux machine")
+    if _answers({}):
+        yield {}
+        return
+    if not shutil.which("dockerd") or not shutil.which("docker") or os.geteuid() != 0:
+        reason = "no Docker engine: none answers, and to start one takes root and the packages that .ci/run installs"
+        if os.environ.get("CI"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    with _own_engine() as variables:
+        yield variables
+
+
+@contextmanager
+def _own_engine() -> Iterator[dict[str, str]]:
+    # Not pytest's folder: the path of a socket has a hundred characters at most.
+    with TemporaryDirectory(prefix="engine-") as folder:
+        variables = {"DOCKER_HOST": f"unix://{folder}/docker.sock"}
+        log_file = Path(folder) / "log"
+        had_bridge = Path("/sys/class/net/docker0").exists()
+        with log_file.open("w") as log:
+            process = subprocess.Popen(
+                [
+                    "dockerd",
+                    *("--data-root", f"{folder}/data"),
+                    *("--exec-root", f"{folder}/exec"),
+                    *("--pidfile", f"{folder}/pid"),
+                    *("--host", variables["DOCKER_HOST"]),
+                    # Containers talk with this machine alone: its firewall and its routes stay as they are.
+                    *("--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"),
+                ],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while not _answers(variables):
+                ended = process.poll() is not None
+                if ended or time.monotonic() > deadline:
+                    pytest.fail(f"dockerd did not start:\n{log_file.read_text()}", pytrace=False)
+                time.sleep(0.2)
+            yield variables
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            _unmount(folder)
+            if not had_bridge and shutil.which("ip"):
+                subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)
+
+
+def _answers(variables: dict[str, str]) -> bool:
+    if not shutil.which("docker"):
+        return False
+    command = ["docker", "version", "--format", "{{.Server.Version}}"]
+    return subprocess.run(command, env={**os.environ, **variables}, capture_output=True, check=False).returncode == 0
+
+
+def _unmount(folder: str) -> None:
+    """An engine that was killed leaves file systems behind, which could not be deleted."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for mount in sorted((mount for mount in mounts if mount.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", mount], capture_output=True, check=False)
+
+
+def import_image(variables: dict[str, str]) -> str:
+    """Makes the image known to the engine, and returns its name."""
+    command = ["docker", "import"]
+    for change in (
+        "ENV PATH=/var/lang/bin:/usr/bin:/bin",
+        "ENV LAMBDA_TASK_ROOT=/var/task",
+        "ENV LAMBDA_RUNTIME_DIR=/var/runtime",
+        "WORKDIR /var/task",
+    ):
+        command += ["--change", change]
+    with TemporaryDirectory() as folder:
+        archive = Path(folder) / "image.tar"
+        _write_image(archive, Path(folder))
+        subprocess.run(
+            [*command, str(archive), IMAGE], env={**os.environ, **variables}, check=True, capture_output=True
+        )
+    return IMAGE
+
+
+def _write_image(archive: Path, scratch: Path) -> None:
+    python = Path(sys.base_prefix)
+    programs = {name: Path(str(shutil.which(name, path="/bin:/usr/bin"))).resolve() for name in _PROGRAMS}
+    compiled = [*programs.values(), python / "bin" / "python3.13", *python.glob("lib/python3.13/lib-dynload/*.so")]
+    bootstrap = scratch / "bootstrap"
+    bootstrap.write_text(_BOOTSTRAP)
+    bootstrap.chmod(0o755)
+    empty = scratch / "empty"
+    empty.mkdir()
+    with tarfile.open(archive, "w", dereference=True) as image:
+        for folder in ("opt", "tmp", "var/rapid", "var/task"):
+            image.add(empty, folder)
+        image.add(python / "bin" / "python3.13", "var/lang/bin/python3.13")
+        image.add(python / "lib" / "python3.13", "var/lang/lib/python3.13", filter=_without_what_no_function_needs)
+        image.add(_RUNTIME, "var/runtime", filter=_without_installers)
+        image.add(bootstrap, "var/runtime/bootstrap")
+        for name, program in programs.items():
+            image.add(program, f"bin/{name}")
+        libraries = _libraries([*compiled, *_RUNTIME.rglob("*.so")])
+        (home,) = {Path(library).parent for library in libraries if library.endswith("/libc.so.6")}
+        for library in sorted(libraries | {str(home / name) for name in _GIVEN_LIBRARIES}):
+            image.add(library, library.lstrip("/"))
+
+
+def _without_what_no_function_needs(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    name = Path(entry.name).name
+    return None if name in _LEFT_OUT or name.startswith("config-") else entry
+
+
+def _without_installers(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    first = Path(entry.name).relative_to("var/runtime").parts[:1]
+    return None if first and re.match(r"(pip|uv)\b", first[0]) else entry
+
+
+def _libraries(compiled: Iterable[Path]) -> set[str]:
+    """The shared libraries of these files, and theirs, by the paths at which the loader looks for them."""
+    # A program of one architecture may have libraries of another beside it, which ldd says and which is no failure.
+    listed = subprocess.run(["ldd", *map(str, compiled)], capture_output=True, text=True, check=False).stdout
+    return set(re.findall(r"(?:=>|^\s+)\s*(/\S+)\s+\(0x", listed, re.MULTILINE))

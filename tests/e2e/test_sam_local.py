@@ -1,0 +1,157 @@
+"""`scripts/sam-local` as a person meets it: beside a running `make run`, and each function in a container."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.e2e import containers
+from tests.e2e.deployment import BUILD, ROOT
+from tests.support.api import Reply, check_answer
+from tests.support.engines import free_port, wait_until_listening
+
+_SCREEN_END = "Ctrl-C stops everything."
+
+
+def _call(base_url: str, method: str, path: str, token: str | None = None, body: Any = None) -> Reply:
+    connection = HTTPConnection(urlsplit(base_url).netloc, timeout=60)
+    sent = {"Content-Type": "application/json"} if body is not None else {}
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token}"
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), sent)
+        response = connection.getresponse()
+        text = response.read().decode()
+    finally:
+        connection.close()
+    answered = {name.lower(): value for name, value in response.getheaders()}
+    return Reply(response.status, answered, json.loads(text), text)
+
+
+@dataclass
+class Sam:
+    """`scripts/sam-local` with the engine and the image of the tests."""
+
+    variables: dict[str, str]
+    image: str
+
+    def start(self, *arguments: str | Path, output: int = subprocess.DEVNULL, errors: Any = None) -> Any:
+        command, *more = arguments
+        return subprocess.Popen(
+            [
+                *(ROOT / "scripts" / "sam-local", "--build-dir", BUILD, command),
+                *("--invoke-image", self.image, "--skip-pull-image", *more),
+            ],
+            cwd=ROOT,
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+            text=True,
+        )
+
+
+@pytest.fixture(scope="module")
+def environment(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A stack of the tests' own, beside the one people use."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "MAKEFLAGS", "LOG_LEVEL")}
+    return {**kept, "LOCAL_DIRECTORY": str(tmp_path_factory.mktemp("local"))}
+
+
+@pytest.fixture(scope="module")
+def credentials(environment: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """What `make run` writes down, which runs meanwhile."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "local"],
+        cwd=ROOT,
+        env={**environment, "PORT": str(free_port())},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+    with process:
+        screen = ""
+        assert process.stdout is not None
+        for line in process.stdout:
+            screen += line
+            if _SCREEN_END in line:
+                break
+        else:
+            raise AssertionError(f"the stack ended before it was ready:\n{screen}")
+        try:
+            yield json.loads((Path(environment["LOCAL_DIRECTORY"]) / "credentials.json").read_text())
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+            process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def sam(environment: dict[str, str], credentials: dict[str, Any]) -> Iterator[Sam]:
+    with containers.running_engine() as found:
+        yield Sam({**environment, **found}, containers.import_image(found))
+
+
+@pytest.fixture(scope="module")
+def api(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the API that `scripts/sam-local start-api` serves."""
+    port, log_file = free_port(), tmp_path_factory.mktemp("sam") / "log"
+    with log_file.open("w") as log:
+        process = sam.start("start-api", "--port", str(port), output=log, errors=log)
+    try:
+        try:
+            wait_until_listening(process, port, within_seconds=60)
+        except (RuntimeError, TimeoutError) as error:
+            raise AssertionError(log_file.read_text()) from error
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        # As Ctrl-C does. SAM ends its containers then.
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(60)
+        sys.stdout.write(log_file.read_text())  # pytest shows it where a test failed
+
+
+class TestStartApi:
+    def test_answers_that_the_table_is_reached(self, api: str):
+        reply = _call(api, "GET", "/health")
+        assert reply.status == 200, reply.text
+        check_answer("/health", {}, reply)
+
+    def test_lets_a_key_in_and_works_on_the_data_of_the_local_stack(self, api: str, credentials: dict[str, Any]):
+        key = credentials["apiKeys"][0]["key"]
+        assert _call(api, "GET", "/v1/me", key).data["principal"]["type"] == "api_key"
+        body = {"name": "In a container", "region": "eu-central", "websites": ["https://container.example.com"]}
+        created = _call(api, "POST", "/v1/projects", key, body)
+        assert created.status == 201, created.text
+        found = _call(credentials["baseUrl"], "GET", f"/v1/projects/{created.data['id']}", key)
+        assert found.data["projectName"] == "In a container"
+
+    def test_refuses_a_stranger(self, api: str):
+        reply = _call(api, "GET", "/v1/projects")
+        check_answer("/v1/projects", {}, reply)
+        assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
+
+
+class TestInvoke:
+    @pytest.mark.parametrize(
+        ("function", "event"),
+        [("SystemFunction", "system_get_health"), ("FindingIntakeFunction", "finding_intake_advisory")],
+    )
+    def test_answers_an_event(self, sam: Sam, function: str, event: str):
+        process = sam.start(
+            "invoke", function, "-e", f"events/{event}.json", output=subprocess.PIPE, errors=subprocess.PIPE
+        )
+        output, log = process.communicate(timeout=120)
+        assert process.returncode == 0, log
+        answer = json.loads(output)
+        assert answer.get("statusCode") == 200 or answer == {"batchItemFailures": []}, f"{output}\n{log}"

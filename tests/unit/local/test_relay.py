@@ -1,0 +1,70 @@
+"""What passes a container's connections on to a stack that listens on this machine alone."""
+
+import socket
+import threading
+
+import pytest
+
+from local.relay import Relay
+
+
+@pytest.fixture
+def echo():
+    """The address of a server that answers what it was sent in capitals, once the caller has said all of it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer():
+        while True:
+            try:
+                caller, _ = listener.accept()
+            except OSError:
+                return
+            with caller:
+                said = b""
+                while block := caller.recv(65_536):
+                    said += block
+                caller.sendall(said.upper())
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    yield listener.getsockname()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join(5)
+
+
+def ask(port: int, said: bytes) -> bytes:
+    heard = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+        sender = threading.Thread(target=lambda: (caller.sendall(said), caller.shutdown(socket.SHUT_WR)))
+        sender.start()
+        while block := caller.recv(65_536):
+            heard += block
+        sender.join()
+    return heard
+
+
+class TestRelay:
+    def test_passes_both_directions_on(self, echo):
+        with Relay(("127.0.0.1", 0), echo) as relay:
+            assert [ask(relay.port, said) for said in (b"one", b"two")] == [b"ONE", b"TWO"]
+
+    def test_passes_on_more_than_fits_into_one_block(self, echo):
+        with Relay(("127.0.0.1", 0), echo) as relay:
+            assert ask(relay.port, b"a" * 1_000_000) == b"A" * 1_000_000
+
+    def test_hangs_up_where_nobody_answers(self, echo):
+        listener = socket.create_server(("127.0.0.1", 0))
+        nobody = listener.getsockname()
+        listener.close()
+        with (
+            Relay(("127.0.0.1", 0), nobody) as relay,
+            socket.create_connection(("127.0.0.1", relay.port), timeout=5) as caller,
+        ):
+            assert caller.recv(1) == b""
+
+    def test_gives_its_port_back(self, echo):
+        with Relay(("127.0.0.1", 0), echo) as relay:
+            port = relay.port
+        with Relay(("127.0.0.1", port), echo) as again:
+            assert ask(again.port, b"once more") == b"ONCE MORE"
