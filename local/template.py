@@ -56,6 +56,8 @@ def stateful_part(template: dict[str, Any]) -> dict[str, Any]:
     """A template of the resources that hold state, with all parameters and conditions, as plain CloudFormation."""
     resources = {name: it for name, it in template["Resources"].items() if it["Type"] in STATEFUL_TYPES}
     kept = {
-        name: template[name] for name in ("AWSTemplateFormatVersion", "Parameters", "Conditions") if name in template
+        name: template[name]
+        for name in ("AWSTemplateFormatVersion", "Parameters", "Mappings", "Conditions")
+        if name in template
     }
     return kept | {"Resources": resources}
