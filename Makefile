@@ -5,7 +5,7 @@ PYTHON_FILES := functions layers local ops scripts tests benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
 .DEFAULT_GOAL := help
-.PHONY: help run reset test lint template check build e2e browser bench deploy openapi lock format
+.PHONY: help run reset test lint template check build e2e browser bench cost deploy openapi lock format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ browser: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Drive the p
 
 bench: .venv/.ready node_modules/.ready ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
+
+cost: .venv/.ready ## Write what a million requests cost into docs/operations.md (MEASURE=1 measures anew)
+	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)
 
 deploy: build ## Deploy to the AWS account of the current credentials
 	@.tools/sam/bin/sam deploy
