@@ -9,6 +9,7 @@ assent is ready at {base_url}
 
   Pages         open {base_url}/ and sign in:
 {people}
+  Reference     open {base_url}/docs
 
   Health        curl -i {base_url}/health
   Regions       curl {base_url}/v1/regions

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from controlplane.addresses import consent_runtime_url, dashboard_base_url
+from controlplane.addresses import consent_runtime_url, dashboard_base_url, public_base_url
 from controlplane.errors import ApiError
 from controlplane.regions import REGIONS
 from controlplane.settings import settings
@@ -112,6 +112,7 @@ def page(
         style=address(f"/assets/{style()[0]}"),
         signed_in=signed_in,
         form_token=form_token(visitor.secret) if visitor is not None and signed_in else "",
+        reference=f"{public_base_url()}/docs",
         devices_offered=service.devices_are_offered(),
         **content,
     )
