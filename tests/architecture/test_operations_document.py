@@ -1,0 +1,140 @@
+"""docs/operations.md: every command in it exists, with the options it is given, and it speaks of every alarm."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer
+from botocore import xform_name
+from botocore.session import Session
+
+from local.template import load_template
+from ops.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs" / "operations.md").read_text()
+BLOCKS = re.findall(r"^ *```sh\n(.*?)^ *```$", TEXT, re.MULTILINE | re.DOTALL)
+LINES = [line.strip() for block in BLOCKS for line in block.splitlines()]
+TEMPLATE = load_template()
+RESOURCES, PARAMETERS = TEMPLATE["Resources"], TEMPLATE["Parameters"]
+
+AWS = re.compile(r"\baws ([a-z][a-z0-9-]+) ([a-z-]+)((?:\"[^\"]*\"|'[^']*'|[^;|)])*)")
+OPTION = re.compile(r"(?<=\s)--([a-z][a-z0-9-]*)")
+QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+GLOBAL_OPTIONS = {"query", "output"}
+
+
+@cache
+def client(service: str):
+    return Session().create_client(service, region_name="eu-central-1")
+
+
+def aws_commands() -> list[tuple[str, str, tuple[str, ...]]]:
+    return sorted(
+        {
+            (service, operation, tuple(sorted(set(OPTION.findall(QUOTED.sub("", rest))))))
+            for line in LINES
+            for service, operation, rest in AWS.findall(line)
+        }
+    )
+
+
+class TestAws:
+    @pytest.mark.parametrize(("service", "operation", "options"), aws_commands())
+    def test_knows_the_operation_and_its_options_and_misses_none(
+        self, service: str, operation: str, options: tuple[str, ...]
+    ):
+        if operation == "wait":
+            return
+        model = client(service).meta.service_model
+        (name,) = [it for it in model.operation_names if xform_name(it, "-") == operation]
+        shape = model.operation_model(name).input_shape
+        members = {xform_name(member, "-"): member for member in shape.members}
+        given = set(options) - GLOBAL_OPTIONS
+        flags = {f"no-{it}" for it, member in members.items() if shape.members[member].type_name == "boolean"}
+        assert given <= members.keys() | flags
+        assert {xform_name(member, "-") for member in shape.required_members} <= given
+
+    def test_knows_what_is_waited_for(self):
+        waits = re.findall(r"aws ([a-z-]+) wait ([a-z-]+)", TEXT)
+        assert waits
+        for service, name in waits:
+            assert name.replace("-", "_") in client(service).waiter_names
+
+
+class TestStack:
+    def test_has_every_resource_that_is_looked_up(self):
+        named = set(re.findall(r"\$\(resource ([A-Z]\w+)\)|arn ([A-Z]\w+)", TEXT))
+        wanted = {one or other for one, other in named} | set(re.findall(r"for mapping in ([^;]+);", TEXT)[0].split())
+        # What SAM makes of a function's event is called by both.
+        made = {f"{name}{event}" for name, it in RESOURCES.items() for event in it["Properties"].get("Events", {})}
+        assert wanted <= RESOURCES.keys() | made
+
+    def test_has_every_output_that_is_read(self):
+        assert set(re.findall(r"\boutput ([A-Z]\w+)", "\n".join(LINES))) <= TEMPLATE["Outputs"].keys()
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        sorted(
+            {pair for line in LINES if "--parameter-overrides" in line for pair in re.findall(r"(\w+)=(\S+)", line)}
+        ),
+    )
+    def test_takes_every_parameter_with_its_value(self, name: str, value: str):
+        parameter = PARAMETERS[name]
+        assert re.fullmatch(parameter.get("AllowedPattern", ".*"), value)
+        assert value in parameter.get("AllowedValues", [value])
+
+    def test_has_no_parameter_that_the_document_does_not_know(self):
+        table = TEXT.partition("### Parameters")[2].partition("### ")[0]
+        assert set(re.findall(r"`([A-Z]\w+)`", re.sub(r" \|[^|]*\|$", "", table, flags=re.MULTILINE))) == set(
+            PARAMETERS
+        )
+
+    def test_has_no_alarm_that_the_document_does_not_explain(self):
+        table = TEXT.partition("### Alarms")[2].partition("### ")[0]
+        known = re.findall(r"^\| `([*\w]+)` \|", table, re.MULTILINE)
+        alarms = {name for name, it in RESOURCES.items() if it["Type"] == "AWS::CloudWatch::Alarm"}
+        explained = {name for name in alarms for it in known if re.fullmatch(it.replace("*", r"\w+"), name)}
+        assert alarms == explained
+        assert all(any(re.fullmatch(it.replace("*", r"\w+"), name) for name in alarms) for it in known)
+
+
+def ops_lines() -> list[str]:
+    return sorted({found for line in LINES for found in re.findall(r"scripts/assent-ops ([^|;)]+)", line)})
+
+
+class TestOps:
+    @pytest.mark.parametrize("line", ops_lines())
+    def test_has_the_command_with_its_options(self, line: str):
+        words = line.split()
+        group = typer.main.get_command(app)
+        command = group.commands[words[0]].commands[words[1]]
+        options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        assert {word for word in words if word.startswith("--")} <= options
+        arguments = [it for it in command.params if it.param_type_name == "argument" and it.required]
+        assert len([word for word in words[2:] if not word.startswith("-")]) >= len(arguments)
+
+    def test_has_every_command_that_the_text_names(self):
+        group = typer.main.get_command(app)
+        for line in re.findall(r"`assent-ops ([a-z-]+ [a-z-]+)", TEXT):
+            noun, verb = line.split()
+            assert verb in group.commands[noun].commands
+
+
+class TestMake:
+    def test_has_every_target(self):
+        targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        assert set(re.findall(r"\bmake ([a-z0-9-]+)", "\n".join(LINES))) <= targets
+        assert set(re.findall(r"`(?:[A-Z]+=\S+ )?make ([a-z0-9-]+)`", TEXT)) <= targets
+
+
+class TestLinks:
+    def test_lead_somewhere(self):
+        headings = {
+            re.sub(r"[^a-z0-9 -]", "", line.lower()).replace(" ", "-")
+            for line in re.findall(r"^#+ (.+)$", TEXT, re.MULTILINE)
+        }
+        assert set(re.findall(r"\]\(#([a-z0-9-]+)\)", TEXT)) <= headings
+        for path in re.findall(r"\]\((?!https?:|#)([^)#]+)", TEXT):
+            assert (ROOT / "docs" / path).exists(), path
