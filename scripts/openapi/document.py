@@ -8,7 +8,7 @@ from typing import Any
 from fastapi.openapi.utils import get_openapi
 
 from controlplane.scopes import API_KEY_SCOPES
-from scripts.openapi import words
+from scripts.openapi import links, words
 from scripts.openapi.components import Components, header_name
 from scripts.openapi.documents import documents
 from scripts.openapi.examples import scopes_in_words
@@ -30,6 +30,7 @@ def describe() -> str:
     components = Components(documents(words.INFO))
     components.schemas.add(fixed())
     paths = _paths(components)
+    links.add(paths, components.parameters)
     document = {
         "openapi": "3.1.0",
         "info": words.INFO,
