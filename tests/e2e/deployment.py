@@ -163,13 +163,12 @@ class Stack:
             for group in groups
         }
 
-    def errors(self, *groups: str) -> str:
-        """What the functions logged as warnings and errors so far, or those groups: the reason behind a 500."""
+    def errors(self) -> str:
+        """What the functions logged as warnings and errors so far: the reason behind a 500."""
         signs = ('"level":"ERROR"', '"level":"WARNING"', "[ERROR]", "Traceback")
         return "\n".join(
             message
-            for group, messages in self.logs().items()
-            if not groups or group in groups
+            for messages in self.logs().values()
             for message in messages
             if any(sign in message for sign in signs)
         )

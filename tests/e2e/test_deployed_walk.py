@@ -14,12 +14,15 @@ from typing import Any
 
 import pytest
 
-from controlplane import clock, queues
-from controlplane.queues import PrepareScan, Queue
-from controlplane.store import repositories, scan_requests
+from controlplane import clock, ids, queues
+from controlplane.ids import Located
+from controlplane.queues import PrepareScan, PublishScan, Queue
+from controlplane.store import issue_attempts, keys, outbox, repositories, scan_requests
+from controlplane.store.outbox import Entry
+from controlplane.store.table import table
 from local.github import setup
 from local.github.faults import Fault
-from tests.e2e.deployment import ROOT, Stack
+from tests.e2e.deployment import ROOT, Invoked, Stack
 from tests.e2e.outside import Outside
 from tests.e2e.people import Caller, Device, Operator, Person
 from tests.support.api import Reply
@@ -177,10 +180,18 @@ class TestOrganization:
     def test_is_on_the_plan_that_the_operator_set(self, organization: Organization):
         assert organization.raised["plan"]["id"] == "starter"
 
-    def test_has_who_accepted_the_invitation_as_a_member(self, call: Caller, grace: Person):
-        roles = {it["user"]["email"]: it["role"] for it in call(200, "GET", "/v1/members")}
+    def test_has_who_accepted_the_invitation_as_a_member(self, call: Caller, organization: Organization, grace: Person):
+        target = f"/v1/members?organizationId={organization.organization_id}"
+        roles = {it["user"]["email"]: it["role"] for it in call(200, "GET", target)}
         assert roles[grace.email] == "admin"
         assert call(200, "GET", "/v1/invitations") == []
+
+    def test_shares_its_slug_with_no_other(self, stack: Stack, organization: Organization, grace: Person):
+        caller, headers = Caller(stack, grace.browser.secret), {"Idempotency-Key": "another-shop"}
+        refused = caller.ask(409, "POST", "/v1/organizations", {"name": "Shop"}, **headers)
+        assert organization.slug not in refused.error["details"]["suggestions"]
+        # The refusal has kept no key: it is given again, and not a wait for the first request.
+        assert caller.ask(409, "POST", "/v1/organizations", {"name": "Shop"}, **headers).error == refused.error
 
     def test_is_made_the_default_on_the_page_of_organizations(self, stack: Stack, grace: Person):
         Caller(stack, grace.browser.secret)(201, "POST", "/v1/organizations", {"name": "Aside"})
@@ -242,23 +253,33 @@ class Scans:
 
     def __init__(self, call: Caller, repository_id: str) -> None:
         self._call = call
-        self.repository_id = repository_id
+        self._repository_id = repository_id
+
+    def ask(self) -> dict[str, Any]:
+        """Asks for a scan: the first answer."""
+        started: dict[str, Any] = self._call(202, "POST", "/v1/code-audit/scans", {"repositoryId": self._repository_id})
+        return started
 
     def start(self) -> str:
         """Asks for a scan, and waits until there is one: its id."""
-        started = self._call(202, "POST", "/v1/code-audit/scans", {"repositoryId": self.repository_id})
+        started = self.ask()
         if started["status"] == "starting":
             return self.wait_for_start(started["preparationId"])
         scan_id: str = started["scan"]["id"]
         return scan_id
 
-    def wait_for_start(self, preparation_id: str) -> str:
+    def wait_for_answer(self, preparation_id: str) -> dict[str, Any]:
+        """What became of a request for a scan."""
+
         def look() -> dict[str, Any] | None:
-            target = f"/v1/code-audit/scan-requests/{preparation_id}?repositoryId={self.repository_id}"
+            target = f"/v1/code-audit/scan-requests/{preparation_id}?repositoryId={self._repository_id}"
             answer: dict[str, Any] = self._call(200, "GET", target)
             return None if answer["status"] == "starting" else answer
 
-        answer = eventually(look, "a prepared scan", self._call.stack)
+        return eventually(look, "the outcome of a request for a scan", self._call.stack)
+
+    def wait_for_start(self, preparation_id: str) -> str:
+        answer = self.wait_for_answer(preparation_id)
         assert answer["status"] == "started", answer
         scan_id: str = answer["scan"]["id"]
         return scan_id
@@ -313,8 +334,7 @@ class TestScan:
         assert scan["issueCount"] >= 4
 
     def test_the_repository_is_listed_with_its_project(self, call: Caller, repository: str, project: dict[str, Any]):
-        (found,) = call(200, "GET", "/v1/code-audit/repositories")
-        assert found["id"] == repository
+        (found,) = [it for it in call(200, "GET", "/v1/code-audit/repositories") if it["id"] == repository]
         assert [it["projectId"] for it in found["projects"]] == [project["id"]]
 
     @pytest.mark.parametrize("by", ["", "repository", "status", "both"])
@@ -451,10 +471,10 @@ def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: O
 
 class TestIssue:
     def test_stands_at_the_code_host_once(self, issue: Opened, outside: Outside):
-        (made,) = outside.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
+        standing = outside.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
+        (made,) = [it for it in standing if issue.first["title"] in it.title]
         assert issue.first["githubIssue"]["number"] == made.number
         assert issue.first["githubIssue"]["url"].startswith(outside.url)
-        assert issue.first["title"] in made.title
 
     def test_is_answered_again_and_not_opened_again(self, issue: Opened):
         assert issue.again["githubIssue"] == issue.first["githubIssue"]
@@ -530,52 +550,161 @@ class TestFeedback:
         assert first["reference"].startswith("FDB-")
         assert again == {"reference": first["reference"], "alreadySubmitted": True}
 
+    def test_is_refused_beyond_an_hour_s_quota(self, stack: Stack, ada: Person):
+        def report(number: int) -> Reply:
+            body = {"category": "bug", "message": f"Report {number}."}
+            headers = {"Idempotency-Key": f"report-{number}"}
+            return stack.call("POST", "/v1/feedback", ada.browser.secret, json_body=body, headers=headers)
+
+        # Twice the quota, for the hour may end meanwhile.
+        refused = next(reply for reply in map(report, range(21)) if reply.status != 201)
+        assert (refused.status, refused.error["details"]["reason"]) == (429, "feedback_quota")
+        # The refusal has kept no Idempotency-Key.
+        assert report(20).error["details"]["reason"] == "feedback_quota"
+
 
 # When things go wrong
 
 
-@pytest.fixture(scope="module")
-def interrupted(
-    stack: Stack, world: World, scans: Scans, findings: list[dict[str, Any]], outside: Outside
-) -> dict[str, Any]:
-    """A scan whose message was never sent, because the function died before; the sweeper has sent it.
-
-    Then the code host turns both workers away for longer than they try: their messages come again.
-    """
-    hosted = repositories.get_repository(scans.repository_id)
-    request_id = scan_requests.new_request_id(hosted.organization_id)
-    now = clock.now()
+@contextmanager
+def minutes_ago(minutes: int) -> Iterator[None]:
+    """What is written in the block was written then."""
+    then = clock.now() - 60 * minutes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clock, "source", lambda: now - 120)
-        scan_requests.create_request(
-            hosted,
-            hosted.links[0],
-            request_id,
-            message=queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id)),
-            requested_by="usr_nobody",
-        )
+        patch.setattr(clock, "source", lambda: then)
+        yield
+
+
+def request_scan(repository_id: str) -> tuple[str, Entry]:
+    """What the API writes when it is asked for a scan, without the message being sent: the request, the message."""
+    repository = repositories.get_repository(repository_id)
+    request_id = scan_requests.new_request_id(repository.organization_id)
+    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    link = repository.links[0]
+    scan_requests.create_request(repository, link, request_id, message=message, requested_by="usr_nobody")
+    return request_id, message
+
+
+@dataclass
+class Unsent:
+    """What functions wrote, and died before they told a worker: a request for a scan, and one for an issue."""
+
+    request_id: str
+    item_id: str
+
+
+@pytest.fixture(scope="module")
+def unsent(world: World, call: Caller, scan: dict[str, Any], findings: list[dict[str, Any]], issue: Opened) -> Unsent:
+    user_id = call(200, "GET", "/v1/me")["principal"]["userId"]
+    item = next(it for it in findings if it["title"] != issue.first["title"])
+    with minutes_ago(5):
+        request_id, _ = request_scan(scan["repositoryId"])
+        table.put(queues.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg)
+        issue_attempts.begin_attempt(item["id"], user_id)
+    return Unsent(request_id, item["id"])
+
+
+@dataclass
+class Forgotten:
+    """A request for a scan whose worker was told and died."""
+
+    request_id: str
+    repository_id: str
+
+
+@pytest.fixture(scope="module")
+def forgotten(world: World, operator: Operator, organization: Organization, project: dict[str, Any]) -> Forgotten:
+    connect = ("repository", "connect", organization.slug, f"{setup.DEMO_OWNER}/forgotten", "--installation", "1")
+    repository_id: str = operator(*connect)["repositoryId"]
+    operator("repository", "link", repository_id, project["id"])
+    with minutes_ago(5 * 60):
+        request_id, message = request_scan(repository_id)
+    outbox.delete_entry(message)
+    return Forgotten(request_id, repository_id)
+
+
+@pytest.fixture(scope="module")
+def deleted_project(world: World, call: Caller, organization: Organization) -> Located:
+    """A project that was deleted, and had a vendor that was decided about."""
+    body = {"name": "Magazine", "region": "eu-central", "websites": ["magazine.example.com"]}
+    project_id = call(201, "POST", "/v1/projects", body)["id"]
+    call(200, "POST", f"/v1/projects/{project_id}/vendors/segment/decision", {"decision": "ignore"})
+    call(200, "DELETE", f"/v1/projects/{project_id}")
+    located = ids.locate(ids.PROJECT, project_id)
+    assert located is not None
+    return located
+
+
+@pytest.fixture(scope="module")
+def swept(stack: Stack, unsent: Unsent, forgotten: Forgotten, deleted_project: Located, outside: Outside) -> Invoked:
+    """The sweeper has run, as it does every minute. The code host turns the workers away that it has told."""
     for operation in ("GET /repos/{owner}/{repo}/branches/{branch}", "GET /repos/{owner}/{repo}/tarball/{ref}"):
+        # As often as one delivery tries: the message comes again.
         outside.github.faults.add(operation, LIMITED, LIMITED, LIMITED)
-    swept = stack.invoke("SweeperFunction", "sweeper_sweep")
-    assert swept.failure is None, f"{swept.answer}\n{stack.errors()}"
-    return scans.wait_for_end(scans.wait_for_start(request_id))
+    return stack.invoke("SweeperFunction", "sweeper_sweep")
 
 
-class TestRecovery:
-    def test_what_a_dead_function_left_unsent_is_done(self, interrupted: dict[str, Any]):
-        assert (interrupted["status"], interrupted["failure"]) == ("completed", None)
+@pytest.fixture(scope="module")
+def second_scan(scans: Scans, unsent: Unsent, swept: Invoked) -> dict[str, Any]:
+    """The scan that the sweeper had to send on, and whose workers the code host had turned away."""
+    return scans.wait_for_end(scans.wait_for_start(unsent.request_id))
 
+
+@pytest.fixture(scope="module")
+def refused_scan(scans: Scans, second_scan: dict[str, Any], outside: Outside) -> dict[str, Any]:
+    """What became of a request for a scan of a branch that is gone."""
+    outside.github.faults.add("GET /repos/{owner}/{repo}/branches/{branch}", Fault(404))
+    answer = scans.ask()
+    return scans.wait_for_answer(answer["preparationId"]) if answer["status"] == "starting" else answer
+
+
+class TestSweeper:
+    def test_finishes_every_step(self, stack: Stack, swept: Invoked):
+        assert swept.failure is None, f"{swept.answer}\n{stack.errors()}"
+
+    def test_sends_what_a_dead_function_left_unsent(self, second_scan: dict[str, Any]):
+        assert (second_scan["status"], second_scan["failure"]) == ("completed", None)
+
+    def test_has_an_issue_opened_that_no_worker_was_told_of(
+        self, stack: Stack, call: Caller, unsent: Unsent, swept: Invoked
+    ):
+        def look() -> dict[str, Any] | None:
+            found: dict[str, Any] | None = call(200, "GET", f"/v1/inbox/{unsent.item_id}")["githubIssue"]
+            return found
+
+        assert eventually(look, "the issue that no worker was told of", stack)["number"]
+
+    def test_ends_a_scan_whose_worker_died(self, call: Caller, forgotten: Forgotten, swept: Invoked):
+        target = f"/v1/code-audit/scan-requests/{forgotten.request_id}?repositoryId={forgotten.repository_id}"
+        answer = call(200, "GET", target)
+        assert (answer["status"], answer["error"]["code"]) == ("failed", "ABANDONED")
+
+    def test_removes_what_a_deleted_project_left(self, deleted_project: Located, swept: Invoked):
+        prefix = keys.vendor_prefix(deleted_project.local)
+        left = table.query(keys.organization_pk(deleted_project.organization_id), prefix=prefix, limit=10)
+        assert left.items == []
+
+
+class TestCodeHost:
     @pytest.mark.parametrize("group", ["ScanPreparation", "ScanExecution", "IssueCreation"])
-    @pytest.mark.usefixtures("interrupted", "issue")
-    def test_a_message_comes_again_soon_after_the_code_host_has_turned_its_worker_away(self, stack: Stack, group: str):
+    @pytest.mark.usefixtures("second_scan", "issue")
+    def test_that_turns_a_worker_away_is_asked_again_soon(self, stack: Stack, group: str):
         written = stack.logs()[stack.physical_ids[f"{group}LogGroup"]]
         assert [line for line in written if '"errorType":"Postponed"' in line]
         assert not [line for line in written if "pause not set" in line]
 
-    def test_a_second_scan_reports_nothing_twice(self, call: Caller, findings: list[Any], interrupted: dict[str, Any]):
+    def test_that_has_no_such_branch_ends_the_request_with_the_reason(self, refused_scan: dict[str, Any]):
+        assert refused_scan["status"] == "failed"
+        assert refused_scan["error"]["code"] in {"BRANCH_GONE", "REPOSITORY_GONE"}
+
+
+class TestSecondScan:
+    def test_reports_nothing_twice(self, call: Caller, findings: list[Any], second_scan: dict[str, Any]):
         assert len(list_code_findings(call)) == len(findings)
-        assert interrupted["access"] == "locked"
-        refused = call.ask(402, "GET", f"/v1/code-audit/scans/{interrupted['id']}/issues")
+
+    def test_is_locked_until_it_is_paid_for(self, call: Caller, second_scan: dict[str, Any]):
+        assert second_scan["access"] == "locked"
+        refused = call.ask(402, "GET", f"/v1/code-audit/scans/{second_scan['id']}/issues")
         assert refused.code == "UNLOCK_REQUIRED"
 
 
@@ -681,7 +810,7 @@ class TestSignOut:
         assert device.refresh().body["error"] == "invalid_grant"
 
 
-@pytest.mark.usefixtures("decision", "issue", "vendor_decision", "advisory", "interrupted", "buried", "grace")
+@pytest.mark.usefixtures("decision", "issue", "vendor_decision", "advisory", "refused_scan", "buried", "grace")
 class TestLogs:
     """What the functions have written when all of it has happened."""
 
@@ -706,11 +835,12 @@ class TestLogs:
         written = "\n".join(message for messages in stack.logs().values() for message in messages)
         assert [person.email for person in (ada, grace) if person.email in written] == []
 
-    def test_tell_of_no_call_that_a_role_refused(self, stack: Stack):
-        refused = [line for line in stack.errors().splitlines() if "AccessDenied" in line or "not authorized" in line]
-        assert refused == []
-        # What fails without failing a request.
-        assert "message left in the outbox" not in stack.errors()
+    def test_tell_of_no_failure_but_those_that_were_arranged(self, stack: Stack):
+        """Nor of a call that a role refused, where that failed no request."""
+        lines = stack.errors().splitlines()
+        told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
+        found = {(it["message"], it.get("errorType", "")) for it in told}
+        assert found == {("message failed", "Postponed"), ("message buried", "")}
 
 
 class TestRoles:
