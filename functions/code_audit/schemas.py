@@ -24,28 +24,38 @@ ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]
 
 
 class LinkedProject(Wire):
-    project_id: str = Field(examples=[_PROJECT_ID])
-    project_slug: str = Field(examples=["shop"])
-    project_name: str = Field(examples=["Shop"])
+    """A project that a repository is linked to."""
+
+    project_id: str = Field(description="The project's id.", examples=[_PROJECT_ID])
+    project_slug: str = Field(description="Its name in addresses.", examples=["shop"])
+    project_name: str = Field(description="Its name for people.", examples=["Shop"])
     production_branch: str | None = Field(
         description="The branch that is scanned. Null: the repository's default branch.", examples=["main"]
     )
     root_directory: str | None = Field(
         description="The folder that is scanned. Null: the whole repository.", examples=["apps/web"]
     )
-    pull_request_scans_enabled: bool = Field(examples=[False])
+    pull_request_scans_enabled: bool = Field(description="Whether pull requests are to be scanned.", examples=[False])
 
 
 class Repository(Wire):
-    id: str = Field(examples=[REPOSITORY_ID])
-    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
+    """A source repository that is connected to the organization."""
+
+    id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
+    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
     owner: str = Field(description="The account at the code host.", examples=["acme"])
-    name: str = Field(examples=["shop"])
-    html_url: str = Field(json_schema_extra={"format": "uri"}, examples=["https://github.com/acme/shop"])
-    default_branch: str | None = Field(examples=["main"])
-    visibility: str = Field(examples=["private"])
-    connected_at: str | None = Field(**_TIME)
-    projects: list[LinkedProject]
+    name: str = Field(description="Its name at the code host.", examples=["shop"])
+    html_url: str = Field(
+        description="Where people see it.",
+        json_schema_extra={"format": "uri"},
+        examples=["https://github.com/acme/shop"],
+    )
+    default_branch: str | None = Field(description="The branch that the code host shows first.", examples=["main"])
+    visibility: str = Field(
+        description="Who sees it at the code host: `public`, `private` or `internal`.", examples=["private"]
+    )
+    connected_at: str | None = Field(description="When it was connected.", **_TIME)
+    projects: list[LinkedProject] = Field(description="The projects it is linked to.")
 
     @classmethod
     def of(cls, repository: RepositoryItem, projects: dict[str, ProjectItem]) -> Self:
@@ -74,38 +84,48 @@ class Repository(Wire):
 
 
 class Progress(Wire):
+    """How far a scan has come."""
+
     stage: str = Field(description=f"One of {', '.join(STAGES)}, in this order.", examples=["analyze"])
     stage_status: str | None = Field(description="pending, running, completed or failed.", examples=["running"])
-    completed_stages: int | None = Field(ge=0, examples=[2])
-    total_stages: int | None = Field(ge=0, examples=[len(STAGES)])
+    completed_stages: int | None = Field(description="How many stages are done.", ge=0, examples=[2])
+    total_stages: int | None = Field(description="How many there are.", ge=0, examples=[len(STAGES)])
 
 
 class Reason(Wire):
-    code: str = Field(examples=["ARCHIVE_TOO_LARGE"])
-    message: str = Field(examples=["The repository is larger than a scan reads."])
+    """Why something failed."""
+
+    code: str = Field(description="What a program decides by.", examples=["ARCHIVE_TOO_LARGE"])
+    message: str = Field(description="The same for people.", examples=["The repository is larger than a scan reads."])
 
 
 class Coverage(Wire):
     """What a scan looked at."""
 
     files: int = Field(ge=0, description="Files in the scanned folder.", examples=[412])
-    analyzed_files: int = Field(ge=0, examples=[398])
+    analyzed_files: int = Field(description="Those of them that were analyzed.", ge=0, examples=[398])
     skipped: dict[str, int] = Field(
         description="How many files were left out, by reason.", examples=[{"too_large": 2, "minified": 12}]
     )
 
 
 class Scan(Wire):
-    id: str = Field(examples=[_SCAN_ID])
-    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    repository_id: str = Field(examples=[REPOSITORY_ID])
-    repository_name: str = Field(examples=["shop"])
-    branch: str | None = Field(examples=["main"])
-    head_commit_sha: str | None = Field(examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"])
-    pull_request_number: int | None = Field(ge=1, examples=[None])
+    """One analysis of a repository at a commit."""
+
+    id: str = Field(description="The scan's id.", examples=[_SCAN_ID])
+    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    repository_id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
+    repository_name: str = Field(description="The repository's name.", examples=["shop"])
+    branch: str | None = Field(description="The branch that is scanned.", examples=["main"])
+    head_commit_sha: str | None = Field(
+        description="The commit that is scanned.", examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"]
+    )
+    pull_request_number: int | None = Field(
+        description="The pull request that is scanned, if one is.", ge=1, examples=[None]
+    )
     scope: str = Field(description="What is scanned: `repository`.", examples=["repository"])
     trigger: str = Field(description="What started it: `manual`.", examples=["manual"])
-    status: ScanStatus = Field(examples=["completed"])
+    status: ScanStatus = Field(description="Where the scan stands.", examples=["completed"])
     access: Literal["full", "free-preview", "locked"] = Field(
         description="How much of the findings can be read: all, the 3 most urgent, or none.", examples=["free-preview"]
     )
@@ -121,9 +141,9 @@ class Scan(Wire):
         "is completed.",
         examples=[17],
     )
-    progress: Progress | None
-    created_at: str = Field(**_TIME)
-    started_at: str | None = Field(**_TIME)
+    progress: Progress | None = Field(description="How far it has come.")
+    created_at: str = Field(description="When it was created.", **_TIME)
+    started_at: str | None = Field(description="When its first stage began.", **_TIME)
     completed_at: str | None = Field(description="When it ended, however it did.", **_TIME)
     failure: Reason | None = Field(description="Why the scan failed.", examples=[None])
     coverage: Coverage | None = Field(description="Null until the scan is completed.")
@@ -165,7 +185,11 @@ class Scan(Wire):
 
 
 class ScanCreate(Wire):
-    repository_id: str = Field(min_length=1, max_length=100, examples=[REPOSITORY_ID])
+    """What to scan."""
+
+    repository_id: str = Field(
+        description="One of the connected repositories.", min_length=1, max_length=100, examples=[REPOSITORY_ID]
+    )
     project_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
         default_factory=str,
         description="The linked project whose production branch and folder are scanned. Without it: the first one.",
@@ -174,20 +198,24 @@ class ScanCreate(Wire):
 
 
 class ScanStarted(Wire):
-    status: Literal["started"] = Field(examples=["started"])
+    """The scan exists."""
+
+    status: Literal["started"] = Field(description="Tells the forms of this answer apart.", examples=["started"])
     scan: Scan
 
 
 class ScanStarting(Wire):
     """The scan does not exist yet: ask again."""
 
-    status: Literal["starting"] = Field(examples=["starting"])
+    status: Literal["starting"] = Field(description="Tells the forms of this answer apart.", examples=["starting"])
     preparation_id: str = Field(
         description="For `GET /v1/code-audit/scan-requests/{preparationId}`.", examples=[_PREPARATION_ID]
     )
-    repository_id: str = Field(examples=[REPOSITORY_ID])
-    created_at: str = Field(**_TIME)
-    retry_after_seconds: int = Field(ge=1, examples=[RETRY_AFTER_SECONDS])
+    repository_id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
+    created_at: str = Field(description="When the scan was asked for.", **_TIME)
+    retry_after_seconds: int = Field(
+        description="Seconds to wait before asking again.", ge=1, examples=[RETRY_AFTER_SECONDS]
+    )
 
     @classmethod
     def of(cls, request: RequestItem) -> Self:
@@ -203,19 +231,21 @@ class ScanStarting(Wire):
 class ScanNotStarted(Wire):
     """There will be no scan: its branch could not be read."""
 
-    status: Literal["failed"] = Field(examples=["failed"])
-    preparation_id: str = Field(examples=[_PREPARATION_ID])
-    repository_id: str = Field(examples=[REPOSITORY_ID])
+    status: Literal["failed"] = Field(description="Tells the forms of this answer apart.", examples=["failed"])
+    preparation_id: str = Field(description="The scan request's id.", examples=[_PREPARATION_ID])
+    repository_id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
     error: Reason
 
 
 class Location(Wire):
-    path: str = Field(examples=["apps/web/src/app.tsx"])
+    """Where in the repository a finding is."""
+
+    path: str = Field(description="The file, from the repository's root.", examples=["apps/web/src/app.tsx"])
     start_line: int = Field(ge=1, description="From 1.", examples=[12])
-    end_line: int = Field(ge=1, examples=[14])
+    end_line: int = Field(description="The last line.", ge=1, examples=[14])
     start_column: int = Field(ge=1, description="From 1.", examples=[5])
-    end_column: int = Field(ge=1, examples=[7])
-    snippet: str = Field(examples=["gtag('config', 'G-123')"])
+    end_column: int = Field(description="The column behind the last character.", ge=1, examples=[7])
+    snippet: str = Field(description="The code itself.", examples=["gtag('config', 'G-123')"])
     permalink: str = Field(
         description="The lines at the scanned commit.",
         json_schema_extra={"format": "uri"},
@@ -226,28 +256,32 @@ class Location(Wire):
 class Issue(Wire):
     """One finding of a scan."""
 
-    id: str = Field(examples=["77abf0c2"])
-    scan_id: str = Field(examples=[_SCAN_ID])
+    id: str = Field(description="The finding's id within its scan.", examples=["77abf0c2"])
+    scan_id: str = Field(description="The scan's id.", examples=[_SCAN_ID])
     fingerprint: str = Field(
         description="The same in every scan of the repository that finds it, wherever its lines have moved.",
         examples=["77abf0c21d9e"],
     )
-    rule_id: str = Field(examples=["tracker-before-consent"])
-    title: str = Field(examples=["Google Analytics loads before consent"])
+    rule_id: str = Field(description="The rule that found it.", examples=["tracker-before-consent"])
+    title: str = Field(
+        description="What was found, in a few words.", examples=["Google Analytics loads before consent"]
+    )
     description: str = Field(
         description="What it means, and why it matters.",
         examples=["The tag sets cookies and sends the visitor's address before anybody was asked."],
     )
-    category: str = Field(examples=["third-party-tracker"])
-    severity: str = Field(examples=["high"])
+    category: str = Field(description="What kind of finding it is.", examples=["third-party-tracker"])
+    severity: str = Field(description="How bad it is by its rule.", examples=["high"])
     priority: Priority = Field(examples=["P1"])
     status: Status = Field(description="What people decided in the inbox.", examples=["open"])
-    inbox_item_id: str | None = Field(examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    inbox_item_id: str | None = Field(
+        description="Its item in the inbox.", examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+    )
     location: Location
     remediation: str = Field(
         description="How to mend it.", examples=["Load the tag once the visitor has agreed to measurement."]
     )
-    references: list[str] = Field(examples=[["https://gdpr-info.eu/art-7-gdpr/"]])
+    references: list[str] = Field(description="Where to read more.", examples=[["https://gdpr-info.eu/art-7-gdpr/"]])
     first_seen_at: str = Field(description="When a scan of the repository first found it.", **_TIME)
 
     @classmethod
@@ -275,10 +309,16 @@ class Issue(Wire):
 
 
 class ScanIssues(Wire):
+    """The findings of a scan."""
+
     issues: list[Issue] = Field(description="The findings that can be read, most urgent first.")
     locked_count: int = Field(description="How many more there are.", ge=0, examples=[14])
     unlock_credits: int | None = Field(ge=0, description="What reading those costs.", examples=[50])
 
 
 class Unlocked(Wire):
-    status: Literal["unlocked", "already-unlocked"] = Field(examples=["unlocked"])
+    """Whether this call unlocked the findings."""
+
+    status: Literal["unlocked", "already-unlocked"] = Field(
+        description="`already-unlocked` where nothing was charged.", examples=["unlocked"]
+    )

@@ -54,21 +54,31 @@ DeviceName = Annotated[
 
 
 class DeviceCodeCreate(Wire):
+    """A device that asks to be let in."""
+
     client_id: ClientId
     code_challenge: str = Field(
         pattern=r"^[A-Za-z0-9_-]{43}$",
         description="BASE64URL(SHA-256(code verifier)), without padding (RFC 7636).",
         examples=["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"],
     )
-    code_challenge_method: Literal["S256"] = Field(examples=["S256"])
+    code_challenge_method: Literal["S256"] = Field(
+        description="How the challenge was made: `S256` alone.", examples=["S256"]
+    )
     scope: Scope | None = Field(None, description="What to ask for. Every scope where it is left out.")
     device_name: DeviceName | None = None
 
 
 class DeviceCode(Wire):
+    """What a device shows to a person, and what it redeems."""
+
     device_code: str = Field(description="What the device redeems, once.", examples=[_EXAMPLE_CODE])
     user_code: str = Field(description="What the person types or compares.", examples=["BCDF-GHJK"])
-    verification_uri: str = Field(json_schema_extra=_URI, examples=["https://dashboard.assent.example/device"])
+    verification_uri: str = Field(
+        description="The page on which the person decides.",
+        json_schema_extra=_URI,
+        examples=["https://dashboard.assent.example/device"],
+    )
     verification_uri_complete: str = Field(
         json_schema_extra=_URI,
         description="The same page with the code filled in.",
@@ -78,7 +88,7 @@ class DeviceCode(Wire):
     interval: int = Field(ge=0, description="Seconds to wait between two polls.", examples=[5])
 
 
-_TEXT = {"type": "string"}
+_TEXT = {"type": "string", "minLength": 1}
 _DEVICE_FIELDS = ("deviceCode", "codeVerifier", "clientId")
 # Which fields the grants need, as a document says it. Null stands for a field that is left out.
 _REFRESHES: dict[str, Any] = {
@@ -106,7 +116,9 @@ class TokenCreate(Wire):
         description="Told by the other fields where it is left out. Required in the form-encoded dialect.",
         examples=[DEVICE_GRANT],
     )
-    device_code: Secret | None = Field(None, examples=[_EXAMPLE_CODE])
+    device_code: Secret | None = Field(
+        None, description="The code that the device was given.", examples=[_EXAMPLE_CODE]
+    )
     code_verifier: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9._~-]{43,128}$",
@@ -114,19 +126,27 @@ class TokenCreate(Wire):
         examples=["dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"],
     )
     client_id: ClientId | None = None
-    refresh_token: Secret | None = Field(None, examples=[_EXAMPLE_REFRESH])
+    refresh_token: Secret | None = Field(
+        None, description="The refresh token of the last pair.", examples=[_EXAMPLE_REFRESH]
+    )
     scope: Scope | None = Field(None, description="With a refresh token: fewer scopes than were approved.")
 
 
 class Token(Wire):
-    access_token: str = Field(examples=["assent_at_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"])
-    token_type: Literal["Bearer"] = Field("Bearer", examples=["Bearer"])
+    """An access token, and the refresh token that follows it."""
+
+    access_token: str = Field(
+        description="Send it as the bearer token.", examples=["assent_at_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"]
+    )
+    token_type: Literal["Bearer"] = Field("Bearer", description="How to send it.", examples=["Bearer"])
     expires_in: int = Field(ge=0, description="Seconds that the access token still lives.", examples=[3600])
     refresh_token: str = Field(description="Works once, within 30 days.", examples=[_EXAMPLE_REFRESH])
     scope: str = Field(description="What was approved.", examples=["organizations.read projects.read"])
 
 
 class TokenRevoke(Wire):
+    """A token to give back."""
+
     token: Secret = Field(description="An access token or a refresh token.", examples=[_EXAMPLE_REFRESH])
     token_type_hint: str | None = Field(
         None, max_length=100, description="Without effect: a token tells its type.", examples=["refresh_token"]
@@ -135,4 +155,6 @@ class TokenRevoke(Wire):
 
 
 class Revocation(Wire):
+    """That a token does not work."""
+
     revoked: bool = Field(description="True, also for a token that was unknown: it does not work.", examples=[True])

@@ -18,7 +18,7 @@ class FeedbackCreate(Wire):
     # By its name alone: the names of the code are no properties of the body.
     model_config = ConfigDict(extra="forbid", validate_by_name=False)
 
-    category: Category = Field(examples=["docs_mismatch"])
+    category: Category = Field(description="What kind of report it is.", examples=["docs_mismatch"])
     # Fields that may be absent but not null take their default from a factory, which no document shows as a value.
     surface: Surface = Field(
         default_factory=lambda: "other", description="`other` when none of the others fits.", examples=["api"]
@@ -75,6 +75,8 @@ class FeedbackCreate(Wire):
 
 
 class FeedbackReceipt(Wire):
+    """That a report was taken."""
+
     reference: str = Field(
         description="Quote it when you ask about the report.", examples=["FDB-20260304-7K3M9Q-XA2B4C-8D1E0F"]
     )

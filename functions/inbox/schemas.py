@@ -17,7 +17,7 @@ Reason = Annotated[str, Field(max_length=1_000)]
 class InboxItemUpdate(Wire):
     """`status` and `version` as a pair: no other field changes anything."""
 
-    status: Status = Field(examples=["dismissed"])
+    status: Status = Field(description="The new status.", examples=["dismissed"])
     version: str = Field(
         min_length=1, max_length=200, description="As it was read.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
     )
@@ -27,25 +27,40 @@ class InboxItemUpdate(Wire):
 
 
 class GithubIssue(Wire):
-    number: int = Field(ge=1, examples=[42])
-    url: str = Field(json_schema_extra=_URI, examples=["https://github.com/acme/shop/issues/42"])
-    created_at: str = Field(json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"])
+    """The issue that was opened for a finding."""
+
+    number: int = Field(description="Its number in the repository.", ge=1, examples=[42])
+    url: str = Field(
+        description="Where people read it.", json_schema_extra=_URI, examples=["https://github.com/acme/shop/issues/42"]
+    )
+    created_at: str = Field(
+        description="When it was opened.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"]
+    )
 
 
 class InboxItem(Wire):
     """A finding as lists and changes answer it."""
 
-    id: str = Field(examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    title: str = Field(examples=["Google Analytics loads before consent"])
-    summary: str | None = Field(examples=["The tag is in the page's head, where no consent is asked for yet."])
+    id: str = Field(description="The item's id.", examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    title: str = Field(
+        description="What was found, in a few words.", examples=["Google Analytics loads before consent"]
+    )
+    summary: str | None = Field(
+        description="The same in a sentence or two.",
+        examples=["The tag is in the page's head, where no consent is asked for yet."],
+    )
     priority: Priority | None = Field(description="P0 is the most urgent.", examples=["P1"])
-    status: Status = Field(examples=["open"])
-    source: Source = Field(examples=["code-audit"])
-    project_id: str | None = Field(examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    repository_name: str | None = Field(examples=["shop"])
-    github_issue: GithubIssue | None
-    updated_at: str = Field(json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"])
+    status: Status = Field(description="What people decided.", examples=["open"])
+    source: Source = Field(description="What found it.", examples=["code-audit"])
+    project_id: str | None = Field(
+        description="The project it is about.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+    )
+    repository_name: str | None = Field(description="The repository it was found in, for code.", examples=["shop"])
+    github_issue: GithubIssue | None = Field(description="The issue that was opened for it.")
+    updated_at: str = Field(
+        description="When it last changed.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
+    )
     version: str = Field(
         description="Send it back when changing the status.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
     )
@@ -56,16 +71,21 @@ class InboxItem(Wire):
 
 
 class CodeLocation(Wire):
-    path: str = Field(examples=["src/index.html"])
-    start_line: int | None = Field(ge=1, examples=[12])
-    end_line: int | None = Field(ge=1, examples=[14])
-    snippet: str | None = Field(examples=['<script src="https://www.googletagmanager.com/gtag/js"></script>'])
+    """Lines of a file."""
+
+    path: str = Field(description="The file, from the repository's root.", examples=["src/index.html"])
+    start_line: int | None = Field(description="The first line, from 1.", ge=1, examples=[12])
+    end_line: int | None = Field(description="The last line.", ge=1, examples=[14])
+    snippet: str | None = Field(
+        description="The lines themselves.",
+        examples=['<script src="https://www.googletagmanager.com/gtag/js"></script>'],
+    )
 
 
 class Evidence(Wire):
     """One thing that shows the finding."""
 
-    description: str = Field(examples=["src/index.html, line 12"])
+    description: str = Field(description="What it is.", examples=["src/index.html, line 12"])
     url: str | None = Field(
         description="Leads to it: for code the permalink of its lines.",
         json_schema_extra=_URI,
@@ -77,10 +97,12 @@ class Evidence(Wire):
 class RuntimeVendor(Wire):
     """The vendor of a runtime finding: `projectId` and `vendorId` address the decision about it."""
 
-    project_id: str = Field(examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    vendor_id: str = Field(examples=["segment"])
-    name: str = Field(examples=["Segment"])
-    domain: str = Field(examples=["segment.com"])
+    project_id: str = Field(
+        description="The project it was seen on.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+    )
+    vendor_id: str = Field(description="The vendor's id.", examples=["segment"])
+    name: str = Field(description="The vendor's name.", examples=["Segment"])
+    domain: str = Field(description="The domain it was loaded from.", examples=["segment.com"])
 
 
 class InboxItemDetail(InboxItem):
@@ -90,9 +112,12 @@ class InboxItemDetail(InboxItem):
     remediation: str | None = Field(
         description="How to mend it.", examples=["Load the tag once the visitor has agreed to measurement."]
     )
-    references: list[str] = Field(examples=[["https://developers.google.com/tag-platform/security/guides/consent"]])
-    evidence: list[Evidence]
-    runtime_vendor: RuntimeVendor | None
+    references: list[str] = Field(
+        description="Where to read more.",
+        examples=[["https://developers.google.com/tag-platform/security/guides/consent"]],
+    )
+    evidence: list[Evidence] = Field(description="What shows the finding.")
+    runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     status_reason: str | None = Field(description="What the last change of status gave as its reason.", examples=[None])
 
     @classmethod

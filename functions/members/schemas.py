@@ -27,9 +27,13 @@ Email = Annotated[str, AfterValidator(_address)]
 
 
 class MemberUser(Wire):
-    id: str = Field(examples=["usr_5w1n8q2k7m3r9t4v"])
-    name: str = Field(examples=["Ada Lovelace"])
-    email: str = Field(examples=["ada@example.com"], json_schema_extra={"format": "email"})
+    """The person behind a membership."""
+
+    id: str = Field(description="The person's id.", examples=["usr_5w1n8q2k7m3r9t4v"])
+    name: str = Field(description="The person's name.", examples=["Ada Lovelace"])
+    email: str = Field(
+        description="The person's address.", examples=["ada@example.com"], json_schema_extra={"format": "email"}
+    )
     image: str | None = Field(
         description="A picture of the person, or null.",
         examples=["https://images.example.com/ada.png"],
@@ -38,25 +42,39 @@ class MemberUser(Wire):
 
 
 class Member(Wire):
-    id: str = Field(examples=["mem_3f8k2m9q7r1s5t6v5w1n8q2k7m3r9t4v"])
-    role: Role = Field(examples=["admin"])
-    joined_at: str = Field(examples=["2026-03-04T05:06:07.000Z"], json_schema_extra={"format": "date-time"})
+    """A membership of a person in an organization."""
+
+    id: str = Field(description="The membership's id.", examples=["mem_3f8k2m9q7r1s5t6v5w1n8q2k7m3r9t4v"])
+    role: Role = Field(description="What the member may do.", examples=["admin"])
+    joined_at: str = Field(
+        description="When the membership began.",
+        examples=["2026-03-04T05:06:07.000Z"],
+        json_schema_extra={"format": "date-time"},
+    )
     user: MemberUser
 
 
 class MemberUpdate(Wire):
+    """A member's new role."""
+
     role: Role = Field(description="The new role. Only owners can grant `owner`.", examples=["admin"])
 
 
 class UpdatedMember(Wire):
+    """Whether a role changed."""
+
     updated: bool = Field(description="False where the member had the role already.", examples=[True])
 
 
 class DeletedMember(Wire):
-    deleted: bool = Field(examples=[True])
+    """That a membership ended."""
+
+    deleted: bool = Field(description="True: the membership ended.", examples=[True])
 
 
 class InvitationCreate(Wire):
+    """Whom to invite, and as what."""
+
     email: Email = Field(
         min_length=1,
         max_length=255,
@@ -70,17 +88,29 @@ class InvitationCreate(Wire):
 class Inviter(Wire):
     """Who invited, as they were then."""
 
-    id: str = Field(examples=["usr_5w1n8q2k7m3r9t4v"])
-    name: str = Field(examples=["Ada Lovelace"])
-    email: str = Field(examples=["ada@example.com"], json_schema_extra={"format": "email"})
+    id: str = Field(description="The person's id.", examples=["usr_5w1n8q2k7m3r9t4v"])
+    name: str = Field(description="The person's name.", examples=["Ada Lovelace"])
+    email: str = Field(
+        description="The person's address.", examples=["ada@example.com"], json_schema_extra={"format": "email"}
+    )
 
 
 class Invitation(Wire):
-    id: str = Field(examples=["inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
-    email: str = Field(examples=["grace@example.com"], json_schema_extra={"format": "email"})
+    """An invitation that waits for an answer."""
+
+    id: str = Field(description="The invitation's id.", examples=["inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
+    email: str = Field(
+        description="The address that is invited.",
+        examples=["grace@example.com"],
+        json_schema_extra={"format": "email"},
+    )
     role: Role = Field(description="Granted on acceptance.", examples=["member"])
-    status: Literal["pending"] = Field(examples=["pending"])
-    created_at: str = Field(examples=["2026-03-04T05:06:07.000Z"], json_schema_extra={"format": "date-time"})
+    status: Literal["pending"] = Field(description="Where it stands: others are not listed.", examples=["pending"])
+    created_at: str = Field(
+        description="When it was made.",
+        examples=["2026-03-04T05:06:07.000Z"],
+        json_schema_extra={"format": "date-time"},
+    )
     expires_at: str = Field(
         description="Seven days after its creation.",
         examples=["2026-03-11T05:06:07.000Z"],
@@ -90,4 +120,6 @@ class Invitation(Wire):
 
 
 class DeletedInvitation(Wire):
-    deleted: bool = Field(examples=[True])
+    """That an invitation is canceled."""
+
+    deleted: bool = Field(description="True: it cannot be accepted any more.", examples=[True])

@@ -8,6 +8,8 @@ from controlplane.store.organizations import Role
 
 
 class OrganizationCreate(Wire):
+    """An organization to create."""
+
     name: Name = Field(description="Trimmed; without control characters.", examples=["Acme Shops"])
     slug: str | None = Field(
         None,
@@ -20,14 +22,18 @@ class OrganizationCreate(Wire):
 
 
 class Organization(Wire):
-    id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    slug: str = Field(examples=["acme-shops"])
-    name: str = Field(examples=["Acme Shops"])
+    """An organization, as the calling credential sees it."""
+
+    id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    slug: str = Field(description="Its name in addresses.", examples=["acme-shops"])
+    name: str = Field(description="Its name for people.", examples=["Acme Shops"])
     role: Role = Field(description="The role of the calling credential.", examples=["owner"])
 
 
 class OrganizationListItem(Wire):
-    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    organization_slug: str = Field(examples=["acme-shops"])
-    organization_name: str = Field(examples=["Acme Shops"])
+    """An organization, as lists show it."""
+
+    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(description="Its name in addresses.", examples=["acme-shops"])
+    organization_name: str = Field(description="Its name for people.", examples=["Acme Shops"])
     role: Role = Field(description="The role of the calling credential.", examples=["owner"])

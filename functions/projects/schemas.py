@@ -50,6 +50,8 @@ _TWO_SHAPES: list[dict[str, Any]] = [
 
 
 class ConsentCreate(Wire):
+    """The settings of a consent instance to create."""
+
     # Fields that may be absent but not null take their default from a factory, which no document shows as a value.
     trusted_origins: Addresses = Field(
         default_factory=list,
@@ -101,6 +103,8 @@ class ProjectCreate(Wire):
 
 
 class ConsentUpdate(Wire):
+    """What to change of a consent instance."""
+
     branding: Branding = Field(default_factory=str, description=_BRANDING, examples=[settings.library_brand])
     trusted_origins: SomeAddresses = Field(
         default_factory=list,
@@ -116,7 +120,9 @@ class ProjectUpdate(Wire):
     model_config = ConfigDict(json_schema_extra=_TWO_LISTS)
 
     project_name: Name = Field(default_factory=str, description="Also regenerates the slug.", examples=["Shop"])
-    description: str | None = Field(None, max_length=512, examples=["The web shop"])
+    description: str | None = Field(
+        None, description="The new description; null removes it.", max_length=512, examples=["The web shop"]
+    )
     websites: SomeAddresses = Field(
         default_factory=list,
         description="The whole new list, in order. Addresses that stay keep their id; with one that goes, its audits "
@@ -127,12 +133,18 @@ class ProjectUpdate(Wire):
 
 
 class VendorDecisionCreate(Wire):
-    decision: Literal["approve", "ignore"] = Field(examples=["approve"])
+    """What to do about a vendor."""
+
+    decision: Literal["approve", "ignore"] = Field(
+        description="Whether the vendor may be loaded, or is to be left aside.", examples=["approve"]
+    )
 
 
 class Website(Wire):
-    id: str = Field(examples=["web_01kb2m3n4p5q6r7s8t"])
-    origin: str = Field(examples=["example.com"])
+    """An address that a project runs on."""
+
+    id: str = Field(description="The website's id.", examples=["web_01kb2m3n4p5q6r7s8t"])
+    origin: str = Field(description="The address, in its plain form.", examples=["example.com"])
     kind: Literal["domain", "wildcard", "any", "app", "development"] = Field(
         description="Only `domain` websites can be audited.", examples=["domain"]
     )
@@ -145,10 +157,12 @@ class Website(Wire):
 class ListedConsent(Wire):
     """A consent instance in the older shape."""
 
-    instance_id: str = Field(examples=["ins_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    instance_slug: str = Field(examples=["shop"])
-    instance_name: str = Field(examples=["Shop"])
-    trusted_origins: list[str] = Field(examples=[["example.com"]])
+    instance_id: str = Field(description="The instance's id.", examples=["ins_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    instance_slug: str = Field(description="Its name in addresses.", examples=["shop"])
+    instance_name: str = Field(description="Its name for people.", examples=["Shop"])
+    trusted_origins: list[str] = Field(
+        description="The addresses that consent is loaded on.", examples=[["example.com"]]
+    )
     branding: str = Field(description=_BRANDING, examples=[settings.service_brand])
     backend_url: str | None = Field(
         json_schema_extra=_URI,
@@ -157,11 +171,12 @@ class ListedConsent(Wire):
         examples=[None],
     )
     dashboard_url: str = Field(
+        description="Where people see it.",
         json_schema_extra=_URI,
         alias="dashboardURL",
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"],
     )
-    backend_version: str = Field(examples=["2.0.0"])
+    backend_version: str = Field(description="The consent runtime's version.", examples=["2.0.0"])
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
@@ -179,7 +194,9 @@ class Consent(Wire):
         json_schema_extra=_URI, description="Where the consent runtime serves the instance.", examples=[None]
     )
     dashboard_url: str = Field(
-        json_schema_extra=_URI, examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"]
+        description="Where people see it.",
+        json_schema_extra=_URI,
+        examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"],
     )
     version: str = Field(description="The consent runtime's version.", examples=["2.0.0"])
 
@@ -195,19 +212,22 @@ class Consent(Wire):
 
 
 class Products(Wire):
-    consent: ListedConsent | None
+    """What a project uses, in the older shape."""
+
+    consent: ListedConsent | None = Field(description="The consent instance.")
 
 
 class ListedProject(Wire):
     """A project as lists, changes and the older shape of creation answer it."""
 
-    project_id: str = Field(examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    project_id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
     project_slug: str = Field(description="Regenerated when the name changes.", examples=["shop"])
-    project_name: str = Field(examples=["Shop"])
-    description: str | None = Field(examples=["The web shop"])
-    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    organization_slug: str = Field(examples=["acme"])
+    project_name: str = Field(description="Its name for people.", examples=["Shop"])
+    description: str | None = Field(description="What people wrote about it.", examples=["The web shop"])
+    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(description="The organization's name in addresses.", examples=["acme"])
     dashboard_url: str = Field(
+        description="Where people see it.",
         json_schema_extra=_URI,
         alias="dashboardURL",
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
@@ -222,19 +242,21 @@ class ListedProject(Wire):
 class CreatedProject(Wire):
     """A project as its creation answers it."""
 
-    id: str = Field(examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
     slug: str = Field(description="Made from the name.", examples=["shop"])
-    name: str = Field(examples=["Shop"])
-    description: str | None = Field(examples=[None])
-    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    organization_slug: str = Field(examples=["acme"])
+    name: str = Field(description="Its name for people.", examples=["Shop"])
+    description: str | None = Field(description="What people wrote about it.", examples=[None])
+    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(description="The organization's name in addresses.", examples=["acme"])
     dashboard_url: str = Field(
-        json_schema_extra=_URI, examples=["https://dashboard.assent.example/organizations/acme/projects/shop"]
+        description="Where people see it.",
+        json_schema_extra=_URI,
+        examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
     )
     websites: list[Website] = Field(
         description="Every address the project runs on, in order; the consent runtime allows these origins."
     )
-    consent: Consent | None
+    consent: Consent | None = Field(description="The consent instance.")
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem) -> Self:
@@ -244,17 +266,22 @@ class CreatedProject(Wire):
 class Project(CreatedProject):
     """A project under both generations of field names: `id` and `projectId`, and so on."""
 
-    project_id: str = Field(examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    project_slug: str = Field(examples=["shop"])
-    project_name: str = Field(examples=["Shop"])
+    project_id: str = Field(description="The same as `id`.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    project_slug: str = Field(description="The same as `slug`.", examples=["shop"])
+    project_name: str = Field(description="The same as `name`.", examples=["Shop"])
     dashboard_url_older: str = Field(
+        description="The same as `dashboardUrl`.",
         json_schema_extra=_URI,
         alias="dashboardURL",
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
     )
     products: Products
     region: str = Field(description="Where the consent instance runs.", examples=["eu-central"])
-    created_at: str = Field(json_schema_extra={"format": "date-time"}, examples=["2026-03-04T05:06:07.000Z"])
+    created_at: str = Field(
+        description="When it was created.",
+        json_schema_extra={"format": "date-time"},
+        examples=["2026-03-04T05:06:07.000Z"],
+    )
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem) -> Self:
@@ -265,26 +292,32 @@ class Project(CreatedProject):
 
 
 class DeletedProject(Wire):
-    deleted: Literal[True] = Field(examples=[True])
-    project_id: str = Field(examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    deleted_websites: int = Field(ge=0, examples=[2])
-    deleted_audits: int = Field(ge=0, examples=[1])
+    """What was deleted."""
+
+    deleted: Literal[True] = Field(description="True: it is gone.", examples=[True])
+    project_id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    deleted_websites: int = Field(description="How many websites went with it.", ge=0, examples=[2])
+    deleted_audits: int = Field(description="How many audits went with them.", ge=0, examples=[1])
 
 
 class DeletedWebsite(Wire):
-    website_id: str = Field(examples=["web_01kb2m3n4p5q6r7s8t"])
-    deleted_audits: int = Field(ge=0, examples=[1])
+    """What was deleted."""
+
+    website_id: str = Field(description="The website's id.", examples=["web_01kb2m3n4p5q6r7s8t"])
+    deleted_audits: int = Field(description="How many audits went with it.", ge=0, examples=[1])
 
 
 class VendorDecision(Wire):
+    """What a decision about a vendor came to."""
+
     inbox_item_id: str | None = Field(
         description="The runtime finding that the decision resolved, if there is one.",
         examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
     )
-    project_id: str = Field(examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    review_state: ReviewState = Field(examples=["accepted"])
-    state: VendorState = Field(examples=["approved"])
-    vendor_id: str = Field(examples=["segment"])
+    project_id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    review_state: ReviewState = Field(description="The same in the words of the vendor review.", examples=["accepted"])
+    state: VendorState = Field(description="What was decided.", examples=["approved"])
+    vendor_id: str = Field(description="The vendor's id.", examples=["segment"])
 
 
 def _origins(project: ProjectItem) -> list[str]:

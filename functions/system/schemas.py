@@ -9,17 +9,23 @@ from controlplane.store.organizations import Role
 
 
 class Database(Wire):
-    ok: bool = Field(examples=[True])
+    """Whether the database answers."""
+
+    ok: bool = Field(description="True: it answered.", examples=[True])
 
 
 class Health(Wire):
-    ok: bool = Field(examples=[True])
+    """Whether the service works."""
+
+    ok: bool = Field(description="True: everything that is needed answered.", examples=[True])
     database: Database
 
 
 class Region(Wire):
+    """A place where consent instances run."""
+
     id: str = Field(description="What project creation takes as `region`.", examples=["eu-central"])
-    label: str = Field(examples=["Europe (Frankfurt)"])
+    label: str = Field(description="Its name for people.", examples=["Europe (Frankfurt)"])
 
 
 def _is_absent(value: str | None) -> bool:
@@ -28,7 +34,9 @@ def _is_absent(value: str | None) -> bool:
 
 
 class CallingPrincipal(Wire):
-    type: Literal["session", "api_key", "oauth"] = Field(examples=["oauth"])
+    """Who calls."""
+
+    type: Literal["session", "api_key", "oauth"] = Field(description="The kind of credential.", examples=["oauth"])
     user_id: str | None = Field(
         None, exclude_if=_is_absent, description="Session and oauth principals only.", examples=["usr_5w1n8q2k7m3r9t4v"]
     )
@@ -50,22 +58,26 @@ class CallingPrincipal(Wire):
         description="API keys only: who minted the key. Attribution, no authority.",
         examples=["usr_5w1n8q2k7m3r9t4v"],
     )
-    active_organization_id: str | None = Field(None, examples=["org_3f8k2m9q7r1s5t6v"])
+    active_organization_id: str | None = Field(
+        None, description="The organization acted in where none is named.", examples=["org_3f8k2m9q7r1s5t6v"]
+    )
 
 
 class ReachableOrganization(Wire):
     """An organization under both generations of field names: `id` and `organizationId`, and so on."""
 
-    id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    slug: str = Field(examples=["acme"])
-    name: str = Field(examples=["Acme"])
-    organization_id: str = Field(examples=["org_3f8k2m9q7r1s5t6v"])
-    organization_slug: str = Field(examples=["acme"])
-    organization_name: str = Field(examples=["Acme"])
-    role: Role = Field(examples=["owner"])
+    id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    slug: str = Field(description="Its name in addresses.", examples=["acme"])
+    name: str = Field(description="Its name for people.", examples=["Acme"])
+    organization_id: str = Field(description="The same as `id`.", examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(description="The same as `slug`.", examples=["acme"])
+    organization_name: str = Field(description="The same as `name`.", examples=["Acme"])
+    role: Role = Field(description="The role of the calling credential.", examples=["owner"])
 
 
 class CallingCredential(Wire):
+    """The credential of the request."""
+
     principal: CallingPrincipal
     active_organization_id: str | None = Field(
         description="The organization acted in where none is named.", examples=["org_3f8k2m9q7r1s5t6v"]

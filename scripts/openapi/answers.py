@@ -87,7 +87,7 @@ def _enveloped(route: ControlRoute, operation_id: str, status: int, components: 
         contents = {"type": "array", "items": components.schemas.of(typing.get_args(answer)[0])}
     else:
         contents = components.schemas.of(answer)
-    success = {"type": "boolean", "const": True, "examples": [True]}
+    success = {"type": "boolean", "const": True, "description": "Always true.", "examples": [True]}
     properties: Object = {"success": success, "data": contents}
     beside = {}
     if origin is Page:

@@ -176,7 +176,7 @@ def fixed() -> dict[str, Schema]:
         "description": "The body of a refusal.",
         "required": ["success", "error"],
         "properties": {
-            "success": {"type": "boolean", "const": False, "examples": [False]},
+            "success": {"type": "boolean", "const": False, "description": "Always false.", "examples": [False]},
             "error": reference("ErrorDescription"),
         },
     }

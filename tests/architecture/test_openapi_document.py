@@ -216,6 +216,16 @@ class TestFields:
                     silent.append(f"{at}/{name}")
         assert silent == []
 
+    def test_every_schema_and_every_field_says_what_it_is(self):
+        """A field that refers to a schema has that one's words."""
+        schemas = document()["components"]["schemas"]
+        silent = [name for name, schema in schemas.items() if "description" not in schema]
+        for name, schema in schemas.items():
+            for field_name, field in schema.get("properties", {}).items():
+                if not field.get("description", "$ref" in field):
+                    silent.append(f"{name}.{field_name}")
+        assert silent == []
+
     def test_a_moment_an_address_and_a_count_have_their_format(self):
         wrong = []
         for at, schema in parts(document()["components"]["schemas"], "#/components/schemas"):
