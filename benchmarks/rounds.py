@@ -13,7 +13,7 @@ def interleave[Name: Hashable](
     """The measured value of each name in each round, in an order that changes from round to round."""
     order = list(names)
     found: dict[Name, list[float]] = {name: [] for name in order}
-    shuffled = random.Random(20)  # the same orders in every run
+    shuffled = random.Random(20)  # nosec B311  # the same orders in every run
     for turn in range(rounds + warm_up):
         shuffled.shuffle(order)
         for name in order:

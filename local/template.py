@@ -48,7 +48,7 @@ def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def _parse(text: str) -> dict[str, Any]:
-    template = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with tags added
+    template = yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 - a safe loader with tags added
     return dict(template)
 
 

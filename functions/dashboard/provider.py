@@ -108,7 +108,7 @@ class Provider:
             scope=_SCOPE,
             redirect_uri=redirect_uri,
             code_challenge_method="S256",
-            token_endpoint_auth_method="none",  # noqa: S106 - a public client: PKCE binds the code
+            token_endpoint_auth_method="none",  # nosec B106  # noqa: S106 - a public client: PKCE binds the code
             default_timeout=_TIMEOUT_SECONDS,
         )
         session.trust_env = False

@@ -10,4 +10,5 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load_yaml(path: Path) -> Any:
-    return yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 (a safe loader, either way)
+    text = path.read_bytes()
+    return yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 (a safe loader, either way)

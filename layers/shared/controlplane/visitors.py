@@ -24,7 +24,7 @@ from controlplane.settings import settings
 _FORM_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 32
 # The name of the field that proves where a form was filled in.
-FORM_TOKEN = "form_token"  # noqa: S105
+FORM_TOKEN = "form_token"  # nosec B105  # noqa: S105 (a field's name)
 # HTTP/2 sends a cookie at a time, and the gateway hands several on as one list.
 _BETWEEN_COOKIES = re.compile(r"\s*[;,]\s*")
 

@@ -165,7 +165,8 @@ class Transport:
             failure, wait_seconds = self._try(request, attempt)
             if isinstance(failure, Answer):
                 return failure
-            wait_seconds = random.uniform(0, pause_seconds) if wait_seconds is None else wait_seconds  # noqa: S311
+            if wait_seconds is None:
+                wait_seconds = random.uniform(0, pause_seconds)  # nosec B311  # noqa: S311 (jitter, not a secret)
             if not tries_left or wait_seconds >= deadline.left_seconds:
                 raise failure
             logger.info("The code host is asked again", extra=failure.context | {"waitSeconds": wait_seconds})

@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
 def new_entry(queue: str, message: Mapping[str, Any]) -> Entry:
     """An entry for the message, not written yet."""
-    shard = random.randrange(SHARDS)  # noqa: S311 (a spread, not a secret)
+    shard = random.randrange(SHARDS)  # nosec B311  # noqa: S311 (a spread, not a secret)
     return Entry(keys.outbox_message(shard, clock.timestamp(), ids.new_local()), queue, dict(message))
 
 

@@ -190,7 +190,7 @@ def _sent_again(error: Exception) -> bool:
 
 
 def _pause(attempt: int) -> None:
-    time.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311 (jitter, not a secret)
+    time.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # nosec B311  # noqa: S311 (jitter, not a secret)
 
 
 class Table:
