@@ -1,0 +1,277 @@
+"""Alarms and dashboard: everything stands on it, and no metric is asked for that nobody measures."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from controlplane import observability
+from controlplane.observability import count_limited, count_request
+from controlplane.queues import MAX_RECEIVES, Message, Queue
+from controlplane.worker import create_worker
+from local.template import load_template
+from sweeper import app as sweeper
+from sweeper import service as sweeps
+from tests.support.logs import captured_logs
+from tests.support.mailbox import Mailbox
+from tests.support.template import api_functions, resources
+
+# What AWS publishes: namespace, dimensions, metrics.
+AWS_METRICS = [
+    ("AWS/ApiGateway", "ApiName Stage", "Count 4XXError 5XXError Latency"),
+    ("AWS/ApiGateway", "ApiName Stage Method Resource", "Count 4XXError 5XXError Latency"),
+    ("AWS/Lambda", "", "Throttles ConcurrentExecutions"),
+    ("AWS/Lambda", "FunctionName", "Invocations Errors Duration"),
+    ("AWS/Lambda", "FunctionName Resource", "Invocations Errors Duration"),
+    ("AWS/DynamoDB", "TableName", "ConsumedReadCapacityUnits ConsumedWriteCapacityUnits"),
+    ("AWS/DynamoDB", "TableName", "ReadThrottleEvents WriteThrottleEvents"),
+    ("AWS/DynamoDB", "TableName Operation", "SuccessfulRequestLatency SystemErrors"),
+    ("AWS/SQS", "QueueName", "ApproximateNumberOfMessagesVisible ApproximateAgeOfOldestMessage"),
+    ("AWS/Events", "RuleName", "FailedInvocations"),
+]
+PUBLISHED = {
+    (namespace, metric, frozenset(dimensions.split()))
+    for namespace, dimensions, metrics in AWS_METRICS
+    for metric in metrics.split()
+}
+OWN = "${AWS::StackName}"
+ALARMS = resources("AWS::CloudWatch::Alarm")
+FUNCTIONS = resources("AWS::Serverless::Function")
+LIVE = [name for name, alarm in ALARMS.items() if "Condition" not in alarm]
+WORK_QUEUES = [name for name, it in resources("AWS::SQS::Queue").items() if "RedrivePolicy" in it["Properties"]]
+DEAD_LETTERS = [name for name in resources("AWS::SQS::Queue") if name not in WORK_QUEUES]
+
+type Series = tuple[str, str, frozenset[tuple[str, str]]]
+
+
+def dashboard() -> list[dict[str, Any]]:
+    body, _ = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    widgets: list[dict[str, Any]] = json.loads(body)["widgets"]
+    return widgets
+
+
+def drawn() -> list[Series]:
+    """Every series of the dashboard: namespace, metric and dimensions; `.` stands for what stood there before."""
+    found = []
+    for widget in dashboard():
+        before: list[str] = []
+        for row in widget["properties"].get("metrics", []):
+            cells = [cell for cell in row if isinstance(cell, str)]
+            cells = [before[place] if cell == "." else cell for place, cell in enumerate(cells)]
+            found.append((cells[0], cells[1], frozenset(zip(cells[2::2], cells[3::2], strict=True))))
+            before = cells
+    return found
+
+
+def _text(value: Any) -> str:
+    """A value of an alarm as the dashboard writes it."""
+    match value:
+        case {"Ref": name}:
+            return f"${{{name}}}"
+        case {"Fn::GetAtt": [name, attribute]}:
+            return f"${{{name}.{attribute}}}"
+        case {"Fn::Sub": text}:
+            return str(text)
+    return str(value)
+
+
+def watched(name: str) -> list[Series]:
+    """What an alarm looks at."""
+    properties = ALARMS[name]["Properties"]
+    stats = [it["MetricStat"]["Metric"] for it in properties.get("Metrics", []) if "MetricStat" in it] or [properties]
+    return [
+        (
+            _text(it["Namespace"]),
+            it["MetricName"],
+            frozenset((entry["Name"], _text(entry["Value"])) for entry in it.get("Dimensions", [])),
+        )
+        for it in stats
+    ]
+
+
+@pytest.fixture(scope="module")
+def emitted() -> dict[str, list[set[str]]]:
+    """What the code measures, and by which dimensions, from what it writes when everything goes wrong once."""
+    lines: list[str] = []
+    with pytest.MonkeyPatch.context() as patched, captured_logs() as log:
+        patched.setattr(observability.metrics.provider, "service", "any")
+        patched.setattr("controlplane.queues.sender._client", Mailbox())
+        patched.setattr("builtins.print", lambda text, **_: lines.append(text))
+        count_request(failed=True)
+        count_limited("pro")
+        take_badly()
+        sweep_badly(patched)
+        lines += log.getvalue().splitlines()
+    found: dict[str, list[set[str]]] = {}
+    for line in map(json.loads, lines):
+        for directive in line.get("_aws", {}).get("CloudWatchMetrics", []):
+            for metric in directive["Metrics"]:
+                found.setdefault(metric["Name"], []).extend(map(set, directive["Dimensions"]))
+    for entry in resources("AWS::Logs::MetricFilter").values():
+        for made in entry["Properties"]["MetricTransformations"]:
+            assert _text(made["MetricNamespace"]) == OWN
+            found[made["MetricName"]] = [set()]
+    return found
+
+
+def take_badly() -> None:
+    """One message that fails for the last time: counted, failed, buried."""
+
+    def fail(message: Message) -> None:
+        raise ArithmeticError
+
+    mailbox = Mailbox()
+    mailbox.send_message(QueueUrl=Queue.SCAN_EXECUTION.url, MessageBody='{"version":1}')
+    (letter,) = mailbox.letters
+    letter.receives = MAX_RECEIVES
+    handler = create_worker(Queue.SCAN_EXECUTION, TypeAdapter(Message), fail)
+    assert handler({"Records": [letter.record]}, None) == {"batchItemFailures": []}
+
+
+def sweep_badly(patched: pytest.MonkeyPatch) -> None:
+    """One sweep of every step, and one with a step that fails."""
+    patched.setattr(sweeps, "STEPS", dict.fromkeys(sweeps.STEPS, lambda: 1))
+    sweeper.handler({}, None)
+
+
+class TestDashboard:
+    def test_shows_every_function_by_requests_or_runs_errors_and_duration(self):
+        for logical_id, function in FUNCTIONS.items():
+            service = function["Properties"]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
+            shown = {
+                metric
+                for namespace, metric, dimensions in drawn()
+                if dimensions & {("FunctionName", f"${{{logical_id}}}"), ("service", service)}
+            }
+            assert {"Errors", "Duration"} <= shown, logical_id
+            if logical_id in api_functions():
+                assert {"Requests", "ServerErrors", "RateLimited"} <= shown, logical_id
+            else:
+                assert {"Messages", "FailedMessages", "DeadLetters"} <= shown or "Invocations" in shown, logical_id
+
+    @pytest.mark.parametrize("name", WORK_QUEUES)
+    def test_shows_every_queue_by_what_waits_and_how_long(self, name: str):
+        for metric in ("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"):
+            assert ("AWS/SQS", metric, frozenset({("QueueName", f"${{{name}.QueueName}}")})) in drawn()
+
+    @pytest.mark.parametrize("name", DEAD_LETTERS)
+    def test_shows_every_dead_letter(self, name: str):
+        here = frozenset({("QueueName", f"${{{name}.QueueName}}")})
+        assert ("AWS/SQS", "ApproximateNumberOfMessagesVisible", here) in drawn()
+
+    def test_shows_the_table_by_latency_units_and_refusals(self):
+        shown = {metric for _, metric, dimensions in drawn() if ("TableName", "${Table}") in dimensions}
+        assert shown == {metric for namespace, metric, _ in PUBLISHED if namespace == "AWS/DynamoDB"}
+
+    def test_lists_every_alarm_that_always_stands(self):
+        (listed,) = [widget["properties"]["alarms"] for widget in dashboard() if widget["type"] == "alarm"]
+        assert sorted(listed) == sorted(f"${{{name}.Arn}}" for name in LIVE)
+
+    def test_reads_the_logs_of_every_function_that_can_limit_somebody(self):
+        _, variables = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+        groups = {it["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for it in api_functions().values()}
+        separator, sources = variables["Logs"]["Fn::Join"]
+        assert separator == " | "
+        assert sorted(source["Fn::Sub"] for source in sources) == sorted(f"SOURCE '${{{name}}}'" for name in groups)
+
+    def test_asks_the_logs_for_fields_that_stand_there(self):
+        gateway = resources("AWS::Serverless::Api")["Api"]["Properties"]["AccessLogSetting"]["Format"]
+        request = {"requestId", "operation", "method", "status", "principal", "caller", "organizationId", "message"}
+        for widget in dashboard():
+            query = widget["properties"].get("query", "")
+            grouped = re.findall(r"\bby ([a-zA-Z, ]+)", query)
+            names = {name.strip() for group in grouped for name in group.split(",")}
+            known = set(json.loads(gateway)) if "GatewayLogGroup" in query else request
+            assert names <= known, query
+
+    def test_has_a_place_for_every_widget_and_no_two_in_one(self):
+        taken: set[tuple[int, int]] = set()
+        for it in dashboard():
+            here = {(it["x"] + x, it["y"] + y) for x in range(it["width"]) for y in range(it["height"])}
+            assert not here & taken, it["properties"].get("title")
+            assert it["x"] + it["width"] <= 24
+            taken |= here
+
+    def test_names_resources_that_there_are(self):
+        # SAM makes the rule of the sweep's schedule under this name.
+        known = {*load_template()["Resources"], *load_template()["Parameters"], "SweeperFunctionSweep", "Logs"}
+        body, _ = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+        named = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", body)}
+        assert named - known == {"AWS::Region", "AWS::StackName"}
+
+
+class TestEveryMetric:
+    def everything(self) -> list[Series]:
+        return [*drawn(), *(series for name in ALARMS for series in watched(name))]
+
+    def test_is_published_by_aws_or_by_the_code_with_these_dimensions(self, emitted: dict[str, list[set[str]]]):
+        assert len(self.everything()) > 100
+        for namespace, metric, dimensions in self.everything():
+            by = {name for name, _ in dimensions}
+            if namespace == OWN:
+                assert by in emitted.get(metric, []), (metric, by)
+            else:
+                assert (namespace, metric, by) in PUBLISHED
+
+    def test_of_the_code_is_looked_at(self, emitted: dict[str, list[set[str]]]):
+        assert set(emitted) == {metric for namespace, metric, _ in self.everything() if namespace == OWN}
+
+    def test_of_the_code_goes_to_this_stack_s_namespace(self):
+        variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
+        assert _text(variables["POWERTOOLS_METRICS_NAMESPACE"]) == OWN
+
+    def test_is_by_nothing_that_names_a_person_or_an_organization(self, emitted: dict[str, list[set[str]]]):
+        assert {name for sets in emitted.values() for names in sets for name in names} == {"service", "caller"}
+
+
+@pytest.mark.parametrize("name", ALARMS)
+class TestEachAlarm:
+    def test_says_what_it_means_and_tells_somebody(self, name: str):
+        properties = ALARMS[name]["Properties"]
+        assert len(properties["AlarmDescription"].split()) > 5
+        (told,) = properties["AlarmActions"]
+        assert told == {"Fn::If": ["HasAlarmTopic", {"Ref": "AlarmTopicArn"}, {"Ref": "AlarmTopic"}]}
+
+    def test_says_what_silence_means(self, name: str):
+        silent = "breaching" if name == "SweeperMissingAlarm" else "notBreaching"
+        assert ALARMS[name]["Properties"]["TreatMissingData"] == silent
+
+    def test_has_stopped_a_minute_after_what_it_watches(self, name: str):
+        properties = ALARMS[name]["Properties"]
+        periods = {it["MetricStat"]["Period"] for it in properties.get("Metrics", []) if "MetricStat" in it}
+        assert periods or properties["Period"] in {60, 300}
+
+
+class TestQuestions:
+    """What the alarms answer, by the metric that answers it."""
+
+    def series(self) -> set[tuple[str, str]]:
+        return {(namespace, metric) for name in LIVE for namespace, metric, _ in watched(name)}
+
+    @pytest.mark.parametrize(
+        ("question", "metric"),
+        [
+            ("is it up", ("AWS/ApiGateway", "5XXError")),
+            ("is it up", ("AWS/Lambda", "Throttles")),
+            ("is it slow", ("AWS/ApiGateway", "Latency")),
+            ("is it slow", ("AWS/Lambda", "Duration")),
+            ("is it slow", ("AWS/DynamoDB", "SuccessfulRequestLatency")),
+            ("is it slow", ("AWS/DynamoDB", "WriteThrottleEvents")),
+            ("is it losing work", ("AWS/SQS", "ApproximateNumberOfMessagesVisible")),
+            ("is it losing work", ("AWS/SQS", "ApproximateAgeOfOldestMessage")),
+            ("is it losing work", ("AWS/Lambda", "Errors")),
+            ("is it losing work", ("AWS/Lambda", "Invocations")),
+            ("who is limited", (OWN, "GatewayThrottled")),
+        ],
+    )
+    def test_have_an_alarm(self, question: str, metric: tuple[str, str]):
+        assert metric in self.series()
+
+    def test_a_mail_goes_to_the_topic_that_alarms_tell(self):
+        subscription = resources("AWS::SNS::Subscription")["AlarmEmailSubscription"]
+        (told,) = ALARMS["ServerErrorsAlarm"]["Properties"]["AlarmActions"]
+        assert subscription["Properties"]["TopicArn"] == told
+        assert subscription["Condition"] == "HasAlarmEmail"
+        assert resources("AWS::SNS::Topic")["AlarmTopic"]["Condition"] == "OwnsAlarmTopic"
