@@ -19,7 +19,7 @@ from benchmarks.process import Target, Worker
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
 from benchmarks.rounds import interleave, ratio
-from benchmarks.routes import COLD, COLD_WITH_USER_TOKEN, REQUESTS
+from benchmarks.routes import COLD, COLD_WITH_USER_TOKEN, PAGES, PUBLIC, REQUESTS
 from benchmarks.world import PEER_KEY
 from scripts import artifacts
 
@@ -54,7 +54,7 @@ async def benchmark(body: BenchmarkRequest) -> BenchmarkAnswer:
 
 
 def record_cold(bench: Bench) -> list[Recording]:
-    """Each function's read, and the peer's, as they go against the engine."""
+    """Each function's request, and the peer's, as they go against the engine."""
     with bench.recorded_world() as (world, recorder, address, peer_project):
         found = []
         for group in bench.functions:
@@ -62,7 +62,8 @@ def record_cold(bench: Bench) -> list[Recording]:
                 continue
             method, resource = COLD[group]
             token = world.token if group in COLD_WITH_USER_TOKEN else world.api_key
-            event = rest_event(method, resource, token=token, **REQUESTS[method, resource](world))
+            shown = None if resource in PUBLIC | PAGES else token
+            event = rest_event(method, resource, token=shown, **REQUESTS[method, resource](world))
             found.append(record(f"cold-{group}", world.workers[group], recorder, [event] * 3))
         event = rest_event("GET", "/v1/projects/{projectId}", path={"projectId": peer_project}, token=PEER_KEY)
         with Worker(bench.naive_target(address), event) as naive:

@@ -8,7 +8,12 @@ DEPLOYED = {
     "SIGNING_SECRET": "benchmark-signing-secret-of-enough-length-to-be-one",
     "PUBLIC_BASE_URL": "https://api.example.com",
     "DASHBOARD_BASE_URL": "https://dashboard.example.com",
+    "SCAN_PREPARATION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/scan-preparation",
+    "SCAN_EXECUTION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/scan-execution",
+    "ISSUE_CREATION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/issue-creation",
 }
+# No worker runs: who waits for one looks once whether it is done, and answers that it is not.
+AT_ONCE = {"SCAN_START_WAIT_SECONDS": "0", "ISSUE_WAIT_SECONDS": "0"}
 PEER_TABLE = "benchmark-peer"
 
 # A role's session token is about this long, and it is hashed into every signature.

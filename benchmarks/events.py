@@ -18,12 +18,14 @@ def rest_event(
     path: dict[str, str] | None = None,
     query: dict[str, str] | None = None,
     body: Any = None,
+    form: dict[str, str] | None = None,
     token: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """The event of one request; `resource` is the route as the template writes it, `path` fills its parameters."""
     path = path or {}
     address = re.sub(r"{(\w+)}", lambda match: urllib.parse.quote(path[match[1]]), resource)
+    text = json.dumps(body) if body is not None else urllib.parse.urlencode(form) if form is not None else None
     sent = {
         "Accept": "application/json",
         "Host": HOST,
@@ -34,6 +36,7 @@ def rest_event(
         "X-Forwarded-Proto": "https",
         **({"Authorization": f"Bearer {token}"} if token else {}),
         **({"Content-Type": "application/json"} if body is not None else {}),
+        **({"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}),
         **(headers or {}),
     }
     return {
@@ -62,6 +65,6 @@ def rest_event(
             "resourcePath": resource,
             "stage": "v1",
         },
-        "body": None if body is None else json.dumps(body),
+        "body": text,
         "isBase64Encoded": False,
     }

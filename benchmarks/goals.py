@@ -24,7 +24,8 @@ COLD_NAIVE, COLD_FLOOR = 0.65, 1.35
 REQUEST_FLOOR, REQUEST_NAIVE = 1.05, 0.47
 LIST_FLOOR, LIST_NAIVE = 0.45, 0.30
 NO_DATABASE_NAIVE = 0.40
-READ_TRIPS = {"api key": 2, "user token": 3}
+# A page's session is a user token. Who shows no credential is counted by address, as a key is.
+READ_TRIPS = {"api key": 2, "user token": 3, "session": 3, None: 2}
 WRITE_EXTRA_TRIPS = 1
 VERIFICATION_WRITE_UNITS, VERIFICATION_READ_UNITS = 1, 0
 READ_BY_ID_UNITS, LIST_READ_UNITS, WRITE_UNITS = 1, 4, 1

@@ -5,19 +5,52 @@ A route of the template without a request here is reported as not measured.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from benchmarks import entities
 from benchmarks.world import World
 from controlplane import ids
 from controlplane.scopes import SCOPES
-from controlplane.store import organizations, users
+from controlplane.store import organizations, sessions, users
 from controlplane.store.table import table
 
 type Request = dict[str, Any]
 
-PUBLIC = {"/health", "/openapi.json", "/v1/regions"}
+# Asked for by anybody; where that is limited, by the client's address.
+PUBLIC = {
+    "/health",
+    "/openapi.json",
+    "/llms.txt",
+    "/docs",
+    "/docs/{fileName}",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/agent-feedback.json",
+    "/v1/regions",
+    "/v1/auth/device/code",
+    "/v1/auth/device/token",
+    "/v1/auth/device/revoke",
+    "/",
+    "/signed-out",
+    "/assets/{fileName}",
+}
+# For people who signed in on the pages.
+PAGES = {
+    "/sign-out",
+    "/device",
+    "/device/approve",
+    "/device/deny",
+    "/invitations",
+    "/invitations/accept",
+    "/invitations/decline",
+    "/organizations",
+    "/organizations/{organizationSlug}/projects/{projectSlug}",
+    "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
+}
+# They ask the sign-in service, which is not of the project.
+ELSEWHERE = {("GET", "/sign-in"), ("GET", "/sign-in/callback")}
 
 
 def _nothing(_world: World) -> Request:
@@ -97,6 +130,115 @@ def _fifty(_world: World) -> Request:
     return {"query": {"limit": "50"}}
 
 
+def _linked_file(world: World, page: str, address: str) -> Request:
+    """The first file that the page links to."""
+    html = world.answer("GET", page, headers={"Accept": "text/html"})["body"]
+    found = re.search(rf'"{address}([^"/]+)"', html)
+    return {"path": {"fileName": found[1] if found else "none"}}
+
+
+def _device_code(_world: World) -> Request:
+    body = {"clientId": entities.CLIENT, "codeChallenge": entities.CHALLENGE, "codeChallengeMethod": "S256"}
+    return {"body": body}
+
+
+def _redemption(world: World) -> Request:
+    asking = entities.ask(world, approved=True)
+    body = {"deviceCode": asking.device_code, "codeVerifier": entities.VERIFIER, "clientId": entities.CLIENT}
+    return {"body": body}
+
+
+def _poll(world: World) -> Request:
+    asking = entities.ask(world)
+    body = {"deviceCode": asking.device_code, "codeVerifier": entities.VERIFIER, "clientId": entities.CLIENT}
+    return {"body": body}
+
+
+def _refreshment(world: World) -> Request:
+    return {"body": {"refreshToken": entities.redeem(world).refresh_token}}
+
+
+def _revocation(world: World) -> Request:
+    return {"body": {"token": entities.redeem(world).refresh_token}}
+
+
+def _feedback(world: World) -> Request:
+    message = f"Creating a project with a wildcard website answers 400, for the {next(world.numbers)}th time."
+    return {"body": {"category": "bug", "message": message}}
+
+
+def _scans(world: World) -> Request:
+    return {"query": {"repositoryId": entities.some_scan(world).repository_id, "limit": "50"}}
+
+
+def _new_scan(world: World) -> Request:
+    return {"body": {"repositoryId": entities.connect_repository(world).repository_id}}
+
+
+def _scan(world: World) -> Request:
+    return {"path": {"scanId": entities.some_scan(world).scan_id}}
+
+
+def _locked_scan(world: World) -> Request:
+    return {"path": {"scanId": entities.scan(world).scan_id}}
+
+
+def _scan_request(world: World) -> Request:
+    repository, request_id = entities.request_scan(world)
+    return {"path": {"preparationId": request_id}, "query": {"repositoryId": repository.repository_id}}
+
+
+def _inbox(world: World) -> Request:
+    entities.filled_inbox(world)
+    return {"query": {"limit": "50"}}
+
+
+def _item(world: World) -> Request:
+    return {"path": {"itemId": entities.publish_item(world).item_id}}
+
+
+def _changed_item(world: World) -> Request:
+    item = entities.publish_item(world)
+    return {"path": {"itemId": item.item_id}, "body": {"status": "accepted", "version": item.version}}
+
+
+def _shown(world: World) -> Request:
+    return {"headers": entities.cookie(entities.session(world))}
+
+
+def _form(world: World, secret: str, **fields: str) -> Request:
+    token = {"form_token": entities.form_token(world, secret)}
+    return {"headers": entities.cookie(secret), "form": {**token, **fields}}
+
+
+def _submitted(world: World, **fields: str) -> Request:
+    return _form(world, entities.session(world), **fields)
+
+
+def _sign_out(world: World) -> Request:
+    return _form(world, sessions.create(world.user_id))
+
+
+def _decided(world: World, action: str) -> Request:
+    """With what the page before showed."""
+    asked = _submitted(world, user_code=entities.ask(world).user_code)
+    review = world.answer("POST", "/device", **asked)["body"]
+    return _submitted(world, **entities.fields_of(review, action))
+
+
+def _invited(world: World) -> Request:
+    """Somebody new, who is invited."""
+    email = _email(world)
+    person = users.create_user(email, "Benchmark Guest")
+    made = world.call("POST", "/v1/invitations", body={"email": email, "role": "member"})
+    return _form(world, sessions.create(person["userId"]), invitation_id=made["id"])
+
+
+def _project_page(world: World) -> Request:
+    project = world.call("GET", "/v1/projects/{projectId}", path={"projectId": world.projects[0]})
+    return {**_shown(world), "path": {"organizationSlug": "benchmark", "projectSlug": project["slug"]}}
+
+
 REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/health"): _nothing,
     ("GET", "/openapi.json"): _nothing,
@@ -125,14 +267,51 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/v1/api-keys/{keyId}/roll"): _key,
     ("GET", "/v1/auth/keys"): _fifty,
     ("GET", "/v1/billing"): _nothing,
+    ("GET", "/.well-known/oauth-authorization-server"): _nothing,
+    ("GET", "/.well-known/agent-feedback.json"): _nothing,
+    ("GET", "/llms.txt"): _nothing,
+    ("GET", "/docs"): _nothing,
+    ("GET", "/docs/{fileName}"): lambda world: _linked_file(world, "/docs", "/docs/"),
+    ("POST", "/v1/auth/device/code"): _device_code,
+    ("POST", "/v1/auth/device/token"): _redemption,
+    ("POST", "/v1/auth/device/revoke"): _revocation,
+    ("POST", "/v1/feedback"): _feedback,
+    ("GET", "/v1/code-audit/repositories"): _fifty,
+    ("GET", "/v1/code-audit/scans"): _scans,
+    ("POST", "/v1/code-audit/scans"): _new_scan,
+    ("GET", "/v1/code-audit/scans/{scanId}"): _scan,
+    ("GET", "/v1/code-audit/scans/{scanId}/issues"): _scan,
+    ("POST", "/v1/code-audit/scans/{scanId}/unlock"): _locked_scan,
+    ("GET", "/v1/code-audit/scan-requests/{preparationId}"): _scan_request,
+    ("GET", "/v1/inbox"): _inbox,
+    ("GET", "/v1/inbox/{itemId}"): _item,
+    ("PATCH", "/v1/inbox/{itemId}"): _changed_item,
+    ("POST", "/v1/inbox/{itemId}/github-issue"): _item,
+    ("GET", "/"): _nothing,
+    ("POST", "/sign-out"): _sign_out,
+    ("GET", "/signed-out"): _nothing,
+    ("GET", "/device"): _shown,
+    ("POST", "/device"): lambda world: _submitted(world, user_code=entities.ask(world).user_code),
+    ("POST", "/device/approve"): lambda world: _decided(world, "/device/approve"),
+    ("POST", "/device/deny"): lambda world: _decided(world, "/device/deny"),
+    ("GET", "/invitations"): _shown,
+    ("POST", "/invitations/accept"): _invited,
+    ("POST", "/invitations/decline"): _invited,
+    ("GET", "/organizations"): _shown,
+    ("POST", "/organizations"): lambda world: _submitted(world, organization_id=world.organization_id),
+    ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}"): _project_page,
+    ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/consent"): _project_page,
+    ("GET", "/assets/{fileName}"): lambda world: _linked_file(world, "/", "/assets/"),
 }
 
 # The same route with another body that costs differently.
 VARIANTS: dict[str, tuple[tuple[str, str], Callable[[World], Request]]] = {
     "new name": (("PATCH", "/v1/projects/{projectId}"), _renamed_project),
+    "poll": (("POST", "/v1/auth/device/token"), _poll),
+    "refresh": (("POST", "/v1/auth/device/token"), _refreshment),
 }
 
-# The read that stands for a function's cold start; every one of them finds its caller in the table.
+# The request that stands for a function's cold start: a read where it has one, by a caller who is in the table.
 COLD = {
     "system": ("GET", "/v1/me"),
     "organizations": ("GET", "/v1/organizations/{organizationId}"),
@@ -140,6 +319,11 @@ COLD = {
     "projects": ("GET", "/v1/projects/{projectId}"),
     "api_keys": ("GET", "/v1/api-keys"),
     "billing": ("GET", "/v1/billing"),
+    "device_auth": ("POST", "/v1/auth/device/revoke"),
+    "dashboard": ("GET", "/organizations"),
+    "code_audit": ("GET", "/v1/code-audit/scans/{scanId}"),
+    "inbox": ("GET", "/v1/inbox/{itemId}"),
+    "feedback": ("POST", "/v1/feedback"),
 }
 # Refused to API keys, so started with a user token.
-COLD_WITH_USER_TOKEN = {"members"}
+COLD_WITH_USER_TOKEN = {"members", "code_audit"}

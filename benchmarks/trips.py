@@ -11,7 +11,7 @@ from benchmarks.events import rest_event
 from benchmarks.goals import Figure
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
-from benchmarks.routes import PUBLIC, REQUESTS, VARIANTS, Request
+from benchmarks.routes import ELSEWHERE, PAGES, PUBLIC, REQUESTS, VARIANTS, Request
 from benchmarks.wire import Recorder
 from benchmarks.world import World
 
@@ -21,7 +21,7 @@ PROJECT = "/v1/projects/{projectId}"
 
 @dataclass(frozen=True)
 class Counted:
-    """One route with one credential (None for a public one)."""
+    """One route with one credential (None for a public one, "session" for a page)."""
 
     method: str
     resource: str
@@ -36,8 +36,6 @@ class Counted:
     @property
     def bound(self) -> int:
         """The goal's number of sequential round trips."""
-        if self.credential is None:
-            return 1
         extra = 0 if self.method == "GET" else goals.WRITE_EXTRA_TRIPS
         return goals.READ_TRIPS[self.credential] + extra
 
@@ -51,9 +49,16 @@ def count_all(bench: Bench) -> tuple[list[Counted], list[str]]:
         counted = [
             Counted(*route, variant, credential, _count(world, recorder, route, credential, make))
             for route, variant, make in wanted
-            for credential in ((None,) if route[1] in PUBLIC else CREDENTIALS)
+            for credential in _credentials(route[1])
         ]
-    return counted, [f"{method} {resource}" for method, resource in served if (method, resource) not in REQUESTS]
+    missing = [route for route in served if route not in REQUESTS and route not in ELSEWHERE]
+    return counted, [f"{method} {resource}" for method, resource in missing]
+
+
+def _credentials(resource: str) -> tuple[str | None, ...]:
+    if resource in PUBLIC:
+        return (None,)
+    return ("session",) if resource in PAGES else CREDENTIALS
 
 
 def _count(
@@ -68,7 +73,7 @@ def _count(
     for _ in range(2):
         request = make(world)
         user_token = request.pop("user_token", world.token)
-        token = {"api key": world.api_key, "user token": user_token, None: None}[credential]
+        token = {"api key": world.api_key, "user token": user_token}.get(credential or "")
         events.append(rest_event(*route, token=token, **request))
     return record(" ".join(route), world.workers[world.routes[route]], recorder, events)
 
@@ -101,7 +106,7 @@ def _trip_figures(counted: list[Counted]) -> list[Figure]:
     kinds: dict[tuple[str, str], list[Counted]] = {}
     for one in counted:
         if one.credential is None:
-            kinds.setdefault(("public", "read"), []).append(one)
+            kinds.setdefault(("public", "read" if one.method == "GET" else "write"), []).append(one)
         elif one.recording.status == 403:
             kinds.setdefault((one.credential, "verified, counted, refused"), []).append(one)
         else:

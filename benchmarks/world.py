@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.environment import PEER_TABLE
+from benchmarks.environment import AT_ONCE, PEER_TABLE
 from benchmarks.events import rest_event
 from benchmarks.package import Package
 from benchmarks.peers.naive import sample_project
@@ -48,11 +48,14 @@ class World:
 
     def call(self, method: str, resource: str, token: str | None = None, **request: Any) -> Any:
         """One request with the owner's token (or another); answers `data`. Raises TargetFailed for a refusal."""
-        event = rest_event(method, resource, token=token or self.token, **request)
-        answer = self.workers[self.routes[method, resource]].invoke(event)
+        answer = self.answer(method, resource, token=token or self.token, **request)
         if answer["statusCode"] >= 300:
             raise TargetFailed(f"{method} {resource} answered {answer['statusCode']}: {answer['body'][:500]}")
         return json.loads(answer["body"])["data"]
+
+    def answer(self, method: str, resource: str, **request: Any) -> Any:
+        """What the function gives the gateway."""
+        return self.workers[self.routes[method, resource]].invoke(rest_event(method, resource, **request))
 
     def create_project(self) -> Any:
         n = next(self.numbers)
@@ -89,7 +92,9 @@ def populated(package: Package, functions: dict[str, Function], engine: str, add
         workers = {
             group: stack.enter_context(
                 Worker(
-                    function.target(package).with_environment(AWS_ENDPOINT_URL_DYNAMODB=address),
+                    function.target(package).with_environment(
+                        AWS_ENDPOINT_URL_DYNAMODB=address, AWS_ENDPOINT_URL_SQS=address, **AT_ONCE
+                    ),
                     rest_event(*function.routes[0], path=_parameters(function.routes[0][1]), token=key),
                 )
             )

@@ -31,7 +31,8 @@ def _method(operation):
 recording = json.loads(Path(os.environ["FLOOR_RECORDING"]).read_text())
 calls = [(_method(call["operation"]), _binary(call["params"]), call["status"] == 200) for call in recording["calls"]]
 answer = recording["answer"]
-body = json.loads(answer["body"] or "null")
+is_json = answer["headers"].get("content-type", "").startswith("application/json")
+body = json.loads(answer["body"] or "null") if is_json else None
 
 
 def handler(_event, _context):
@@ -41,4 +42,4 @@ def handler(_event, _context):
         except ClientError:
             if succeeds:
                 raise
-    return {**answer, "body": json.dumps(body)}
+    return {**answer, "body": json.dumps(body) if is_json else answer["body"]}

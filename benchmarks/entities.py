@@ -1,0 +1,164 @@
+"""What the requests of single routes need in the table: a device that asks, a scan, an inbox item, a session.
+
+Made through the store, as the workers and pages make it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import lru_cache
+from html import unescape
+from typing import Any
+
+from benchmarks.world import World
+from controlplane import clock, queues
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.store import billing, device, findings, inbox, repositories, scan_requests, scans, sessions
+from controlplane.store.device import Issued
+from controlplane.store.findings import Finding, Location
+from controlplane.store.inbox import Discovery, InboxItem
+from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
+from controlplane.store.scans import Coverage, ScanItem
+
+CLIENT = "assent-cli"
+VERIFIER = "benchmark-verifier-of-the-fewest-letters-one-can-have"
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
+FINDINGS = 50
+_COMMIT = "1f0c2b9e" * 5
+
+
+def ask(world: World, *, approved: bool = False) -> Issued:
+    """A device's request, let in by the owner where it says so."""
+    asking = device.create(CLIENT, CHALLENGE, ["projects.read"], "laptop", "192.0.2.7")
+    if approved:
+        device.approve(asking.user_code, world.user_id, ["projects.read"])
+    return asking
+
+
+def redeem(world: World) -> Any:
+    """The tokens of a device that was let in."""
+    found = device.find(ask(world, approved=True).device_code)
+    assert found is not None
+    return device.redeem(found)
+
+
+def connect_repository(world: World) -> RepositoryItem:
+    """A new one, linked to a project."""
+    name = f"shop-{next(world.numbers)}"
+    hosted = HostedRepository(4711, "acme", name, f"https://github.com/acme/{name}", "main", "private")
+    made = repositories.connect_repository(world.organization_id, hosted)
+    return repositories.link_project(made.repository_id, Link(world.projects[0], None, None, False))
+
+
+def request_scan(world: World) -> tuple[RepositoryItem, str]:
+    """A repository, and the id of a request for a scan of it that no worker has taken."""
+    repository = connect_repository(world)
+    request_id = scan_requests.new_request_id(world.organization_id)
+    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    scan_requests.create_request(
+        repository, repository.links[0], request_id, message=message, requested_by=world.user_id
+    )
+    return repository, request_id
+
+
+def scan(world: World) -> ScanItem:
+    """A completed one, the first of its repository, with findings and with the credits to unlock them."""
+    billing.add_credits(world.organization_id, 1_000)
+    repository, request_id = request_scan(world)
+    lease, request = scan_requests.acquire_request(request_id, 30)
+    scan_id = scan_requests.new_scan_id(world.organization_id)
+    target = scan_requests.Target(repository, repository.links[0], "main", _COMMIT)
+    message = queues.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
+    scan_requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message)
+    running, made = scans.acquire_scan(scan_id, 420)
+    findings.put_findings(scan_id, running.attempt, [_finding(number) for number in range(FINDINGS)])
+    return scans.complete_scan(made, running, FINDINGS, FINDINGS, Coverage(10, 9, {}))
+
+
+def _finding(number: int) -> Finding:
+    place = f"https://github.com/acme/shop/blob/{_COMMIT}/src/app.tsx#L{number + 1}"
+    return Finding(
+        f"{number:064x}",
+        "tracker-before-consent",
+        "Google Analytics loads before consent",
+        "A script of googletagmanager.com is loaded before anybody agreed.",
+        "trackers",
+        "high",
+        "P1",
+        Location("src/app.tsx", number + 1, number + 2, 1, 9, '<script src="a.js"></script>', place),
+        "Load it in the consent callback.",
+        ("https://gdpr-info.eu/art-7-gdpr/",),
+        clock.timestamp(),
+    )
+
+
+def publish_item(world: World) -> InboxItem:
+    """An item of the inbox that was found in code."""
+    number, repository = next(world.numbers), some_repository(world)
+    found = Discovery(
+        world.organization_id,
+        "code-audit",
+        (str(number),),
+        f"Finding {number}",
+        clock.timestamp(),
+        summary="Visitors are tracked before they could say no.",
+        priority="P1",
+    )
+    return inbox.publish_finding(
+        found._replace(
+            repository_id=repository.repository_id,
+            repository_name=repository.name,
+            project_id=world.projects[0],
+            rule_id="tracker-before-consent",
+            description="A script of googletagmanager.com is loaded before anybody agreed.",
+            remediation="Load it in the consent callback.",
+            references=("https://gdpr-info.eu/art-7-gdpr/",),
+        )
+    )
+
+
+@lru_cache
+def some_repository(world: World) -> RepositoryItem:
+    """The one whose items and scans are listed, with more than a page of items."""
+    return connect_repository(world)
+
+
+@lru_cache
+def some_scan(world: World) -> ScanItem:
+    """One whose findings were unlocked."""
+    made = scan(world)
+    world.call("POST", "/v1/code-audit/scans/{scanId}/unlock", path={"scanId": made.scan_id})
+    return made
+
+
+@lru_cache
+def filled_inbox(world: World) -> None:
+    """More than a page of items."""
+    for _ in range(55):
+        publish_item(world)
+
+
+@lru_cache
+def session(world: World) -> str:
+    """The secret of the owner's session on the pages."""
+    return sessions.create(world.user_id)
+
+
+def cookie(secret: str) -> dict[str, str]:
+    """The header that a browser with that session sends."""
+    return {"Cookie": f"__Host-assent-session={secret}"}
+
+
+def form_token(world: World, secret: str) -> str:
+    """What the session's forms carry."""
+    html = world.answer("GET", "/device", headers=cookie(secret))["body"]
+    return fields_of(html, "/device")["form_token"]
+
+
+def fields_of(html: str, action: str) -> dict[str, str]:
+    """The hidden fields of a page's form."""
+    inside = html.partition(f'action="{action}"')[2].partition("</form>")[0]
+    pairs = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', inside)
+    return {name: unescape(value) for name, value in pairs}
