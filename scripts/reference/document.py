@@ -194,7 +194,7 @@ class Reader:
             summary=node.get("summary", node["operationId"]),
             description=_NEEDS.sub("", description).strip(),
             credential=_credential(security),
-            scopes=list(dict.fromkeys(scope for one in security for scopes in one.values() for scope in scopes)),
+            scopes=node.get("x-required-scopes", []),
             role=needs["role"] if needs else None,
             deprecated=node.get("deprecated", False),
             parameters={
@@ -322,7 +322,7 @@ class Reader:
         if isinstance(kinds, list):
             return " or ".join(self.type_of({**node, "type": kind}) for kind in kinds)
         if kinds == "array":
-            of = self.type_of(node.get("items", {}))
+            of = self.type_of(node["items"]) if "items" in node else ""
             return f"array of {of}s" if re.fullmatch(r"[a-z]+", of) else f"array of ({of})" if of else "array"
         if kinds is None:
             return "object" if "properties" in node else _type_of_value(node)
@@ -349,7 +349,8 @@ class Reader:
                         one["format"], one["format"]
                     )
                 )
-            if "pattern" in one:
+            # A longer one is for programs, and they have the document.
+            if len(one.get("pattern", "")) in range(1, 50):
                 facts.append(f"matches {plain(one['pattern'])}")
         if node.get("default") is not None and "const" not in node:
             facts.append(f"{plain(node['default'])} where left out")
@@ -412,5 +413,5 @@ def _between(least: int | None, most: int | None, unit: str) -> list[str]:
         return [f"{least:,}{noun}" if least == most else f"{least:,} to {most:,}{noun}"]
     if most is not None:
         return [f"at most {most:,}{noun}"]
-    # Not empty is what everybody expects.
-    return [f"at least {least:,}{noun}"] if least is not None and not (unit and least <= 1) else []
+    # Not empty, and not negative, is what everybody expects.
+    return [f"at least {least:,}{noun}"] if least is not None and least > (1 if unit else 0) else []

@@ -73,7 +73,8 @@ class Prose:
         content = tokens[index].content
         shown = f"<code>{escape(content, quote=False)}</code>"
         anchor = self._operations.get(content)
-        in_link = any(token.type == "link_open" for token in tokens[:index])
+        kinds = [token.type for token in tokens[:index]]
+        in_link = kinds.count("link_open") > kinds.count("link_close")
         return f'<a href="#{anchor}">{shown}</a>' if anchor and not in_link else shown
 
     def _fence(self, tokens: Sequence[Token], index: int, *_: Any) -> str:

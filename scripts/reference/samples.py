@@ -7,6 +7,7 @@ _BY_FORMAT = {
     "email": "ada@example.com",
     "uri": "https://example.com",
 }
+_SCHEMAS = "#/components/schemas/"
 _BY_TYPE: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "string": "string", "null": None}
 
 
@@ -17,7 +18,10 @@ class Samples:
         self._document = document
 
     def resolve(self, node: dict[str, Any]) -> dict[str, Any]:
-        """The node itself, or what it refers to, with what stands beside the reference over it."""
+        """The node itself, or what it refers to, with what stands beside the reference over it.
+
+        A schema without a title gets its name for one.
+        """
         seen = set()
         while "$ref" in node:
             reference = node["$ref"]
@@ -27,7 +31,8 @@ class Samples:
             target: Any = self._document
             for part in reference.removeprefix("#/").split("/"):
                 target = target[part.replace("~1", "/").replace("~0", "~")]
-            node = {**target, **{name: value for name, value in node.items() if name != "$ref"}}
+            named = {"title": reference.rpartition("/")[2]} if reference.startswith(_SCHEMAS) else {}
+            node = {**named, **target, **{name: value for name, value in node.items() if name != "$ref"}}
         return node
 
     def merge(self, node: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from controlplane.scopes import API_KEY_SCOPES
 from system import documents
-from tests.support.api import Api, Reply, operations
+from tests.support.api import Api, Operation, Reply, operations
 from tests.support.world import table_dump
 
 BASE = "https://api.assent.test"
@@ -45,6 +46,22 @@ class Page(HTMLParser):
             if not tags or tag in tags
             if (value := attributes.get(attribute)) is not None
         ]
+
+
+def what_is_needed(operation: Operation) -> dict[str, str]:
+    """What the route asks of its caller, in the page's words."""
+    requires = operation.route.requires
+    if requires is None:
+        return {"Credential": "None needed"}
+    needed = {"Credential": "User token only" if requires.user_token else "API key or user token"}
+    scopes = [scope for scope in (requires.scope, requires.or_scope) if scope]
+    if scopes and not set(API_KEY_SCOPES).intersection(scopes):
+        needed["Credential"] = "User token only"
+    if scopes:
+        needed["Scope"] = " or ".join(scopes)
+    if requires.role != "member":
+        needed["Role"] = {"admin": "An admin or owner", "owner": "An owner"}[requires.role]
+    return needed
 
 
 @pytest.fixture
@@ -91,16 +108,18 @@ class TestPage:
         sections = [a["id"] for tag, a in page.tags if tag == "section" and a.get("class") == "operation"]
         assert sorted(map(str, sections)) == DESCRIBED
 
-    def test_shows_method_path_and_scope(self, shown: Reply):
+    def test_shows_method_path_and_what_the_caller_needs(self, shown: Reply):
         for operation in operations():
             if not operation.route.include_in_schema:
                 continue
             section = shown.text.partition(f'<section class="operation" id="{operation.route.operation_id}"')[2]
-            section = re.sub(r"<[^>]+>", "", section.partition("</section>")[0])
-            assert f"{operation.method} {operation.path}" in section
-            requires = operation.route.requires
-            if requires is not None and requires.scope:
-                assert requires.scope in section
+            section = section.partition("</section>")[0]
+            assert f"{operation.method} {operation.path}" in re.sub(r"<[^>]+>", "", section)
+            facts = {
+                name: re.sub(r"<[^>]+>", "", value)
+                for name, value in re.findall(r"<dt>(\w+)</dt><dd>(.+)</dd>", section)
+            }
+            assert facts == what_is_needed(operation), operation.name
 
     def test_has_a_title_one_heading_and_headings_in_order(self, shown: Reply):
         assert re.search(r"<title>API reference · Assent</title>", shown.text)

@@ -1,0 +1,214 @@
+"""The OpenAPI document in a reader's words."""
+
+import pytest
+
+from scripts.reference.document import Field, Operation, Reader, slug
+
+
+def read(**operation) -> Operation:
+    """The only operation of a document, with what is given in the place of nothing."""
+    path, method = operation.pop("path", "/v1/things"), operation.pop("method", "get")
+    whole = {"operationId": "doThing", "summary": "Do a thing", "responses": {}, **operation}
+    (tag,) = Reader({"paths": {path: {method: whole}}, "components": {"schemas": SCHEMAS}}).tags()
+    (only,) = tag.operations
+    return only
+
+
+SCHEMAS = {
+    "Thing": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}, "n": {"type": "integer"}}},
+    "OtherThing": {"type": "object", "properties": {"name": {"type": "string"}}},
+    "Node": {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}},
+}
+THING = {"$ref": "#/components/schemas/Thing"}
+
+
+def field(schema, **options) -> Field:
+    return Reader({"paths": {}, "components": {"schemas": SCHEMAS}}).field("x", schema, required=False, **options)
+
+
+def answer(schema, status: str = "200"):
+    node = {status: {"description": "Fine.", "content": {"application/json": {"schema": schema}}}}
+    (only,) = read(responses=node).answers
+    return only
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "string"}, "string"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "string or null"),
+        ({"type": ["integer", "null"]}, "integer or null"),
+        ({"type": "array", "items": THING}, "array of objects"),
+        ({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}, "array of (string or null)"),
+        ({"type": "array"}, "array"),
+        ({"const": "a"}, "string"),
+        ({"enum": [True]}, "boolean"),
+        ({"oneOf": [THING, {"$ref": "#/components/schemas/OtherThing"}]}, "object"),
+        ({}, "any value"),
+    ],
+)
+def test_a_type_is_named(schema, words):
+    assert field(schema).type == words
+
+
+@pytest.mark.parametrize(
+    ("schema", "facts"),
+    [
+        ({"type": "string", "minLength": 3, "maxLength": 20}, ["3 to 20 characters"]),
+        ({"type": "string", "minLength": 1, "maxLength": 1}, ["1 character"]),
+        ({"type": "string", "maxLength": 1_024}, ["at most 1,024 characters"]),
+        ({"type": "string", "minLength": 1}, []),
+        ({"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, ["1 to 100", "`50` where left out"]),
+        ({"type": "integer", "minimum": 0}, []),
+        ({"type": "integer", "minimum": 5}, ["at least 5"]),
+        (
+            {"type": "array", "items": {"maxLength": 9}, "minItems": 1, "uniqueItems": True},
+            ["no repeated ones", "each at most 9 characters"],
+        ),
+        ({"enum": ["a", None]}, ["one of `a`, `null`"]),
+        ({"const": "a", "default": "a"}, ["always `a`"]),
+        ({"type": "string", "format": "date-time"}, ["RFC 3339 time"]),
+        ({"type": "string", "format": "ipv4"}, ["ipv4"]),
+        ({"type": "string", "pattern": "^a$"}, ["matches `^a$`"]),
+        ({"type": "string", "pattern": "^" + "a" * 60}, []),
+        (
+            {"anyOf": [{"maxLength": 5}, {"type": "null"}], "default": False},
+            ["at most 5 characters", "`false` where left out"],
+        ),
+    ],
+)
+def test_bounds_are_words(schema, facts):
+    assert field(schema).facts == facts
+
+
+class TestFields:
+    def test_hold_those_inside_them(self):
+        assert [child.name for child in field({"type": "array", "items": THING}).children] == ["id", "n"]
+        assert [child.name for child in field({"anyOf": [THING, {"type": "null"}]}).children] == ["id", "n"]
+
+    def test_show_each_shape_of_several(self):
+        shapes = field({"oneOf": [THING, {"$ref": "#/components/schemas/OtherThing"}]}).variants
+        assert [(shape.title, len(shape.fields)) for shape in shapes] == [("Thing", 2), ("Other thing", 1)]
+
+    def test_end_where_a_shape_holds_itself(self):
+        inner = field({"$ref": "#/components/schemas/Node"}).children[0]
+        assert inner.children == []
+
+
+class TestAnswers:
+    def test_are_shown_without_their_envelope(self):
+        envelope = {"type": "object", "properties": {"success": {"const": True}, "data": THING}}
+        (body,) = answer(envelope).bodies
+        assert (body.is_enveloped, body.is_paged, body.type) == (True, False, "object")
+        assert [one.name for one in body.variants[0].fields] == ["id", "n"]
+
+    def test_are_pages_where_they_say_how_to_go_on(self):
+        listed = {"type": "array", "items": THING}
+        (body,) = answer({"type": "object", "properties": {"data": listed, "pagination": {}}}).bodies
+        assert (body.is_paged, body.type) == (True, "array of objects")
+
+    def test_are_told_apart_where_some_have_no_envelope(self):
+        envelope = {"type": "object", "properties": {"success": {"const": True}, "data": {**SCHEMAS["Thing"]}}}
+        bare = {"type": "object", "properties": {"id": {"type": "string"}}}
+        (body,) = answer({"oneOf": [envelope, bare]}).bodies
+        assert [shape.title for shape in body.variants] == ["In the envelope", "Without the envelope"]
+
+    def test_show_headers_that_not_every_answer_has(self):
+        headers = {"X-Request-Id": {}, "Retry-After": {"description": "Seconds."}}
+        (only,) = read(responses={"429": {"description": "Slow down.", "headers": headers}}).answers
+        assert [(header.name, header.description) for header in only.headers] == [("Retry-After", "Seconds.")]
+
+    @pytest.mark.parametrize("words", ["OK", "Successful Response", "The answer."])
+    def test_do_not_repeat_what_their_status_says(self, words: str):
+        assert read(responses={"200": {"description": words}}).answers[0].description == ""
+
+    def test_may_be_of_any_status(self):
+        answers = read(responses={"418": {"description": "Tea."}, "default": {"description": "Else."}}).answers
+        assert [(one.status, one.name) for one in answers] == [("418", ""), ("default", "Any other")]
+
+
+class TestCredentials:
+    @pytest.mark.parametrize(
+        ("security", "credential"),
+        [
+            ([], "none"),
+            ([{"userToken": []}], "user"),
+            ([{"organizationApiKey": []}, {"userToken": []}], "any"),
+        ],
+    )
+    def test_are_told_from_the_security_requirements(self, security, credential: str):
+        assert read(security=security).credential == credential
+
+    def test_of_another_kind_are_not_passed_over(self):
+        with pytest.raises(ValueError, match="cookie"):
+            read(security=[{"cookie": []}])
+
+    @pytest.mark.parametrize(
+        ("sentence", "role"),
+        [
+            ("Needs a user token with the scope `a.b` or `c.d`, of an admin or owner.", "an admin or owner"),
+            ("Needs an API key or a user token with the scope `a.b`, of an owner.", "an owner"),
+            ("Needs a user token with the scope `a.b`.", None),
+            ("Needs no credential.", None),
+            ("Needs any valid credential.", None),
+        ],
+    )
+    def test_stand_apart_from_the_description(self, sentence: str, role: str | None):
+        operation = read(description=f"Does a thing. Needs nothing else.\n\nAt once.\n\n{sentence}")
+        assert (operation.description, operation.role) == ("Does a thing. Needs nothing else.\n\nAt once.", role)
+
+    def test_leave_a_description_without_them_alone(self):
+        assert read(description="Needs care.\n\nReally.").description == "Needs care.\n\nReally."
+
+
+class TestRequest:
+    def test_is_a_command_with_examples_for_what_differs(self):
+        parameters = [
+            {"name": "b", "in": "path", "required": True, "schema": {}, "example": "x/y"},
+            {"name": "a", "in": "path", "required": True, "schema": {"examples": ["1"]}},
+            {"name": "q", "in": "query", "required": True, "schema": {}, "examples": {"one": {"value": "a b"}}},
+            {"name": "limit", "in": "query", "schema": {"type": "integer"}},
+        ]
+        operation = read(path="/v1/{a}/{b}", parameters=parameters, security=[{"userToken": []}])
+        assert operation.request == (
+            "curl 'https://api.assent.example/v1/1/x%2Fy?q=a+b' \\\n  -H \"Authorization: Bearer $TOKEN\""
+        )
+        assert [one.name for one in operation.parameters["path"]] == ["a", "b"]
+
+    def test_holds_its_body_quoted_for_a_shell(self):
+        content = {"application/json": {"schema": THING, "example": {"id": "it's"}}}
+        operation = read(method="post", requestBody={"required": True, "content": content})
+        assert operation.request == (
+            "curl https://api.assent.example/v1/things \\\n  -H 'Content-Type: application/json' \\\n"
+            '  -d \'{\n    "id": "it\'"\'"\'s"\n  }\''
+        )
+
+    @pytest.mark.parametrize("method", ["post", "patch", "delete"])
+    def test_names_its_method_where_curl_would_take_another(self, method: str):
+        assert read(method=method).request.startswith(f"curl -X {method.upper()} ")
+
+    def test_shows_every_other_body_that_could_be_sent(self):
+        examples = {"a": {"summary": "One", "value": {"a": 1}}, "b": {"summary": "Two", "value": {"b": "x y"}}}
+        content = {
+            "application/json": {"schema": {}, "examples": examples},
+            "application/x-www-form-urlencoded": {"schema": {}, "examples": examples},
+        }
+        others = read(method="post", requestBody={"content": content}).other_requests
+        assert [(one.title, one.text) for one in others] == [
+            ("Two", '{\n  "b": "x y"\n}'),
+            ("One", "a=1"),
+            ("Two", "b=x+y"),
+        ]
+
+
+class TestTags:
+    def test_come_as_listed_then_the_others_and_empty_ones_not_at_all(self):
+        paths = {
+            "/b": {"get": {"operationId": "b", "tags": ["B"], "responses": {}}},
+            "/a": {"get": {"operationId": "a", "tags": ["A b"], "responses": {}}},
+            "/n": {"get": {"operationId": "n", "responses": {}}, "parameters": []},
+        }
+        document = {"paths": paths, "tags": [{"name": "Empty"}, {"name": "A b", "description": "Those."}]}
+        found = Reader(document).tags()
+        assert [(tag.name, tag.description) for tag in found] == [("A b", "Those."), ("B", ""), ("Other", "")]
+        assert slug(found[0].name) == "a-b"
