@@ -3,12 +3,13 @@
 from pydantic import Field
 
 from controlplane.envelope import Wire
+from controlplane.plans import PLANS
 
 
 class BillingPlan(Wire):
     """The plan that an organization is on."""
 
-    id: str = Field(description="`free`, `starter`, `pro` or `enterprise`.", examples=["pro"])
+    id: str = Field(description="What a program decides by.", examples=["pro"], json_schema_extra={"enum": [*PLANS]})
     name: str = Field(description="The plan's name for people.", examples=["Pro"])
 
 

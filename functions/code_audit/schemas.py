@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from controlplane.envelope import Wire
 from controlplane.store.findings import Finding
@@ -10,16 +10,22 @@ from controlplane.store.inbox import InboxItem, Priority, Status
 from controlplane.store.projects import ProjectItem
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scan_requests import RequestItem
-from controlplane.store.scans import STAGES, ScanItem
+from controlplane.store.scans import STAGES, ScanItem, Stage
 
 _TIME: dict[str, Any] = {"json_schema_extra": {"format": "date-time"}, "examples": ["2026-03-04T05:06:07.000Z"]}
 REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _PREPARATION_ID = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+_FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 
 RETRY_AFTER_SECONDS = 2
 
+# What the analysis knows; a test holds them against it.
+CATEGORIES: list[JsonValue] = ["trackers", "cookies", "secrets", "banner", "personal-data", "outdated"]
+SEVERITIES: list[JsonValue] = ["critical", "high", "medium", "low"]
+
+StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
 ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]
 
 
@@ -86,8 +92,8 @@ class Repository(Wire):
 class Progress(Wire):
     """How far a scan has come."""
 
-    stage: str = Field(description=f"One of {', '.join(STAGES)}, in this order.", examples=["analyze"])
-    stage_status: str | None = Field(description="pending, running, completed or failed.", examples=["running"])
+    stage: Stage = Field(description="The stages follow each other in this order.", examples=["analyze"])
+    stage_status: StageStatus | None = Field(description="Where the stage stands.", examples=["running"])
     completed_stages: int | None = Field(description="How many stages are done.", ge=0, examples=[2])
     total_stages: int | None = Field(description="How many there are.", ge=0, examples=[len(STAGES)])
 
@@ -256,22 +262,26 @@ class Location(Wire):
 class Issue(Wire):
     """One finding of a scan."""
 
-    id: str = Field(description="The finding's id within its scan.", examples=["77abf0c2"])
+    id: str = Field(description="The finding's id within its scan.", examples=[f"{_SCAN_ID}:{_FINGERPRINT[:16]}"])
     scan_id: str = Field(description="The scan's id.", examples=[_SCAN_ID])
     fingerprint: str = Field(
         description="The same in every scan of the repository that finds it, wherever its lines have moved.",
-        examples=["77abf0c21d9e"],
+        examples=[_FINGERPRINT],
     )
-    rule_id: str = Field(description="The rule that found it.", examples=["tracker-before-consent"])
+    rule_id: str = Field(description="The rule that found it.", examples=["analytics-loaded"])
     title: str = Field(
-        description="What was found, in a few words.", examples=["Google Analytics loads before consent"]
+        description="What was found, in a few words.", examples=["Google Analytics is loaded before consent"]
     )
     description: str = Field(
         description="What it means, and why it matters.",
-        examples=["The tag sets cookies and sends the visitor's address before anybody was asked."],
+        examples=["Google Analytics starts with the page and recognises the visitor from then on."],
     )
-    category: str = Field(description="What kind of finding it is.", examples=["third-party-tracker"])
-    severity: str = Field(description="How bad it is by its rule.", examples=["high"])
+    category: str = Field(
+        description="What kind of finding it is.", examples=["trackers"], json_schema_extra={"enum": CATEGORIES}
+    )
+    severity: str = Field(
+        description="How bad it is by its rule.", examples=["high"], json_schema_extra={"enum": SEVERITIES}
+    )
     priority: Priority = Field(examples=["P1"])
     status: Status = Field(description="What people decided in the inbox.", examples=["open"])
     inbox_item_id: str | None = Field(
@@ -279,9 +289,12 @@ class Issue(Wire):
     )
     location: Location
     remediation: str = Field(
-        description="How to mend it.", examples=["Load the tag once the visitor has agreed to measurement."]
+        description="How to mend it.",
+        examples=["Load Google Analytics only after the visitor has agreed to analytics."],
     )
-    references: list[str] = Field(description="Where to read more.", examples=[["https://gdpr-info.eu/art-7-gdpr/"]])
+    references: list[str] = Field(
+        description="Where to read more.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
+    )
     first_seen_at: str = Field(description="When a scan of the repository first found it.", **_TIME)
 
     @classmethod

@@ -163,7 +163,9 @@ class ListedConsent(Wire):
     trusted_origins: list[str] = Field(
         description="The addresses that consent is loaded on.", examples=[["example.com"]]
     )
-    branding: str = Field(description=_BRANDING, examples=[settings.service_brand])
+    branding: str = Field(
+        description=_BRANDING, examples=[settings.service_brand], json_schema_extra={"enum": [*BRANDINGS]}
+    )
     backend_url: str | None = Field(
         json_schema_extra=_URI,
         alias="backendURL",
@@ -189,7 +191,9 @@ class Consent(Wire):
     trusted_origins: list[str] = Field(
         description="Use `websites`.", examples=[["example.com"]], json_schema_extra=_DEPRECATED
     )
-    branding: str = Field(description=_BRANDING, examples=[settings.service_brand])
+    branding: str = Field(
+        description=_BRANDING, examples=[settings.service_brand], json_schema_extra={"enum": [*BRANDINGS]}
+    )
     backend_url: str | None = Field(
         json_schema_extra=_URI, description="Where the consent runtime serves the instance.", examples=[None]
     )

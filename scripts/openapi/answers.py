@@ -11,11 +11,11 @@ from controlplane.envelope import Answer, Page
 from scripts.openapi import examples, refusals
 from scripts.openapi.components import Components, Object, headers
 from scripts.openapi.refusals import Refusal
-from scripts.openapi.schemas import Schema, reference, tidy
+from scripts.openapi.schemas import Schema, reference, sent, tidy
 
 _JSON = "application/json"
 _FASTAPIS_WORDS = "Successful Response"
-_USUAL_WORDS = {"DELETE": "It is gone.", "PATCH": "It is as asked."}
+_USUAL_WORDS = {"DELETE": "It is gone.", "PATCH": "The result, as it is now."}
 _RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 # Refusals of a request whose credential is not known yet.
 _UNCOUNTED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
@@ -102,7 +102,7 @@ def _enveloped(route: ControlRoute, operation_id: str, status: int, components: 
 def _bare(route: ControlRoute, operation_id: str, components: Components) -> tuple[Schema, Object]:
     """The same to a form-encoded request: without the envelope, in snake_case."""
     model: type[BaseModel] = route.answers  # type: ignore[assignment]
-    schema = tidy(model.model_json_schema(by_alias=False, mode="serialization"))
+    schema = tidy(sent(model, by_alias=False))
     schema["description"] = "The answer to a form-encoded request: without the envelope, in OAuth's spelling."
     name = f"{model.__name__}Bare"
     components.schemas.add({name: schema})

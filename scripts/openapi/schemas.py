@@ -3,6 +3,8 @@
 from typing import Any, get_args
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
 from controlplane.errors import CATALOGUE
 from controlplane.store.feedback import Category, Surface
@@ -92,6 +94,33 @@ def without_null(schema: Schema) -> Schema:
     return schema
 
 
+class _Sent(GenerateJsonSchema):
+    """What is sent: a field with a default is there as any other, and one that is left out is never null."""
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,  # noqa: ARG002 (pydantic's)
+    ) -> bool:
+        return field.get("serialization_exclude_if") is None
+
+    def model_field_schema(self, schema: core_schema.ModelField) -> Schema:
+        described = super().model_field_schema(schema)
+        described.pop("default", None)
+        return described if schema.get("serialization_exclude_if") is None else without_null(described)
+
+
+def sent(answer: Any, *, by_alias: bool = True) -> Schema:
+    """The JSON Schema of what is sent of that type, with definitions of its own."""
+    schema: Schema = TypeAdapter(answer).json_schema(
+        mode="serialization",
+        by_alias=by_alias,
+        ref_template=REFERENCE + "{model}",
+        schema_generator=_Sent,
+    )
+    return schema
+
+
 class Schemas:
     """The component schemas, collected; two models of one name must have one shape."""
 
@@ -113,9 +142,7 @@ class Schemas:
 
     def of(self, answer: Any) -> Schema:
         """A reference to the schema of a type that goes over the wire."""
-        return self.of_schema(TypeAdapter(answer).json_schema(mode="serialization", ref_template=REFERENCE + "{model}"))
-
-    def of_schema(self, schema: Schema) -> Schema:
+        schema = sent(answer)
         self.add(schema.pop("$defs", {}))
         if schema.get("type") == "object" and "title" in schema:
             name = schema["title"]

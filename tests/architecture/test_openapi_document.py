@@ -10,6 +10,7 @@ import pytest
 from controlplane.described import refusals_of
 from controlplane.errors import CATALOGUE
 from controlplane.scopes import API_KEY_SCOPES
+from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
 from tests.support.api import FORM, operations
 from tests.support.described import PATH, Described, document, operations_described, parts, resolve
 
@@ -69,6 +70,11 @@ class TestDocument:
     def test_refers_to_nothing_that_is_not_there(self):
         for reference in set(re.findall(r'"\$ref": "(#[^"]+)"', PATH.read_text())):
             assert resolve({"$ref": reference})
+
+    def test_knows_the_values_that_the_analysis_of_code_gives(self):
+        fields = document()["components"]["schemas"]["Issue"]["properties"]
+        assert fields["category"]["enum"] == [*CATEGORIES]
+        assert fields["severity"]["enum"] == [*SEVERITIES]
 
     def test_names_every_code_of_the_catalogue(self):
         assert document()["components"]["schemas"]["ErrorCode"]["enum"] == [*CATALOGUE]
