@@ -2,10 +2,13 @@
 
 SHELL := /bin/sh
 PYTHON_FILES := functions layers local ops scripts tests benchmarks
+# They call other programs by their names, which B404 and B603 report of every call, hold pretended secrets (B105), and
+# are not deployed. ruff's rules of the same names hold them where they are more exact.
+RISKY_TOOLS := local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
 .DEFAULT_GOAL := help
-.PHONY: help run reset test lint template check build e2e browser bench cost deploy openapi lock format
+.PHONY: help run reset test lint template check build e2e browser bench cost deploy openapi lock format audit licences sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,15 +19,18 @@ run: .venv/.ready .tools/ministack/.ready ## Run the whole stack on this machine
 reset: ## Forget the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready node_modules/.ready ## Run every test but those that need SAM or a browser
+test: .venv/.ready .tools/ministack/.ready node_modules/.ready .tools/supply/.ready ## Run every test but those that need SAM or a browser
 	@echo "Left out here: what builds with SAM and deploys to a local AWS (make e2e), and what needs Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
 
-lint: .venv/.ready node_modules/.ready ## Check style, types, imports between packages and docs/openapi.json
+lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licences, imports, and that generated documents are current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@.tools/supply/bin/bandit -q -r functions layers
+	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
+	@.venv/bin/python -m scripts.licences --check
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 
@@ -54,6 +60,16 @@ cost: .venv/.ready ## Write what a million requests cost into docs/operations.md
 
 deploy: build ## Deploy to the AWS account of the current credentials
 	@.tools/sam/bin/sam deploy
+
+licences: .venv/.ready ## Write docs/licences.md anew from the packages that are deployed
+	@.venv/bin/python -m scripts.licences
+
+sbom: .venv/.ready .tools/supply/.ready ## Write dist/sbom.cdx.json, the bill of materials of what is deployed
+	@.tools/supply/bin/python -m scripts.sbom --packages .venv/lib/python3.13/site-packages
+
+# Not part of make check: it asks PyPI and npm, whose answer changes from day to day, and fails where they do not answer.
+audit: .tools/supply/.ready ## Hold every pin, of tools too, against the known vulnerabilities
+	@scripts/audit
 
 openapi: .venv/.ready ## Write docs/openapi.json anew from the apps
 	@.venv/bin/python -m scripts.openapi
