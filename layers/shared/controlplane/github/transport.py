@@ -5,7 +5,7 @@ is sent once: after that only its answer can say whether it was done.
 """
 
 import json
-import random
+import secrets
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -166,7 +166,8 @@ class Transport:
             if isinstance(failure, Answer):
                 return failure
             if wait_seconds is None:
-                wait_seconds = random.uniform(0, pause_seconds)  # nosec B311  # noqa: S311 (jitter, not a secret)
+                # Not `random`: copies of one snapshot would all come again at the same moments.
+                wait_seconds = pause_seconds * secrets.randbelow(1000) / 1000
             if not tries_left or wait_seconds >= deadline.left_seconds:
                 raise failure
             logger.info("The code host is asked again", extra=failure.context | {"waitSeconds": wait_seconds})

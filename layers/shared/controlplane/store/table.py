@@ -4,7 +4,6 @@ Failures come out as what they mean: `ConditionFailed` with the item that stood 
 of the leg that decides, `Throttled`. What they do not name (a ValidationException, say) is a bug and stays an error.
 """
 
-import random
 import re
 import secrets
 import time
@@ -190,7 +189,8 @@ def _sent_again(error: Exception) -> bool:
 
 
 def _pause(attempt: int) -> None:
-    time.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # nosec B311  # noqa: S311 (jitter, not a secret)
+    # Not `random`: copies of one snapshot would all pause alike.
+    time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * secrets.randbelow(1000) / 1000)
 
 
 class Table:

@@ -1,0 +1,146 @@
+"""SnapStart: one snapshot becomes many copies, so what is made at import must be right in each, and at any later time.
+
+No connection, no credential, no moment and no random state may be in it.
+"""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = [*(ROOT / "layers/shared/controlplane").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
+GROUPS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+# Modules whose calls give a moment, a random value, a connection or a credential.
+PASSING = {
+    "clock",
+    "time",
+    "datetime",
+    "random",
+    "secrets",
+    "uuid",
+    "socket",
+    "requests",
+    "session",
+    "Session",
+    "tokens",
+}
+
+# Imports one function as Lambda does before a snapshot, where every way out is closed, and tells what it then holds.
+PROGRAM = """
+import importlib, json, socket, sys
+
+def refuse(*_):
+    raise AssertionError("a connection before the snapshot")
+
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+module = importlib.import_module(sys.argv[1] + ".app")
+from controlplane import queues
+from controlplane.store.table import table
+held = [name for name, made in (("table", table._client), ("queues", queues.sender._client)) if made is not None]
+if "botocore.credentials" in sys.modules:
+    import gc
+    from botocore.credentials import Credentials
+    gc.unfreeze()
+    held += ["credentials" for it in gc.get_objects() if isinstance(it, Credentials)]
+print(json.dumps({"held": held, "handler": callable(module.handler)}))
+"""
+
+
+def before_snapshot(group: str, program: str = PROGRAM) -> tuple[list[dict], dict]:
+    """What the function wrote while it was imported, and what it held at the end."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", program, group],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={
+            **environment,
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
+            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}",
+            "POWERTOOLS_SERVICE_NAME": group,
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    *lines, told = map(json.loads, done.stdout.splitlines())
+    return lines, told
+
+
+@pytest.mark.parametrize("group", GROUPS)
+class TestEachFunction:
+    def test_holds_no_connection_and_no_credential_in_its_snapshot(self, group: str):
+        lines, told = before_snapshot(group)
+        assert told == {"held": [], "handler": True}
+        if (ROOT / "functions" / group / "routes.py").exists():
+            (request,) = lines
+            assert (request["requestId"], request["status"]) == ("before-the-snapshot", 404)
+        else:
+            assert lines == []
+
+
+class TestTheseTests:
+    @pytest.mark.parametrize(
+        ("wrong", "held"),
+        [
+            ("from controlplane.store.table import table; table.client", ["table", "credentials"]),
+            ("from controlplane.queues import sender; sender.client", ["queues", "credentials"]),
+        ],
+    )
+    def test_notice_a_client_that_is_made_at_import(self, wrong: str, held: list[str]):
+        _, told = before_snapshot(
+            "billing", PROGRAM.replace("from controlplane import queues", f"{wrong}\nfrom controlplane import queues")
+        )
+        assert told["held"][:2] == held
+
+    @pytest.mark.parametrize("wrong", ["STARTED = clock.now()", "SALT: str = secrets.token_hex(8)", "x(time.time())"])
+    def test_notice_a_moment_or_a_random_value(self, wrong: str):
+        assert made_at_import(ast.parse(wrong)) == [1]
+
+    @pytest.mark.parametrize(
+        "right", ["def f(): return clock.now()", "START = datetime(2020, 1, 1)", "new = lambda: secrets.token_hex(8)"]
+    )
+    def test_let_calls_pass_that_come_later(self, right: str):
+        assert made_at_import(ast.parse(right)) == []
+
+
+def made_at_import(tree: ast.AST) -> list[int]:
+    """The lines that ask for something passing while the module is imported."""
+    found = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            # Its defaults are made at import; its body is not.
+            found += [line for default in node.args.defaults for line in made_at_import(ast.Expression(default))]
+            continue
+        if isinstance(node, ast.Call):
+            root = node.func
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            # A datetime of fixed numbers is the same at all times.
+            fixed = isinstance(node.func, ast.Name) and node.func.id == "datetime"
+            if isinstance(root, ast.Name) and root.id in PASSING and not fixed:
+                found.append(node.lineno)
+        found += made_at_import(node)
+    return found
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_makes_a_moment_or_a_random_value_at_import(path: Path):
+    assert made_at_import(ast.parse(path.read_text())) == []
+
+
+def test_random_values_come_from_the_system():
+    """The module `random` goes on from a state that is in the snapshot, so every copy would draw the same."""
+    for path in PRODUCT:
+        names = [
+            name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in [getattr(node, "module", None), *(alias.name for alias in node.names)]
+        ]
+        assert "random" not in names, path
