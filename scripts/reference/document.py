@@ -345,7 +345,7 @@ class Reader:
             facts += _between(one.get("minimum"), one.get("maximum"), "")
             if "format" in one:
                 facts.append(
-                    {"date-time": "RFC 3339 time", "uri": "address", "email": "email address"}.get(
+                    {"date-time": "RFC 3339 time", "uri": "URI", "email": "email address"}.get(
                         one["format"], one["format"]
                     )
                 )

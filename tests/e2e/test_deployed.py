@@ -1,6 +1,7 @@
 """The deployed stack through its gateway: its routes, an errand with an API key, the refusals."""
 
 import json
+import re
 
 import pytest
 
@@ -102,7 +103,17 @@ class TestErrands:
         assert reply.data == {"ok": True, "database": {"ok": True}}
 
     def test_the_description_is_served(self, stack: Stack):
-        assert stack.call("GET", "/openapi.json").body["openapi"].startswith("3.")
+        found = stack.call("GET", "/openapi.json").body
+        assert found["openapi"].startswith("3.")
+        assert found["servers"][0]["url"] == stack.outputs["BaseUrl"]
+
+    def test_the_reference_finds_its_parts_below_the_stage(self, stack: Stack):
+        page = stack.call("GET", "/docs").text
+        assert f"curl {stack.outputs['BaseUrl']}/health" in re.sub(r"<[^>]+>", "", page)
+        parts = re.findall(r'(?:href|src)="(docs/[^"]+|llms\.txt|openapi\.json)"', page)
+        assert len(set(parts)) > 40
+        for part in {*parts[:8], "llms.txt", "openapi.json"}:
+            assert stack.call("GET", f"/{part}").status == 200
 
 
 class TestRefusalOfTheGateway:
