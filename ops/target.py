@@ -75,6 +75,8 @@ def connect(options: Options) -> None:
     os.environ.setdefault("SIGNING_SECRET", secrets.token_urlsafe(32))
     os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
     os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
+    # The layer's log goes to standard output, where a command's answer stands and nothing else. Failures are told apart.
+    os.environ.setdefault("LOG_LEVEL", "CRITICAL")
 
     try:
         from controlplane.store.table import table  # noqa: PLC0415 (reads the environment)

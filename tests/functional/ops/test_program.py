@@ -129,6 +129,11 @@ class TestStack:
         assert table.name == os.environ["TABLE_NAME"] == "shop-Table-1"
         assert os.environ["SERVICE_BRAND"] == "consentful"
 
+    def test_keeps_the_layers_log_off_standard_output(self, endpoint: str, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.delenv("LOG_LEVEL", raising=False)
+        target.connect(Options(stack="shop", endpoint_url=endpoint))
+        assert os.environ["LOG_LEVEL"] == "CRITICAL"
+
     def test_leads_to_its_code_host(self, endpoint: str):
         target.connect(Options(stack="shop", endpoint_url=endpoint))
         assert (os.environ["GITHUB_APP_ID"], os.environ["GITHUB_APP_SECRET_ARN"]) == ("77", "arn:key")
