@@ -5,6 +5,7 @@ import json
 
 import boto3
 import pytest
+from moto import mock_aws
 
 from controlplane.github import app_auth
 from controlplane.github.app_auth import READ_CODE, AppAuth
@@ -156,12 +157,14 @@ class TestPrivateKey:
         configure(github_app_private_key_file=str(key_file(code_host.root)))
         assert app_auth.read_configured_key() == key_file(code_host.root).read_text()
 
+    @mock_aws
     def test_comes_from_the_secret_on_aws(self, configure):
         secrets = boto3.client("secretsmanager")
         arn = secrets.create_secret(Name="github-app", SecretString="-----BEGIN")["ARN"]
         configure(github_app_secret_arn=arn)
         assert app_auth.read_configured_key() == "-----BEGIN"
 
+    @mock_aws
     @pytest.mark.parametrize(
         "variables",
         [
