@@ -1,0 +1,214 @@
+"""How a version takes over and goes back, what is kept, bounded and encrypted, and what scanners may skip."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.template import load_template
+from scripts.artifacts import ARCHITECTURES
+from tests.support.template import api_functions, resources
+
+FUNCTIONS = resources("AWS::Serverless::Function")
+ALARMS = resources("AWS::CloudWatch::Alarm")
+KEY = {"Fn::If": ["HasKmsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
+# Lambda makes snapshots of functions with no more than this in /tmp.
+SNAPSHOT_STORAGE = 512
+# What a line of the access log may say: nothing of who called, and no path, which holds ids.
+LOGGED = {
+    "$context.requestId",
+    "$context.xrayTraceId",
+    "$context.httpMethod",
+    "$context.resourcePath",
+    "$context.status",
+    "$context.error.responseType",
+    "$context.responseLatency",
+    "$context.integrationLatency",
+    "$context.responseLength",
+}
+
+
+def globals_() -> dict[str, Any]:
+    found: dict[str, Any] = load_template()["Globals"]["Function"]
+    return found
+
+
+def parameter(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = load_template()["Parameters"][name]
+    return found
+
+
+def rollback_alarm(function: str) -> str:
+    """The alarm that sends a function back."""
+    (alarm,) = FUNCTIONS[function]["Properties"]["DeploymentPreference"]["Alarms"]
+    name: str = alarm["Ref"] if "Ref" in alarm else alarm["Fn::If"][1]["Ref"]
+    return name
+
+
+class TestGradualDeployment:
+    def test_is_a_parameter_whose_every_value_says_whether_it_is_one(self):
+        styles = load_template()["Mappings"]["DeploymentStyles"]
+        assert list(styles) == parameter("DeploymentStyle")["AllowedValues"]
+        assert {name: it["IsGradual"] for name, it in styles.items()} == {
+            name: "false" if name == "AllAtOnce" else "true" for name in styles
+        }
+        assert parameter("DeploymentStyle")["Default"] == "AllAtOnce"
+
+    def test_moves_the_alias_of_every_function(self):
+        preference = globals_()["DeploymentPreference"]
+        assert globals_()["AutoPublishAlias"] == "live"
+        assert preference["Type"] == {"Ref": "DeploymentStyle"}
+        assert preference["Enabled"] == {"Fn::FindInMap": ["DeploymentStyles", {"Ref": "DeploymentStyle"}, "IsGradual"]}
+
+    @pytest.mark.parametrize("name", FUNCTIONS)
+    def test_goes_back_by_an_alarm_on_the_errors_of_that_function_alone(self, name: str):
+        properties = ALARMS[rollback_alarm(name)]["Properties"]
+        stats = [it["MetricStat"]["Metric"] for it in properties.get("Metrics", []) if "MetricStat" in it]
+        watched = {
+            (it["MetricName"], dimension["Name"], json.dumps(dimension["Value"]))
+            for it in stats or [properties]
+            for dimension in it["Dimensions"]
+        }
+        function, alias = json.dumps({"Ref": name}), json.dumps({"Fn::Sub": f"${{{name}}}:live"})
+        assert ("Errors", "FunctionName", function) in watched
+        if name == "SweeperFunction":
+            return
+        assert ("Errors", "Resource", alias) in watched
+        if name in api_functions():
+            service = FUNCTIONS[name]["Properties"]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
+            assert ("ServerErrors", "service", json.dumps(service)) in watched
+
+    @pytest.mark.parametrize("name", FUNCTIONS)
+    def test_reacts_before_its_quickest_style_is_through(self, name: str):
+        properties = ALARMS[rollback_alarm(name)]["Properties"]
+        periods = [it["MetricStat"]["Period"] for it in properties.get("Metrics", []) if "MetricStat" in it]
+        seconds = max(periods or [properties["Period"]]) * properties["EvaluationPeriods"]
+        quickest = 5 * 60  # Canary10Percent5Minutes
+        assert seconds <= quickest
+
+    def test_an_alarm_that_only_a_gradual_one_needs_costs_nothing_without(self):
+        for name, function in FUNCTIONS.items():
+            (alarm,) = function["Properties"]["DeploymentPreference"]["Alarms"]
+            assert (ALARMS[rollback_alarm(name)].get("Condition") == "IsGradual") is ("Fn::If" in alarm)
+
+
+class TestSnapStart:
+    def test_is_off_unless_asked_for(self):
+        assert globals_()["SnapStart"] == {"ApplyOn": {"Ref": "SnapStart"}}
+        assert parameter("SnapStart")["Default"] == "None"
+        assert parameter("SnapStart")["AllowedValues"] == ["None", "PublishedVersions"]
+
+    @pytest.mark.parametrize("name", FUNCTIONS)
+    def test_is_never_asked_for_where_lambda_refuses_it(self, name: str):
+        properties = FUNCTIONS[name]["Properties"]
+        storage = properties.get("EphemeralStorage", {"Size": SNAPSHOT_STORAGE})["Size"]
+        assert (properties.get("SnapStart") == {"ApplyOn": "None"}) is (storage > SNAPSHOT_STORAGE)
+
+    def test_is_offered_by_runtime_and_processors(self):
+        assert globals_()["Runtime"] == "python3.13"
+        assert {*ARCHITECTURES} == {"arm64", "x86_64"}
+
+
+class TestGateway:
+    API = resources("AWS::Serverless::Api")["Api"]
+
+    def test_bounds_what_all_callers_use_together(self):
+        (settings,) = self.API["Properties"]["MethodSettings"]
+        assert (settings["HttpMethod"], settings["ResourcePath"]) == ("*", "/*")
+        assert settings["ThrottlingRateLimit"] == {"Ref": "ThrottlingRate"}
+        assert settings["ThrottlingBurstLimit"] == {"Ref": "ThrottlingBurst"}
+
+    def test_logs_nothing_that_says_who_called(self):
+        log = self.API["Properties"]["AccessLogSetting"]
+        assert log["DestinationArn"] == {"Fn::GetAtt": ["GatewayLogGroup", "Arn"]}
+        assert "\n" not in log["Format"].strip()
+        assert set(json.loads(log["Format"]).values()) == LOGGED
+
+    def test_is_traced_and_compresses(self):
+        assert self.API["Properties"]["TracingEnabled"] is True
+        assert 0 < self.API["Properties"]["MinimumCompressionSize"] < 10_000
+
+    def test_waits_for_the_account_s_role_to_log_with(self):
+        assert self.API["DependsOn"] == "GatewayAccount"
+        assert "Condition" not in load_template()["Resources"]["GatewayAccount"]
+
+
+class TestLogs:
+    @pytest.mark.parametrize("name", resources("AWS::Logs::LogGroup"))
+    def test_are_forgotten_and_encrypted(self, name: str):
+        properties = resources("AWS::Logs::LogGroup")[name]["Properties"]
+        assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+        assert properties["KmsKeyId"] == KEY
+
+
+class TestKey:
+    """A key of one's own, where there is one, encrypts all that lies anywhere."""
+
+    @pytest.mark.parametrize(
+        ("kind", "attribute"),
+        [
+            ("AWS::SQS::Queue", "KmsMasterKeyId"),
+            ("AWS::SNS::Topic", "KmsMasterKeyId"),
+            ("AWS::SecretsManager::Secret", "KmsKeyId"),
+            ("AWS::Logs::LogGroup", "KmsKeyId"),
+        ],
+    )
+    def test_encrypts_each_of_a_kind(self, kind: str, attribute: str):
+        assert resources(kind)
+        assert {name for name, it in resources(kind).items() if it["Properties"].get(attribute) != KEY} == set()
+
+    def test_encrypts_the_table_and_the_variables(self):
+        encryption = resources("AWS::DynamoDB::Table")["Table"]["Properties"]["SSESpecification"]
+        assert encryption["SSEEnabled"] is True
+        assert encryption["KMSMasterKeyId"] == KEY
+        assert globals_()["KmsKeyArn"] == KEY
+
+
+class TestTable:
+    def test_forgets_what_has_expired(self):
+        properties = resources("AWS::DynamoDB::Table")["Table"]["Properties"]
+        assert properties["TimeToLiveSpecification"] == {"AttributeName": "expiresAt", "Enabled": True}
+
+
+class TestConcurrency:
+    def test_can_be_reserved_and_is_not_by_default(self):
+        reserved = {"Fn::If": ["ReservesConcurrency", {"Ref": "ReservedConcurrency"}, {"Ref": "AWS::NoValue"}]}
+        assert globals_()["ReservedConcurrentExecutions"] == reserved
+        assert parameter("ReservedConcurrency")["Default"] == "0"
+
+    @pytest.mark.parametrize("name", resources("AWS::Lambda::EventSourceMapping"))
+    def test_of_a_queue_is_no_more_than_the_least_reservation(self, name: str):
+        """Lambda would hand a worker more messages than it may take, and they would come to be dead letters."""
+        least = 10
+        assert re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least))
+        assert not re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least - 1))
+        mapping = resources("AWS::Lambda::EventSourceMapping")[name]["Properties"]
+        assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= least
+
+
+class TestSkips:
+    """What a scanner need not find: by resource, each with its reason."""
+
+    def skips(self) -> list[tuple[str, dict[str, str]]]:
+        return [
+            (name, skip)
+            for name, entry in load_template()["Resources"].items()
+            for skip in entry.get("Metadata", {}).get("checkov", {}).get("skip", [])
+        ]
+
+    def test_have_a_reason(self):
+        assert self.skips()
+        for name, skip in self.skips():
+            assert len(skip["comment"].split()) > 5, name
+
+    def test_are_these(self):
+        assert {skip["id"] for _, skip in self.skips()} == {"CKV_AWS_116", "CKV_AWS_117", "CKV_AWS_120"}
+
+    def test_are_nowhere_else(self):
+        assert "cfn-lint" not in str(load_template().get("Metadata"))
+        assert not any("cfn-lint" in entry.get("Metadata", {}) for entry in load_template()["Resources"].values())
+        checks = (Path(__file__).parents[2] / "scripts/check_template.py").read_text()
+        assert "--skip-check" not in checks
+        assert "--ignore" not in checks
