@@ -148,7 +148,7 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
     own = 2 * sum(any(e["Type"] == "Api" for e in f["Properties"].get("Events", {}).values()) for f in functions)
     own += 3 * types.count("AWS::Lambda::EventSourceMapping")
     return {
-        "alarms": types.count("AWS::CloudWatch::Alarm") * prices["alarmMonth"],
+        "alarms": sum(map(_paid_metrics, template["Resources"].values())) * prices["alarmMonth"],
         "dashboards": types.count("AWS::CloudWatch::Dashboard") * prices["dashboardMonth"],
         "metrics of the service": own * prices["metricMonth"],
         # Count, latency twice, and errors of both kinds, for each method that was called.
@@ -161,6 +161,13 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
         "the sweep": SWEEPS_A_MONTH
         * (SWEEP_SECONDS * MEMORY_MB / 1024 * prices["lambdaGbSecondArm"] + prices["lambdaMillionRequests"] / _MILLION),
     }
+
+
+def _paid_metrics(resource: Mapping[str, Any]) -> int:
+    """An alarm is paid by the metrics it looks at."""
+    if resource["Type"] != "AWS::CloudWatch::Alarm":
+        return 0
+    return sum("MetricStat" in metric for metric in resource["Properties"].get("Metrics", [])) or 1
 
 
 def scan_minute(template: Mapping[str, Any], prices: Mapping[str, float]) -> float:
@@ -205,7 +212,7 @@ def render() -> str:
             "",
             *_table(header, rows),
             "",
-            f"The mix is {shares}.",
+            *_filled(f"The mix is {shares}."),
             "",
             "What stands there costs by itself, a month, at most:",
             "",

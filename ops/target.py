@@ -75,7 +75,7 @@ def connect(options: Options) -> None:
     os.environ.setdefault("SIGNING_SECRET", secrets.token_urlsafe(32))
     os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
     os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
-    # The layer's log goes to standard output, where a command's answer stands and nothing else. Failures are told apart.
+    # The layer's log goes to standard output, where nothing but a command's answer belongs.
     os.environ.setdefault("LOG_LEVEL", "CRITICAL")
 
     try:

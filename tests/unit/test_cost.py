@@ -80,14 +80,18 @@ class TestInputs:
                     "Properties": {"Events": {"A": {"Type": "Api"}, "B": {"Type": "Api"}}},
                 },
                 "Q": {"Type": "AWS::Lambda::EventSourceMapping"},
-                "A1": {"Type": "AWS::CloudWatch::Alarm"},
+                "A1": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"MetricName": "Errors"}},
+                "A2": {
+                    "Type": "AWS::CloudWatch::Alarm",
+                    "Properties": {"Metrics": [{"Expression": "a/b"}, {"MetricStat": {}}, {"MetricStat": {}}]},
+                },
                 "S": {"Type": "AWS::SecretsManager::Secret"},
             }
         }
         prices = PRICES | {"alarmMonth": 0.1, "dashboardMonth": 3.0, "metricMonth": 0.3, "secretMonth": 0.4}
         assert cost.month(template, prices) == pytest.approx(
             {
-                "alarms": 0.1,
+                "alarms": 0.3,
                 "dashboards": 0.0,
                 "metrics of the service": 5 * 0.3,
                 "metrics of the gateway, by route": 10 * 0.3,
