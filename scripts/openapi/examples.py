@@ -24,7 +24,7 @@ ABSENT = _Absent()
 
 
 class Form(NamedTuple):
-    """One form of a body: what it shows, and how it differs from the fields' own examples."""
+    """One form of a body: what it shows, and how it differs from the examples of its fields."""
 
     summary: str
     changes: Mapping[str, Any] = MappingProxyType({})

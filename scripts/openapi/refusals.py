@@ -49,7 +49,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 _VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "code_audit.ScanInProgress": ("code_audit.ScanInPreparation", (_PREPARATION, None)),
 }
-# The constructors of these read the table, or are others than the class's own.
+# The constructors of these read the table, or are not what makes them.
 _DETAILS: dict[str, Any] = {
     "controlplane.KeyOfAnotherRequest": [
         {
@@ -172,14 +172,17 @@ def _invalid(route: ControlRoute, operation: dict[str, Any]) -> Refusal:
     """What a likely mistake in the operation's own request is answered with."""
     if route.body_field is not None:
         details = _mistakes(route.body_field.field_info.annotation)
-        name = f"InvalidPayload.{operation['operationId']}"
-    elif any(parameter["name"] == "limit" for parameter in operation.get("parameters", ())):
-        message = "Input should be less than or equal to 100"
-        details, name = [{"code": "less_than_equal", "message": message, "path": ["limit"]}], "InvalidPayload.limit"
+        return _refusal(InvalidPayload(details=details), f"InvalidPayload.{operation['operationId']}")
+    query = {one["name"]: one for one in operation.get("parameters", ()) if one["in"] == "query"}
+    required = [name for name, one in query.items() if one.get("required")]
+    if required:
+        place, code, message = required[0], "missing", "Field required"
+    elif "limit" in query:
+        place, code, message = "limit", "less_than_equal", "Input should be less than or equal to 100"
     else:
-        message = "This parameter is given more than once."
-        details, name = [{"code": "repeated", "message": message, "path": ["organizationId"]}], "InvalidPayload.query"
-    return _refusal(InvalidPayload(details=details), name)
+        # Any parameter, known or not: two readers of such a query would see two requests.
+        place, code, message = next(iter(query), "trace"), "repeated", "This parameter is given more than once."
+    return _refusal(InvalidPayload.at([place], message, code), f"InvalidPayload.{place}")
 
 
 def _mistakes(model: Any) -> list[dict[str, Any]]:

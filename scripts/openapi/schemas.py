@@ -15,7 +15,6 @@ from controlplane.store.vendors import ReviewState, VendorState
 type Schema = dict[str, Any]
 
 REFERENCE = "#/components/schemas/"
-_EMPTY: Schema = {}
 
 # Values that several models name: described once.
 _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
@@ -35,7 +34,7 @@ def reference(name: str) -> Schema:
     return {"$ref": REFERENCE + name}
 
 
-def tidy(schema: Any, *, keeps_title: bool = False) -> Any:
+def tidy(schema: Any) -> Any:
     """The same schema without pydantic's titles, with short nullable types and references to shared enumerations."""
     if isinstance(schema, list):
         return [tidy(part) for part in schema]
@@ -43,7 +42,7 @@ def tidy(schema: Any, *, keeps_title: bool = False) -> Any:
         return schema
     plain = {}
     for key, value in schema.items():
-        if key == "title" and isinstance(value, str) and not keeps_title:
+        if key == "title":
             continue
         if key in {"properties", "$defs"}:
             plain[key] = {name: tidy(part) for name, part in value.items()}

@@ -14,8 +14,8 @@ audit scans, the inbox of findings, billing, and feedback.
 
 Send `Authorization: Bearer <token>`. An **organization API key** belongs to an organization, acts in it alone and
 holds a fixed set of scopes. A **user token** acts for a person, with the scopes that the person approved and with the
-person's own roles: get one through the device authorization below, or from the pages' session. Each operation says
-which of the two it takes and which scope it asks for.
+person's own roles: get one through the device authorization below. Each operation says which of the two it takes and
+which scope it asks for.
 
 ## Answers
 
