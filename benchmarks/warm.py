@@ -1,25 +1,44 @@
-"""Warm requests on one core, against the naive peer and the floor, over a loopback connection to the stand-in.
+"""Warm requests on one core, against the naive peer and the floor: over a loopback connection to the stand-in, and
+without a socket, which is the same for all of them and most of a call.
 
 Log line and metric are included for ours; neither peer writes any.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from benchmarks.bench import Bench
 from benchmarks.events import rest_event
 from benchmarks.goals import LIST_FLOOR, LIST_NAIVE, NO_DATABASE_NAIVE, REQUEST_FLOOR, REQUEST_NAIVE, Figure
-from benchmarks.process import Worker
+from benchmarks.process import Target, Worker
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
 from benchmarks.rounds import interleave, ratio
+from benchmarks.socketless import VARIABLE
 from benchmarks.world import PEER_KEY, World
 
 ROUNDS = 15
 BATCH = {"get": 60, "patch": 50, "list": 30, "regions": 100}
 WARM_UP = 120
+SOCKET = "socket"
+WAYS = (SOCKET, "no socket")
+
+# Request, way to DynamoDB, who answers.
+type Contender = tuple[str, str, str]
+
+
+class Measured(NamedTuple):
+    """Microseconds of each round."""
+
+    elapsed: dict[Contender, list[float]]
+    cpu: dict[Contender, list[float]]
+
 
 PROJECT = "/v1/projects/{projectId}"
 
@@ -58,24 +77,20 @@ def _own_events(world: World) -> dict[str, dict[str, object]]:
 def measure(bench: Bench) -> tuple[list[Figure], str]:
     """Figures of goals 3, 4 and 5, and the medians in microseconds behind them."""
     ours, peers = record_warm(bench)
+    answers = _save_answers(bench, [*ours.values(), *peers.values()])
     with ExitStack() as stack:
         address = stack.enter_context(bench.replaying([*ours.values(), *peers.values()], tls=False))
-        workers: dict[tuple[str, str], Worker] = {}
+        workers: dict[Contender, Worker] = {}
         for name, recording in ours.items():
-            at, peer = f"{address}/{recording.name}", peers[name]
-            targets = {
-                "ours": (bench.our_target(GROUP[name], at), recording),
-                "naive": (bench.naive_target(f"{address}/{peer.name}"), peer),
-            }
-            if recording.calls:
-                targets["floor"] = (bench.floor_target(recording, at), recording)
-            for who, (target, played) in targets.items():
-                worker = stack.enter_context(Worker(target, played.event)).expect(200)
-                worker.run(WARM_UP)
-                workers[name, who] = worker
-        used: dict[tuple[str, str], list[float]] = {key: [] for key in workers}
+            for who, (target, played) in _targets(bench, name, recording, peers[name], address).items():
+                for where in WAYS if recording.calls else WAYS[:1]:
+                    chosen = target if where == SOCKET else target.with_environment(**{VARIABLE: str(answers)})
+                    worker = stack.enter_context(Worker(chosen, played.event)).expect(200)
+                    worker.run(WARM_UP)
+                    workers[name, where, who] = worker
+        used: dict[Contender, list[float]] = {key: [] for key in workers}
 
-        def run(key: tuple[str, str]) -> float:
+        def run(key: Contender) -> float:
             elapsed, cpu = workers[key].run(BATCH[key[0]])
             used[key].append(cpu)
             return elapsed
@@ -83,20 +98,50 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
         times = interleave(workers, run, ROUNDS)
     figures = []
     for name, recording in ours.items():
-        goal, floor_bound, naive_bound = _bounds(name)
-        subject = f"{name} ({len(recording.calls)} calls)"
-        for other, bound in (("floor", floor_bound), ("naive", naive_bound)):
-            if (name, other) in times:
-                note = f"cpu {ratio(used[name, 'ours'], used[name, other]):.2f}"
-                if other == "naive" and len(peers[name].calls) != len(recording.calls):
-                    note += f", peer: {len(peers[name].calls)} calls"
-                measured = ratio(times[name, "ours"], times[name, other])
-                figures.append(Figure(goal, subject, measured, f"x {other}", bound, note))
-    rows = [
-        (f"{name}, {who}", statistics.median(took), statistics.median(used[name, who]))
-        for (name, who), took in times.items()
-    ]
+        for where in WAYS:
+            calls, others = len(recording.calls), len(peers[name].calls)
+            notes = {"ours": f"{calls} calls, ", "floor": "", "naive": f", {others} calls" if others != calls else ""}
+            figures += _figures(name, where, notes, Measured(times, used))
+    rows = [(", ".join(key), statistics.median(took), statistics.median(used[key])) for key, took in times.items()]
     return figures, table(rows, ("warm request, median us", "elapsed", "cpu"))
+
+
+def _targets(
+    bench: Bench, name: str, recording: Recording, peer: Recording, address: str
+) -> dict[str, tuple[Target, Recording]]:
+    """Ours, naive, and the floor where there are calls: what runs, and what it was recorded from."""
+    at = f"{address}/{recording.name}"
+    targets = {
+        "ours": (bench.our_target(GROUP[name], at), recording),
+        "naive": (bench.naive_target(f"{address}/{peer.name}"), peer),
+    }
+    if recording.calls:
+        targets["floor"] = (bench.floor_target(recording, at), recording)
+    return targets
+
+
+def _save_answers(bench: Bench, recordings: list[Recording]) -> Path:
+    """What stands in for DynamoDB where there is no socket."""
+    calls: dict[str, list[dict[str, Any]]] = {recording.name: [] for recording in recordings}
+    for recording in recordings:
+        for call in recording.calls:
+            calls[recording.name].append({**asdict(call), "started": 0, "ended": 0})
+    path = bench.folder / "answers.json"
+    path.write_text(json.dumps(calls))
+    return path
+
+
+def _figures(name: str, where: str, notes: dict[str, str], measured: Measured) -> list[Figure]:
+    goal, floor_bound, naive_bound = _bounds(name)
+    own = name, where, "ours"
+    found = []
+    for other, bound in (("floor", floor_bound), ("naive", naive_bound)):
+        key = name, where, other
+        if key in measured.elapsed:
+            elapsed, cpu = (ratio(each[own], each[key]) for each in measured)
+            note = f"cpu {cpu:.2f}{notes[other]}"
+            found.append(Figure(goal, f"{name} ({notes['ours']}{where})", elapsed, f"x {other}", bound, note))
+    return found
 
 
 def _bounds(name: str) -> tuple[str, float | None, float]:

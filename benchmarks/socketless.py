@@ -1,0 +1,39 @@
+"""DynamoDB's stand-in without a socket: in the measured process, where botocore would send a request.
+
+Everything of botocore runs but its HTTP connection, which is the same for whoever is compared, and most of a call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+VARIABLE = "BENCHMARK_SOCKETLESS"
+
+
+def install(recordings: Path) -> None:
+    """Answers the calls of the recordings in that file, by the paths of their addresses."""
+    from botocore import httpsession  # noqa: PLC0415 (the measured process's own, once it may be imported)
+    from botocore.awsrequest import AWSResponse  # noqa: PLC0415
+    from botocore.compat import HTTPHeaders  # noqa: PLC0415
+
+    wire = importlib.import_module("wire")  # no package in that process
+    replay = wire.Replay()
+    for name, calls in json.loads(recordings.read_text()).items():
+        replay.add(name, [wire.Call(**call) for call in calls])
+
+    def send(_session: Any, request: Any) -> Any:
+        operation = request.headers["X-Amz-Target"].decode().rpartition(".")[2]
+        body = request.body if isinstance(request.body, bytes) else request.body.encode()
+        status, answer = replay.answer(urlsplit(request.url).path, operation, body)
+        headers = HTTPHeaders()
+        headers["Content-Type"] = "application/x-amz-json-1.0"
+        headers["Content-Length"] = str(len(answer))
+        response = AWSResponse(request.url, status, headers, None)
+        response._content = answer
+        return response
+
+    httpsession.URLLib3Session.send = send
