@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -135,6 +136,26 @@ class TestStartApi:
         assert created.status == 201, created.text
         found = _call(credentials["baseUrl"], "GET", f"/v1/projects/{created.data['id']}", key)
         assert found.data["projectName"] == "In a container"
+
+    def test_hands_work_to_the_workers_of_the_local_stack(self, api: str, credentials: dict[str, Any]):
+        (repository,) = credentials["repositories"]
+        (owner,) = [
+            user
+            for user in credentials["users"]
+            if (user["role"], user["organizationId"]) == ("owner", repository["organizationId"])
+        ]
+        body = {"repositoryId": repository["repositoryId"]}
+        started = _call(api, "POST", "/v1/code-audit/scans", owner["accessToken"], body)
+        assert started.status == 202, started.text
+        deadline = time.monotonic() + 60
+        while len(self._completed(api, owner["accessToken"])) < 2:  # the demo data come with one
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+
+    @staticmethod
+    def _completed(api: str, token: str) -> list[Any]:
+        scans = _call(api, "GET", "/v1/code-audit/scans", token).data
+        return [scan for scan in scans if scan["status"] == "completed"]
 
     def test_refuses_a_stranger(self, api: str):
         reply = _call(api, "GET", "/v1/projects")
