@@ -32,6 +32,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, type
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@.venv/bin/python -m scripts.licences --check
 	@.venv/bin/python -m scripts.openapi --check
+	@.venv/bin/python -m scripts.reference --check
 	@scripts/lint-openapi
 
 template: .tools/sam/.ready .tools/checkov/.ready ## Hold template.yaml, as CloudFormation gets it, to cfn-lint and checkov
@@ -71,8 +72,9 @@ sbom: .venv/.ready .tools/supply/.ready ## Write dist/sbom.cdx.json, the bill of
 audit: .tools/supply/.ready ## Hold every pin, of tools too, against the known vulnerabilities
 	@scripts/audit
 
-openapi: .venv/.ready ## Write docs/openapi.json anew from the apps
+openapi: .venv/.ready ## Write docs/openapi.json anew from the apps, and the reference from it
 	@.venv/bin/python -m scripts.openapi
+	@.venv/bin/python -m scripts.reference
 
 # UPGRADE=1 takes the newest versions; without it the pins that stand are kept.
 LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
