@@ -42,8 +42,8 @@ WHOLE_PROCESSOR_MB = 1769
 # From a function to a table in the same region and back.
 TABLE_TRIP_MS = 4.0
 COLD_SHARE = 0.005
-# What Lambda itself writes of each call: START, END and REPORT.
-PLATFORM_LOG_BYTES = 400
+# What Lambda itself writes of each call (START, END and REPORT), and the gateway's line.
+PLATFORM_LOG_BYTES = 400 + 300
 # X-Ray's rule as it comes: the first request of each second, and 5% of the others.
 TRACED_SHARE = 0.05
 # Headers of an answer, about.

@@ -38,7 +38,7 @@ class TestArithmetic:
         mean_seconds = (10 * 0.995 + 181 * 0.005) / 1000
         assert priced.functions == pytest.approx(mean_seconds * 1_000_000 * 0.00001 + 0.2)
         assert priced.table == pytest.approx(1 * 0.5 + 3 * 0.25)
-        assert priced.logs == pytest.approx((600 + 400) * 1_000_000 / GB * 0.5)
+        assert priced.logs == pytest.approx((600 + 700) * 1_000_000 / GB * 0.5)
         assert priced.traces == pytest.approx(0.25)
         assert priced.transfer == pytest.approx((1300 + 700) * 1_000_000 / GB * 0.1)
         parts = (priced.gateway, priced.functions, priced.table, priced.logs, priced.traces, priced.transfer)
