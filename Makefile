@@ -83,7 +83,7 @@ LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --gene
 # Functions that need more than the layer: requirements/<function>.in says what.
 LOCKED_FUNCTIONS = $(filter $(notdir $(wildcard functions/*)),$(basename $(notdir $(wildcard requirements/*.in))))
 
-lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE=1: newest versions)
+lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in and package.json (UPGRADE=1: newest versions)
 	@$(LOCK) requirements/uv.in -o requirements/uv.txt
 	@$(LOCK) requirements/runtime.in -o layers/shared/requirements.txt
 	@for function in $(LOCKED_FUNCTIONS); do \
@@ -96,6 +96,7 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in (UPGRADE
 	@$(LOCK) requirements/checkov.in -c requirements/uv.txt -o requirements/checkov.txt
 	@$(LOCK) requirements/lambda.in -c requirements/uv.txt -o requirements/lambda.txt
 	@$(LOCK) requirements/supply.in -c requirements/uv.txt -o requirements/supply.txt
+	@scripts/npm-lock
 
 # bin/python links to an interpreter elsewhere: when that one is replaced or removed, the environment is made again.
 .venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam checkov lambda supply)):
