@@ -20,7 +20,7 @@ from controlplane.regions import REGIONS
 from controlplane.settings import settings
 from controlplane.visitors import FORM_TOKEN, SignedOut, Visitor, form_token
 from dashboard import service
-from dashboard.provider import ProviderUnavailable, SignInRejected
+from dashboard.errors import ProviderUnavailable, SignInRejected
 
 _HERE = Path(__file__).parent
 _POLICY = (

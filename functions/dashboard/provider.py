@@ -18,8 +18,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from controlplane import clock
-from controlplane.errors import InvalidPayload, ServiceUnavailable
 from controlplane.store.sign_in import Identity
+from dashboard.errors import ProviderUnavailable, SignInRejected
 
 _SCOPE = "openid email profile"
 # Signatures that only the provider can make: nothing symmetric, and not "none".
@@ -30,16 +30,6 @@ _TIMEOUT_SECONDS = (3, 5)
 _LEEWAY_SECONDS = 60
 _NAME_LENGTH, _EMAIL_LENGTH, _URL_LENGTH, _SUBJECT_LENGTH = 100, 254, 2048, 255
 _INVISIBLE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-
-
-class ProviderUnavailable(ServiceUnavailable):
-    message = "The sign-in service does not answer. Try again in a minute."
-
-
-class SignInRejected(InvalidPayload):
-    """The provider refused the code, or what it answered cannot be trusted. The reason is for the log alone."""
-
-    message = "The sign-in did not succeed. Start it again."
 
 
 @dataclass

@@ -8,7 +8,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from controlplane import clock, ids, tokens
 from controlplane.addresses import dashboard_base_url, sign_in_client_id
@@ -20,7 +20,10 @@ from controlplane.store.device import DeviceRequest
 from controlplane.store.invitations import Invitation
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.projects import ProjectItem
-from dashboard.provider import Provider, ProviderUnavailable, SignInRejected
+from dashboard.errors import ProviderUnavailable, SignInRejected
+
+if TYPE_CHECKING:
+    from dashboard.provider import Provider
 
 SIGN_IN_SECONDS = 600
 _STATE_LENGTH = 43
@@ -125,14 +128,16 @@ class Standing(NamedTuple):
     invitations: list[Invitation]
 
 
-_providers: dict[tuple[str, str | None], Provider] = {}
+_providers: dict[tuple[str, str | None], "Provider"] = {}
 
 
-def _provider() -> tuple[Provider, str]:
+def _provider() -> tuple["Provider", str]:
     """The provider and what it calls us. Raises SignInOff."""
     client_id = sign_in_client_id()
     if settings.sign_in_issuer is None or client_id is None:
         raise SignInOff
+    from dashboard.provider import Provider  # noqa: PLC0415 (70 ms that only a sign-in needs)
+
     place = settings.sign_in_issuer, settings.sign_in_metadata_url
     return _providers.setdefault(place, Provider(*place)), client_id
 
