@@ -7,6 +7,7 @@ import pytest
 from controlplane import visitors
 from tests.support.api import FORM, Operation, operations
 from tests.support.browser import Browser, text_of
+from tests.support.template import resources
 from tests.support.world import ALL_SCOPES, Person, World, table_dump
 
 ASKED = [(operation, operation.route.visits) for operation in operations()]
@@ -146,6 +147,13 @@ class TestWhatIsShown:
         assert reply.status == 200
         assert "<script" not in reply.text
         assert len(reply.text) < 5_000
+
+    def test_a_page_that_shows_what_a_link_brings_along_is_not_compressed(self, visitor: Browser):
+        """Its length would tell whoever can send the link and watch the line how much of the form's token it guesses."""
+        page = visitor.get(f"/device?user_code={'%F0%9F%92%A9' * 300}")
+        assert (
+            len(page.text.encode()) < resources("AWS::Serverless::Api")["Api"]["Properties"]["MinimumCompressionSize"]
+        )
 
     def test_a_form_answers_the_same(self, visitor: Browser):
         reply = visitor.post("/device", {"form_token": visitor.form_token, "user_code": HOSTILE})
