@@ -149,11 +149,10 @@ class TestWhatIsShown:
         assert len(reply.text) < 5_000
 
     def test_a_page_that_shows_what_a_link_brings_along_is_not_compressed(self, visitor: Browser):
-        """Its length would tell whoever can send the link and watch the line how much of the form's token it guesses."""
+        """Its length would tell who sends the link and watches the line how much of the form's token it guesses."""
         page = visitor.get(f"/device?user_code={'%F0%9F%92%A9' * 300}")
-        assert (
-            len(page.text.encode()) < resources("AWS::Serverless::Api")["Api"]["Properties"]["MinimumCompressionSize"]
-        )
+        api = resources("AWS::Serverless::Api")["Api"]["Properties"]
+        assert len(page.text.encode()) < api["MinimumCompressionSize"]
 
     def test_a_form_answers_the_same(self, visitor: Browser):
         reply = visitor.post("/device", {"form_token": visitor.form_token, "user_code": HOSTILE})
