@@ -45,9 +45,7 @@ def _created(minted: MintedKey) -> dict[str, Any]:
 
 
 @router.get("/v1/api-keys", operation_id="listApiKeys", summary="List API keys")
-@router.get(
-    "/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (earlier address)", deprecated=True
-)
+@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (earlier address)", deprecated=True)
 async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
     """The organization's API keys, newest first, without their secrets.
 
