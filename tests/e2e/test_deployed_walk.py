@@ -423,8 +423,8 @@ class Decision:
 
 @pytest.fixture(scope="module")
 def decision(call: Caller, findings: list[dict[str, Any]]) -> Decision:
-    item = findings[0]
-    target = f"/v1/inbox/{item['id']}"
+    target = f"/v1/inbox/{findings[0]['id']}"
+    item = call(200, "GET", target)
     body = {"status": "dismissed", "version": item["version"], "reason": "Loaded by the consent manager itself"}
     changed = call(200, "PATCH", target, body)
     return Decision(changed, call.ask(409, "PATCH", target, {"status": "accepted", "version": item["version"]}))
@@ -472,8 +472,10 @@ def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: O
 class TestIssue:
     def test_stands_at_the_code_host_once(self, issue: Opened, outside: Outside):
         standing = outside.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
-        (made,) = [it for it in standing if issue.first["title"] in it.title]
-        assert issue.first["githubIssue"]["number"] == made.number
+        (made,) = [it for it in standing if it.number == issue.first["githubIssue"]["number"]]
+        assert issue.first["title"] in made.title
+        # Its text holds what only this attempt has.
+        assert [it.number for it in standing if it.body == made.body] == [made.number]
         assert issue.first["githubIssue"]["url"].startswith(outside.url)
 
     def test_is_answered_again_and_not_opened_again(self, issue: Opened):
@@ -557,10 +559,10 @@ class TestFeedback:
             return stack.call("POST", "/v1/feedback", ada.browser.secret, json_body=body, headers=headers)
 
         # Twice the quota, for the hour may end meanwhile.
-        refused = next(reply for reply in map(report, range(21)) if reply.status != 201)
+        number, refused = next((n, reply) for n, reply in enumerate(map(report, range(21))) if reply.status != 201)
         assert (refused.status, refused.error["details"]["reason"]) == (429, "feedback_quota")
-        # The refusal has kept no Idempotency-Key.
-        assert report(20).error["details"]["reason"] == "feedback_quota"
+        # The refusal has kept no Idempotency-Key: it is given again, and not a wait for the first request.
+        assert report(number).error["details"]["reason"] == "feedback_quota"
 
 
 # When things go wrong
@@ -594,14 +596,18 @@ class Unsent:
 
 
 @pytest.fixture(scope="module")
-def unsent(world: World, call: Caller, scan: dict[str, Any], findings: list[dict[str, Any]], issue: Opened) -> Unsent:
-    user_id = call(200, "GET", "/v1/me")["principal"]["userId"]
-    item = next(it for it in findings if it["title"] != issue.first["title"])
+def unsent(
+    world: World, call: Caller, scan: dict[str, Any], findings: list[dict[str, Any]], outside: Outside
+) -> Unsent:
+    """The code host will turn the workers away that scan, as often as one delivery asks it."""
+    for operation in ("GET /repos/{owner}/{repo}/branches/{branch}", "GET /repos/{owner}/{repo}/tarball/{ref}"):
+        outside.github.faults.add(operation, LIMITED, LIMITED, LIMITED)
+    user_id, item_id = call(200, "GET", "/v1/me")["principal"]["userId"], findings[1]["id"]
     with minutes_ago(5):
         request_id, _ = request_scan(scan["repositoryId"])
         table.put(queues.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg)
-        issue_attempts.begin_attempt(item["id"], user_id)
-    return Unsent(request_id, item["id"])
+        issue_attempts.begin_attempt(item_id, user_id)
+    return Unsent(request_id, item_id)
 
 
 @dataclass
@@ -636,11 +642,8 @@ def deleted_project(world: World, call: Caller, organization: Organization) -> L
 
 
 @pytest.fixture(scope="module")
-def swept(stack: Stack, unsent: Unsent, forgotten: Forgotten, deleted_project: Located, outside: Outside) -> Invoked:
-    """The sweeper has run, as it does every minute. The code host turns the workers away that it has told."""
-    for operation in ("GET /repos/{owner}/{repo}/branches/{branch}", "GET /repos/{owner}/{repo}/tarball/{ref}"):
-        # As often as one delivery tries: the message comes again.
-        outside.github.faults.add(operation, LIMITED, LIMITED, LIMITED)
+def swept(stack: Stack, unsent: Unsent, forgotten: Forgotten, deleted_project: Located) -> Invoked:
+    """The sweeper has run, as it does every minute: here it may have done some of its work before it is called."""
     return stack.invoke("SweeperFunction", "sweeper_sweep")
 
 
