@@ -95,14 +95,19 @@ def problems(schema: dict[str, Any], value: Any) -> list[str]:
 
 
 @cache
-def _operation(method: str, path: str) -> Described | None:
-    """The operation that a request meets; a path without a parameter comes before one with."""
-    found = [
-        operation
-        for operation in operations_described()
-        if operation.method == method.lower() and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", operation.path), path)
+def _patterns() -> list[tuple[re.Pattern[str], Described]]:
+    """What the paths of the operations look like; one without a parameter comes before one with."""
+    ordered = sorted(operations_described(), key=lambda operation: operation.path.count("{"))
+    return [
+        (re.compile(f"{operation.method.upper()} {re.sub(r'\{\w+\}', '[^/]+', operation.path)}"), operation)
+        for operation in ordered
     ]
-    return min(found, key=lambda operation: operation.path.count("{"), default=None)
+
+
+def _operation(method: str, path: str) -> Described | None:
+    """The operation that a request meets."""
+    request = f"{method} {path}"
+    return next((operation for pattern, operation in _patterns() if pattern.fullmatch(request)), None)
 
 
 @cache
