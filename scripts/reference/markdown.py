@@ -4,7 +4,8 @@ import re
 
 from jinja2 import Environment
 
-from scripts.reference.document import API_ADDRESS, Field, Operation, Tag
+from scripts.openapi.words import BASE_URL
+from scripts.reference.document import Field, Operation, Tag
 
 _CREDENTIALS = {
     "none": "none needed",
@@ -60,10 +61,10 @@ def files(environment: Environment, introduction: str, tags: list[Tag], title: s
 
 def _with_addresses(text: str, tags: list[Tag]) -> str:
     """Links inside the page, as addresses that work from anywhere."""
-    pages = {operation.id: f"{API_ADDRESS}/docs/{operation.id}.md" for tag in tags for operation in tag.operations}
+    pages = {operation.id: f"{BASE_URL}/docs/{operation.id}.md" for tag in tags for operation in tag.operations}
 
     def address(match: re.Match[str]) -> str:
-        return f"]({pages.get(match[1], f'{API_ADDRESS}/docs#{match[1]}')})"
+        return f"]({pages.get(match[1], f'{BASE_URL}/docs#{match[1]}')})"
 
     return re.sub(r"\]\(#([\w-]+)\)", address, text)
 

@@ -10,14 +10,18 @@ from markupsafe import Markup, escape
 
 from controlplane.plans import PLANS
 from controlplane.scopes import API_KEY_SCOPES, SCOPES
+from scripts.openapi.words import BASE_URL
 from scripts.reference import markdown
-from scripts.reference.document import API_ADDRESS, PAGES_ADDRESS, Reader, Tag, slug
+from scripts.reference.document import Tag, slug
+from scripts.reference.reader import Reader
 from scripts.reference.rendering import Prose, code
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "functions" / "system" / "openapi.json"
 TARGET = ROOT / "functions" / "system" / "reference"
 _HERE = Path(__file__).parent
+# Where the pages are, until the reference is served: the function puts their address in its place.
+PAGES_URL = "https://dashboard.assent.example"
 _BRAND = "Assent"
 _PLACES = {"path": "Path parameters", "query": "Query parameters", "header": "Headers"}
 
@@ -83,8 +87,8 @@ def _environment(tags: list[Tag], *, is_html: bool) -> Environment:
     )
     prose = Prose(_anchors(tags))
     environment.globals.update(
-        api=API_ADDRESS,
-        pages=PAGES_ADDRESS,
+        api=BASE_URL,
+        pages=PAGES_URL,
         places=_PLACES,
         credential_words=markdown.credential_words,
         field_lines=markdown.field_lines,

@@ -2,7 +2,10 @@
 
 import pytest
 
-from scripts.reference.document import Field, Operation, Reader, slug
+from scripts.reference.document import Field, Operation, slug
+from scripts.reference.fields import Fields
+from scripts.reference.reader import Reader
+from scripts.reference.samples import Samples
 
 
 def read(**operation) -> Operation:
@@ -22,8 +25,8 @@ SCHEMAS = {
 THING = {"$ref": "#/components/schemas/Thing"}
 
 
-def field(schema, **options) -> Field:
-    return Reader({"paths": {}, "components": {"schemas": SCHEMAS}}).field("x", schema, required=False, **options)
+def field(schema) -> Field:
+    return Fields(Samples({"components": {"schemas": SCHEMAS}})).read("x", schema, required=False)
 
 
 def answer(schema, status: str = "200"):
@@ -124,7 +127,7 @@ class TestAnswers:
 
     def test_may_be_of_any_status(self):
         answers = read(responses={"418": {"description": "Tea."}, "default": {"description": "Else."}}).answers
-        assert [(one.status, one.name) for one in answers] == [("418", ""), ("default", "Any other")]
+        assert [(one.status, one.name) for one in answers] == [("418", "I'm a teapot"), ("default", "Any other")]
 
 
 class TestCredentials:

@@ -1,0 +1,176 @@
+"""Reads an OpenAPI document into what a reader is told."""
+
+import re
+import shlex
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from scripts.openapi.words import BASE_URL
+from scripts.reference.document import Answer, Body, Example, Field, Operation, Tag, Variant, slug
+from scripts.reference.fields import Fields
+from scripts.reference.samples import Samples
+
+# Headers that every answer has. The introduction explains them once.
+_USUAL_HEADERS = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
+# The document's own sentence on credentials. It is told apart here, but for the role, which stands there alone.
+_NEEDS = re.compile(r"\n*Needs (?:[^\n.]|\.(?=\w))*?(?:, of (?P<role>an? [a-z ]+))?\.\s*$")
+_CREDENTIALS = {"organizationApiKey", "userToken"}
+
+
+class Reader:
+    """Reads one OpenAPI document."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self._samples = Samples(document)
+        self._fields = Fields(self._samples)
+
+    def tags(self) -> list[Tag]:
+        """The tags in the document's order, each with its operations by path; tags it does not list come last."""
+        described = {tag["name"]: tag.get("description", "") for tag in self._document.get("tags", [])}
+        grouped: dict[str, list[Operation]] = {name: [] for name in described}
+        for path, item in self._document["paths"].items():
+            for method in ("get", "post", "put", "patch", "delete"):
+                if method in item:
+                    operation = item[method]
+                    shared = item.get("parameters", [])
+                    read = self._operation(method, path, operation, shared)
+                    grouped.setdefault((operation.get("tags") or ["Other"])[0], []).append(read)
+        return [
+            Tag(name, slug(name), described.get(name, ""), operations)
+            for name, operations in grouped.items()
+            if operations
+        ]
+
+    def _operation(self, method: str, path: str, node: dict[str, Any], shared: list[dict[str, Any]]) -> Operation:
+        description = node.get("description", "")
+        needs = _NEEDS.search(description)
+        raw = [self._samples.resolve(parameter) for parameter in [*shared, *node.get("parameters", [])]]
+        raw.sort(key=lambda one: path.find("{" + one["name"] + "}") if one["in"] == "path" else 0)
+        body = self._samples.resolve(node.get("requestBody", {}))
+        bodies = self._bodies(body, is_request=True)
+        security = node.get("security", self._document.get("security", []))
+        return Operation(
+            id=node["operationId"],
+            method=method.upper(),
+            path=path,
+            summary=node.get("summary", node["operationId"]),
+            description=_NEEDS.sub("", description).strip(),
+            credential=_credential(security),
+            scopes=node.get("x-required-scopes", []),
+            role=needs["role"] if needs else None,
+            deprecated=node.get("deprecated", False),
+            parameters={
+                place: [self._parameter(one) for one in raw if one["in"] == place]
+                for place in ("path", "query", "header")
+                if any(one["in"] == place for one in raw)
+            },
+            body_required=body.get("required", False),
+            bodies=bodies,
+            answers=[self._answer(status, answer) for status, answer in sorted(node["responses"].items())],
+            request=self._curl(method.upper(), path, raw, bodies, needs_token=bool(security)),
+        )
+
+    def _parameter(self, node: dict[str, Any]) -> Field:
+        schema = node.get("schema", {})
+        read = self._fields.read(node["name"], schema, required=node.get("required", False))
+        read.description = node.get("description") or read.description
+        # Nobody can send null there.
+        read.type = read.type.removesuffix(" or null")
+        read.deprecated = read.deprecated or node.get("deprecated", False)
+        return read
+
+    def _answer(self, status: str, node: dict[str, Any]) -> Answer:
+        resolved = self._samples.resolve(node)
+        headers = []
+        for name, header in resolved.get("headers", {}).items():
+            if name.lower() not in _USUAL_HEADERS:
+                whole = self._samples.resolve(header)
+                headers.append(Field(name, "", required=False, description=whole.get("description", "")))
+        name = _status_name(status)
+        description = resolved.get("description", "")
+        if description.rstrip(".") in {"Success", "Successful Response", "The answer", name}:
+            description = ""
+        return Answer(status, name, description, headers, self._bodies(resolved, is_request=False))
+
+    def _bodies(self, node: dict[str, Any], *, is_request: bool) -> list[Body]:
+        return [
+            self._body(media_type, content, is_request=is_request)
+            for media_type, content in node.get("content", {}).items()
+        ]
+
+    def _body(self, media_type: str, content: dict[str, Any], *, is_request: bool) -> Body:
+        schema = self._samples.merge(content.get("schema", {}))
+        examples = self._examples(media_type, content, schema)
+        shapes = self._samples.variants(schema)
+        enveloped = not is_request and "data" in shapes[0].get("properties", {})
+        data, rest = (shapes[0]["properties"]["data"], shapes[1:]) if enveloped else (schema, [])
+        variants = self._fields.shapes(data) + [variant for shape in rest for variant in self._fields.shapes(shape)]
+        if len(variants) > len(self._fields.shapes(data)):
+            variants = [
+                Variant(
+                    one.title or ("In the envelope" if n == 0 else "Without the envelope"), one.description, one.fields
+                )
+                for n, one in enumerate(variants)
+            ]
+        paged = enveloped and "pagination" in shapes[0]["properties"]
+        return Body(media_type, self._fields.type_of(data), variants, examples, paged, enveloped)
+
+    def _examples(self, media_type: str, content: dict[str, Any], schema: dict[str, Any]) -> list[Example]:
+        if "example" in content:
+            return [Example("", content["example"], media_type)]
+        named = [
+            Example(one.get("summary", name), one["value"], media_type)
+            for name, one in ((name, self._samples.resolve(one)) for name, one in content.get("examples", {}).items())
+            if "value" in one
+        ]
+        return named or ([Example("", self._samples.of(schema), media_type)] if schema else [])
+
+    def _curl(
+        self, method: str, path: str, parameters: list[dict[str, Any]], bodies: list[Body], *, needs_token: bool
+    ) -> str:
+        """The request on a command line, with an example in the place of what differs."""
+        values = {one["name"]: self._parameter_sample(one) for one in parameters}
+        for one in parameters:
+            if one["in"] == "path":
+                path = path.replace("{" + one["name"] + "}", quote(str(values[one["name"]]), safe=""))
+        query = {one["name"]: values[one["name"]] for one in parameters if one["in"] == "query" and one.get("required")}
+        url = BASE_URL + path + (f"?{urlencode(query)}" if query else "")
+        lines = [f"curl {shlex.quote(url)}"]
+        if method != "GET" and not (method == "POST" and bodies):
+            lines[0] = f"curl -X {method} {shlex.quote(url)}"
+        if needs_token:
+            lines.append('-H "Authorization: Bearer $TOKEN"')
+        if bodies:
+            lines.append(f"-H 'Content-Type: {bodies[0].media_type}'")
+            text = bodies[0].examples[0].text
+            lines.append(f"-d {shlex.quote(text.replace('\n', '\n  '))}")
+        return " \\\n  ".join(lines)
+
+    def _parameter_sample(self, node: dict[str, Any]) -> Any:
+        if "example" in node:
+            return node["example"]
+        for one in node.get("examples", {}).values():
+            return self._samples.resolve(one).get("value")
+        sample = self._samples.of(node.get("schema", {}))
+        return f"{{{node['name']}}}" if sample == "string" else sample
+
+
+def _credential(security: list[dict[str, list[str]]]) -> str:
+    """Which credentials an operation takes: `none`, `user`, or `any`."""
+    kinds = {kind for one in security for kind in one}
+    if unknown := kinds - _CREDENTIALS:
+        raise ValueError(f"nothing is said here of the credential {', '.join(sorted(unknown))}")
+    return "any" if "organizationApiKey" in kinds else "user" if kinds else "none"
+
+
+def _status_name(status: str) -> str:
+    """`Not found` for 404. Nothing for a status that HTTP does not know."""
+    if not status.isdigit():
+        return "Any other"
+    try:
+        phrase = HTTPStatus(int(status)).phrase
+    except ValueError:
+        return ""
+    return phrase if phrase.isupper() else phrase.capitalize()
