@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -108,7 +109,7 @@ class TestOps:
     @pytest.mark.parametrize("line", ops_lines())
     def test_has_the_command_with_its_options(self, line: str):
         words = line.split()
-        group = typer.main.get_command(app)
+        group: Any = typer.main.get_command(app)
         command = group.commands[words[0]].commands[words[1]]
         options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         assert {word for word in words if word.startswith("--")} <= options
@@ -116,7 +117,7 @@ class TestOps:
         assert len([word for word in words[2:] if not word.startswith("-")]) >= len(arguments)
 
     def test_has_every_command_that_the_text_names(self):
-        group = typer.main.get_command(app)
+        group: Any = typer.main.get_command(app)
         for line in re.findall(r"`assent-ops ([a-z-]+ [a-z-]+)", TEXT):
             noun, verb = line.split()
             assert verb in group.commands[noun].commands
