@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from botocore.loaders import Loader
+
+from controlplane.store import client
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = [*(ROOT / "layers/shared/controlplane").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
@@ -144,3 +147,29 @@ def test_random_values_come_from_the_system():
             for name in [getattr(node, "module", None), *(alias.name for alias in node.names)]
         ]
         assert "random" not in names, path
+
+
+class TestPreparedClient:
+    """What a snapshot holds of the database's client, and what the first client after it takes from there."""
+
+    def test_is_one_like_any_other_and_made_of_what_was_read_before(self, monkeypatch: pytest.MonkeyPatch):
+        read: list[str] = []
+        inner = Loader.load_service_model
+
+        def load_service_model(self: Loader, service: str, *rest: str, **options: str) -> object:
+            # What its cache answers is the same object each time.
+            model = inner(self, service, *rest, **options)
+            read.append(f"{service} {id(model)}")
+            return model
+
+        monkeypatch.setattr(Loader, "load_service_model", load_service_model)
+        client.prepare()
+        before, read[:] = {*read}, []
+        made = client.create_client()
+        assert {*read} <= before
+        assert read
+        assert made._request_signer._credentials.access_key == os.environ["AWS_ACCESS_KEY_ID"]
+        assert client._prepared == []
+        other = client.create_client()
+        assert type(other._endpoint._response_parser_factory) is type(made._endpoint._response_parser_factory)
+        assert made._endpoint._response_parser_factory is not other._endpoint._response_parser_factory

@@ -10,6 +10,7 @@ from mangum import Mangum
 
 from controlplane import diet
 from controlplane.observability import count_request
+from controlplane.store import client
 
 # To a path that no function has: it is routed and answered, and neither reads nor counts anything.
 _FIRST_REQUEST: dict[str, Any] = {
@@ -40,8 +41,9 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
         return answer
 
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
-        # What a first request makes is in the snapshot then. Nothing has to be undone after it: no connection, no
+        # What a first request makes is in the snapshot then. Nothing has to be undone in its copies: no connection, no
         # credential and no time is held yet.
         adapter(_FIRST_REQUEST, None)  # type: ignore[arg-type]
+        client.prepare()
     diet.finish()
     return handler

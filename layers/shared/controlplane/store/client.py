@@ -6,6 +6,7 @@ at every call, though nothing but the parameters differ. What is the same each t
 and written directly. Where botocore has moved what this replaces, it does the work itself: slower, and right.
 """
 
+import gc
 import json
 import os
 from collections.abc import Callable
@@ -93,9 +94,22 @@ def _cut_short(client: Any) -> None:
     client._serializer, client._ruleset_resolver = direct, once
 
 
+# Sessions that have read the description of DynamoDB. The next client takes one.
+_prepared: list[Session] = []
+
+
+def prepare() -> None:
+    """Does what takes most of a client's making, ahead of the first one, and keeps no credential and no connection."""
+    session = Session()
+    # Without credentials of its own the client would ask for the function's.
+    session.create_client("dynamodb", config=_CONFIG, aws_access_key_id="none", aws_secret_access_key="none")  # noqa: S106
+    gc.collect()  # the client and its like refer to each other
+    _prepared.append(session)
+
+
 def create_client(endpoint_url: str | None = None) -> Any:
     """A DynamoDB client whose answers are plain dicts of DynamoDB JSON."""
-    session = Session()
+    session = _prepared.pop() if _prepared else Session()
     # botocore would put the header together anew for each call.
     config = _CONFIG.merge(Config(user_agent=session.user_agent()))
     named = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
