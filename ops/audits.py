@@ -5,7 +5,8 @@ from typing import Any
 
 from controlplane.store import keys
 from controlplane.store.audits import UnknownAudit
-from controlplane.store.projects import ProjectItem, audit_deletions, change_until_written, get_project
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.projects import audit_deletions, change_until_written, get_project
 from controlplane.store.table import Leg, table
 
 

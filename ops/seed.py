@@ -25,7 +25,7 @@ from controlplane.store import (
     users,
 )
 from controlplane.store.organizations import Role
-from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.project_items import AUDITABLE_KIND, Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.scan_requests import ScanInProgress
 from controlplane.store.table import table
@@ -188,7 +188,7 @@ def ensure_repository(project: ProjectItem, hosted: HostedRepository) -> dict[st
 
 def ensure_audit(project: ProjectItem) -> None:
     """The project's first domain, where it has one, is audited; a new audit has one run."""
-    domain = next((it for it in project.websites if it.kind == projects.AUDITABLE_KIND), None)
+    domain = next((it for it in project.websites if it.kind == AUDITABLE_KIND), None)
     if domain is None or project.audit_count:
         return
     audit = audits.create_audit(project.project_id, domain.website_id, every_days=7)

@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 from controlplane.envelope import Wire
 from controlplane.store.findings import Finding
 from controlplane.store.inbox import InboxItem, Priority, Status
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scan_requests import RequestItem
 from controlplane.store.scans import STAGES, ScanItem, Stage

@@ -8,7 +8,7 @@ from controlplane import ids, queues
 from controlplane.errors import ApiError, Conflict, Forbidden, NotFound
 from controlplane.queues import PrepareScan, PublishScan, Queue
 from controlplane.settings import settings
-from controlplane.store import findings, inbox, repositories, scan_requests, scans
+from controlplane.store import findings, inbox, repositories, scan_requests, scans, unlocks
 from controlplane.store.findings import Finding
 from controlplane.store.inbox import InboxItem
 from controlplane.store.repositories import Link, RepositoryItem
@@ -159,14 +159,14 @@ def unlock_scan(scan: ScanItem, user_id: str) -> bool:
     """
     message = queues.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
     try:
-        scans.unlock_scan(scan, user_id, message)
-    except scans.AlreadyUnlocked:
+        unlocks.unlock_scan(scan, user_id, message)
+    except unlocks.AlreadyUnlocked:
         return False
-    except scans.NotCompleted:
+    except unlocks.NotCompleted:
         raise NothingToUnlock(scan) from None
-    except scans.NoLongerOwner:
+    except unlocks.NoLongerOwner:
         raise Forbidden from None
-    except scans.InsufficientCredits as refusal:
+    except unlocks.InsufficientCredits as refusal:
         raise InsufficientCredits(refusal.remaining, refusal.required) from None
     queues.dispatch(message)
     return True

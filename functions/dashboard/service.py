@@ -19,7 +19,7 @@ from controlplane.store import device, invitations, organizations, projects, ses
 from controlplane.store.device import DeviceRequest
 from controlplane.store.invitations import Invitation
 from controlplane.store.organizations import Account, Membership
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
 if TYPE_CHECKING:

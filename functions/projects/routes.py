@@ -12,7 +12,7 @@ from controlplane.envelope import Answer, Page
 from controlplane.idempotency import IdempotencyKey, idempotent
 from controlplane.pagination import Cursor, Limit, Walk
 from controlplane.store import keys, projects, vendors
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem, read_project
 from controlplane.store.vendors import VendorState
 from projects import service
 from projects.schemas import (
@@ -30,7 +30,7 @@ from projects.schemas import (
 
 router = ControlRouter(tags=["Projects"])
 
-PROJECT = Resource("projectId", ids.PROJECT, keys.project, projects.read_project)
+PROJECT = Resource("projectId", ids.PROJECT, keys.project, read_project)
 
 ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]

@@ -14,7 +14,8 @@ from controlplane.naming import Name
 from controlplane.regions import REGIONS
 from controlplane.settings import settings
 from controlplane.store.organizations import Membership
-from controlplane.store.projects import MAX_WEBSITES, NO_BRANDING, ConsentItem, ProjectItem, WebsiteItem
+from controlplane.store.project_items import ConsentItem, ProjectItem, WebsiteItem
+from controlplane.store.projects import MAX_WEBSITES, NO_BRANDING
 from controlplane.store.vendors import ReviewState, VendorState
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)

@@ -8,7 +8,8 @@ from controlplane.plans import PLANS
 from controlplane.regions import REGIONS
 from controlplane.store import projects, vendors
 from controlplane.store.organizations import Role
-from controlplane.store.projects import Address, ConsentItem, ProjectChange, ProjectItem
+from controlplane.store.project_items import Address, ConsentItem, ProjectItem
+from controlplane.store.projects import ProjectChange
 from controlplane.store.table import Leg
 from controlplane.store.vendors import VendorState
 from projects.origins import InvalidOrigin, parse_origin

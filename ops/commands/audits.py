@@ -11,7 +11,7 @@ from ops.errors import Conflict, NotFound, Refused
 from ops.output import Shown, confirm
 
 if TYPE_CHECKING:
-    from controlplane.store.projects import ProjectItem
+    from controlplane.store.project_items import ProjectItem
 
 app = typer.Typer(no_args_is_help=True, help="Website audits: which are there, and what their runs found.")
 

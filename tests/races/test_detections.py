@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.store import inbox, keys, projects, vendors
 from controlplane.store.inbox import RuntimeVendor, StaleVersion
-from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
 from controlplane.store.vendors import Detection
 from tests.races.stage import Stage

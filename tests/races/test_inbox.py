@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.store import inbox, keys, projects
 from controlplane.store.inbox import Discovery, InboxItem, RuntimeVendor, Status
-from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import LegFailed, Update, table
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first

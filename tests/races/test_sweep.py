@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.queues import Queue
 from controlplane.store import keys, leases, outbox, projects, repositories, scan_requests, scans, vendors
-from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.table import table
 from tests.races.stage import STILL_AT, Stage

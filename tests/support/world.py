@@ -8,7 +8,7 @@ from controlplane import clock
 from controlplane.scopes import SCOPES
 from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, users
 from controlplane.store.inbox import Discovery, Evidence, InboxItem
-from controlplane.store.projects import Address
+from controlplane.store.project_items import Address
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.table import Delete, Put, table
 

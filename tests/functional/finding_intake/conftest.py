@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.queues import Queue
 from controlplane.store import keys
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from finding_intake.app import handler
 from tests.functional.projects.builders import make_project

@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.store import inbox, projects
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem
 from tests.functional.finding_intake.conftest import Intake, advisory, items_of
 from tests.functional.projects.builders import make_project
 from tests.support.world import Company, World, table_dump

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox, projects, vendors
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem
 from tests.functional.finding_intake.conftest import Intake, detection, items_of, vendors_of
 from tests.support.api import Api
 from tests.support.dying import dead_from

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import projects
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from finding_intake.app import handler
 from tests.functional.finding_intake.conftest import DEAD_LETTERS, URL, Intake, advisory, detection, items_of

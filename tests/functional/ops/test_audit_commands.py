@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.store import projects
-from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.support.world import World, table_dump

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from controlplane.store import audits, keys, projects
-from controlplane.store.projects import Address, ProjectItem
+from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import Put, table
 from tests.support.world import Company, table_dump
 

@@ -3,7 +3,8 @@
 import pytest
 
 from controlplane.store import audits, projects
-from controlplane.store.projects import Address, get_project
+from controlplane.store.project_items import Address
+from controlplane.store.projects import get_project
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted
 from tests.support.world import World
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import projects
-from controlplane.store.projects import ProjectItem
+from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_finding, make_project, stored, uncounted
 from tests.support.api import Api, Reply

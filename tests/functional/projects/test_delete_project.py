@@ -1,7 +1,7 @@
 """DELETE /v1/projects/{projectId}: a project goes with everything that belongs to it."""
 
 from controlplane.store import audits, projects, vendors
-from controlplane.store.projects import Address
+from controlplane.store.project_items import Address
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, projects_counted, stored, uncounted
 from tests.support.api import Api

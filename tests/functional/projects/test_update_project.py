@@ -6,7 +6,8 @@ import pytest
 from botocore.exceptions import ConnectTimeoutError
 
 from controlplane.store import audits, billing, projects
-from controlplane.store.projects import ProjectItem, get_project
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.projects import get_project
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted, without_consent
 from tests.support.api import Api, Reply

@@ -8,15 +8,8 @@ from typing import Any
 
 from controlplane import clock, ids
 from controlplane.store import keys
-from controlplane.store.projects import (
-    AUDITABLE_KIND,
-    MAX_AUDITS,
-    ProjectItem,
-    UnknownProject,
-    UnknownWebsite,
-    change_until_written,
-    get_project,
-)
+from controlplane.store.project_items import AUDITABLE_KIND, ProjectItem
+from controlplane.store.projects import MAX_AUDITS, UnknownProject, UnknownWebsite, change_until_written, get_project
 from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, table
 
 MAX_AUDITS_PER_WEBSITE = 5

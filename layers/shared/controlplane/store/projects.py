@@ -5,7 +5,6 @@ still stands, so two changes never mix and none is lost. The organization's coun
 that creates or deletes one, which is what holds the plan's limit.
 """
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypedDict
 
@@ -13,7 +12,14 @@ from controlplane import clock, ids
 from controlplane.naming import slugify
 from controlplane.plans import PLANS
 from controlplane.store import keys
-from controlplane.store.keys import Key
+from controlplane.store.project_items import (
+    Address,
+    ConsentItem,
+    ProjectItem,
+    WebsiteItem,
+    read_project,
+    written_project,
+)
 from controlplane.store.table import (
     Check,
     ConditionFailed,
@@ -27,7 +33,6 @@ from controlplane.store.table import (
     table,
 )
 
-AUDITABLE_KIND = "domain"
 NO_BRANDING = "none"
 # What removes websites or a project also removes their audits, two items each, in the same transaction of at most 100.
 MAX_WEBSITES = 50
@@ -72,70 +77,6 @@ class ProjectLimitReached(StoreError):
         self.current = current
 
 
-class Address(NamedTuple):
-    """A website's address in its one stored form, and what kind of address it is."""
-
-    origin: str
-    kind: str
-
-
-class WebsiteItem(NamedTuple):
-    website_id: str
-    origin: str
-    kind: str
-    audits: tuple[str, ...] = ()
-
-
-class ConsentItem(NamedTuple):
-    """The consent instance. It trusts the origin of every website of its project."""
-
-    instance_id: str
-    slug: str
-    name: str
-    branding: str
-
-
-class ProjectItem(NamedTuple):
-    """A project as it stands in the table. `version` changes with every write."""
-
-    project_id: str
-    name: str
-    slug: str
-    description: str | None
-    region: str
-    created_at: str
-    version: str
-    websites: tuple[WebsiteItem, ...]
-    consent: ConsentItem | None
-
-    @property
-    def location(self) -> ids.Located:
-        located = ids.locate(ids.PROJECT, self.project_id)
-        if located is None:
-            raise LookupError("a project's item holds no project id")
-        return located
-
-    @property
-    def key(self) -> Key:
-        return keys.project(*self.location)
-
-    @property
-    def audit_count(self) -> int:
-        return sum(len(website.audits) for website in self.websites)
-
-    @property
-    def primary_website(self) -> WebsiteItem | None:
-        """The first domain, shown as the project's site."""
-        return next((website for website in self.websites if website.kind == AUDITABLE_KIND), None)
-
-    def find_website(self, website_id: str) -> WebsiteItem | None:
-        return next((website for website in self.websites if website.website_id == website_id), None)
-
-    def rewritten(self) -> "ProjectItem":
-        """The same under a new version."""
-        return self._replace(version=secrets.token_hex(8))
-
-
 class ProjectPage(NamedTuple):
     projects: list[ProjectItem]
     next_sk: str | None
@@ -148,51 +89,6 @@ class ProjectChange(TypedDict, total=False):
     description: str | None
     branding: str
     websites: list[Address]
-
-
-def read_project(item: Mapping[str, Any]) -> ProjectItem:
-    """The stored attributes as a project."""
-    consent = item["consent"]
-    return ProjectItem(
-        item["projectId"],
-        item["name"],
-        item["slug"],
-        item["description"],
-        item["region"],
-        item["createdAt"],
-        item["version"],
-        tuple(
-            WebsiteItem(website["id"], website["origin"], website["kind"], tuple(website["audits"]))
-            for website in item["websites"]
-        ),
-        ConsentItem(consent["instanceId"], consent["slug"], consent["name"], consent["branding"]) if consent else None,
-    )
-
-
-def _written(project: ProjectItem) -> dict[str, Any]:
-    consent = project.consent
-    return {
-        **project.key._asdict(),
-        "projectId": project.project_id,
-        "name": project.name,
-        "slug": project.slug,
-        "description": project.description,
-        "region": project.region,
-        "createdAt": project.created_at,
-        "version": project.version,
-        "websites": [
-            {"id": website.website_id, "origin": website.origin, "kind": website.kind, "audits": website.audits}
-            for website in project.websites
-        ],
-        "consent": None
-        if consent is None
-        else {
-            "instanceId": consent.instance_id,
-            "slug": consent.slug,
-            "name": consent.name,
-            "branding": consent.branding,
-        },
-    }
 
 
 def list_projects(organization_id: str, limit: int, after: str | None) -> ProjectPage:
@@ -281,7 +177,7 @@ def create_project(
             **(first or {}),
             "organization": _count_one_more(organization_id, branding),
             "slug": Put(_slug_item(project), absent),
-            "project": Put(_written(project), absent),
+            "project": Put(written_project(project), absent),
         }
         try:
             table.transact(legs)
@@ -337,7 +233,7 @@ def _plan_check(organization_id: str, branding: str) -> Check:
 
 def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
     """Writes `after` if the project still stands as `before`."""
-    return Put(_written(after), "#version = :seen", {"seen": before.version})
+    return Put(written_project(after), "#version = :seen", {"seen": before.version})
 
 
 def audit_deletions(project: ProjectItem, websites: Iterable[WebsiteItem]) -> dict[str, Leg]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.store import keys
-from controlplane.store.projects import ProjectItem, read_project
+from controlplane.store.project_items import ProjectItem, read_project
 from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 MAX_LINKS = 10

@@ -1,4 +1,4 @@
-"""Scans of repositories: run to an end, listed, unlocked. `scan_requests` makes them.
+"""Scans of repositories: run to an end, listed. `scan_requests` makes them, `unlocks` opens their findings.
 
 Every end of a scan frees its repository in the same transaction. A terminal status is written once, because each change
 is conditional on the status that it leaves.
@@ -11,10 +11,8 @@ from controlplane import clock, ids
 from controlplane.store import keys, leases
 from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
-from controlplane.store.organizations import role_check
-from controlplane.store.outbox import Entry
 from controlplane.store.repositories import RepositoryItem, UnknownRepository, read_repository
-from controlplane.store.table import ConditionFailed, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, LegFailed, StoreError, Update, table
 
 Status = Literal["queued", "running", "completed", "failed", "canceled"]
 STATUSES: tuple[Status, ...] = ("queued", "running", "completed", "failed", "canceled")
@@ -27,27 +25,6 @@ PREVIEW_FINDINGS = 3
 
 class UnknownScan(StoreError):
     """No such scan."""
-
-
-class NotCompleted(StoreError):
-    """The scan has no findings to unlock: it still runs, or failed."""
-
-
-class AlreadyUnlocked(StoreError):
-    """Nothing of the scan is locked."""
-
-
-class InsufficientCredits(StoreError):
-    """The balance is lower than what the scan costs."""
-
-    def __init__(self, remaining: int, required: int) -> None:
-        super().__init__(f"{remaining} of {required}")
-        self.remaining = remaining
-        self.required = required
-
-
-class NoLongerOwner(StoreError):
-    """The caller lost the role while asking."""
 
 
 class Failure(NamedTuple):
@@ -347,57 +324,3 @@ def indexed(organization_id: str, repository_id: str, status: Status) -> dict[st
         keys.SCANS_BY_REPOSITORY.pk: repository_id,
         keys.SCANS_BY_REPOSITORY_AND_STATUS.pk: f"{repository_id}#{status}",
     }
-
-
-def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> None:
-    """Opens all findings of the scan for its price, with the message that has the rest of them published.
-
-    One transaction charges and opens, while the caller is an owner. Raises AlreadyUnlocked, NotCompleted,
-    InsufficientCredits, NoLongerOwner.
-    """
-    if scan.access == "full" or scan.unlock_credits is None:
-        raise AlreadyUnlocked
-    if scan.status != "completed":
-        raise NotCompleted
-    location, price = scan.location, scan.unlock_credits
-    entry = {
-        **keys.ledger_of_scan(*location)._asdict(),
-        "credits": -price,
-        "scanId": scan.scan_id,
-        "by": caller_id,
-        "at": clock.timestamp(),
-    }
-    legs: dict[str, Leg] = {
-        "caller": role_check(caller_id, scan.organization_id, "owner"),
-        "scan": Update(
-            keys.scan(*location),
-            "SET #access = :full REMOVE #unlockCredits",
-            # The price is final once the scan is completed, and so is the status.
-            "#access IN (:preview, :locked) AND #status = :completed AND #unlockCredits = :price",
-            {
-                "full": "full",
-                "preview": "free-preview",
-                "locked": "locked",
-                "completed": "completed",
-                "price": price,
-            },
-        ),
-        "ledger": Put(entry, "attribute_not_exists(pk)"),
-        "billing": Update(
-            keys.billing(scan.organization_id),
-            "SET #credits = #credits - :price",
-            "#credits >= :price",
-            {"price": price},
-        ),
-        "message": message.leg,
-    }
-    try:
-        table.transact(legs)
-    except LegFailed as refusal:
-        if refusal.leg == "caller":
-            raise NoLongerOwner from None
-        if refusal.leg in {"scan", "ledger"}:
-            raise AlreadyUnlocked from None
-        if refusal.leg != "billing" or refusal.item is None:
-            raise
-        raise InsufficientCredits(refusal.item["credits"], price) from None

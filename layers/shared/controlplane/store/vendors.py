@@ -10,7 +10,8 @@ from controlplane import clock, ids
 from controlplane.store import inbox, keys, organizations
 from controlplane.store.billing import UnknownOrganization
 from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
-from controlplane.store.projects import ProjectItem, UnknownProject
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.projects import UnknownProject
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Throttled, Update, table
 
 VendorState = Literal["approved", "ignored"]

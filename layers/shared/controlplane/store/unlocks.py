@@ -1,0 +1,86 @@
+"""What opens the findings of a scan that are locked: credits of the organization, charged once.
+
+One transaction writes the ledger, the balance and the scan, so that a scan is open if and only if it was charged.
+"""
+
+from controlplane import clock
+from controlplane.store import keys
+from controlplane.store.organizations import role_check
+from controlplane.store.outbox import Entry
+from controlplane.store.scans import ScanItem
+from controlplane.store.table import Leg, LegFailed, Put, StoreError, Update, table
+
+
+class NotCompleted(StoreError):
+    """The scan has no findings to unlock: it still runs, or failed."""
+
+
+class AlreadyUnlocked(StoreError):
+    """Nothing of the scan is locked."""
+
+
+class InsufficientCredits(StoreError):
+    """The balance is lower than what the scan costs."""
+
+    def __init__(self, remaining: int, required: int) -> None:
+        super().__init__(f"{remaining} of {required}")
+        self.remaining = remaining
+        self.required = required
+
+
+class NoLongerOwner(StoreError):
+    """The caller lost the role while asking."""
+
+
+def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> None:
+    """Opens all findings of the scan for its price, with the message that has the rest of them published.
+
+    One transaction charges and opens, while the caller is an owner. Raises AlreadyUnlocked, NotCompleted,
+    InsufficientCredits, NoLongerOwner.
+    """
+    if scan.access == "full" or scan.unlock_credits is None:
+        raise AlreadyUnlocked
+    if scan.status != "completed":
+        raise NotCompleted
+    location, price = scan.location, scan.unlock_credits
+    entry = {
+        **keys.ledger_of_scan(*location)._asdict(),
+        "credits": -price,
+        "scanId": scan.scan_id,
+        "by": caller_id,
+        "at": clock.timestamp(),
+    }
+    legs: dict[str, Leg] = {
+        "caller": role_check(caller_id, scan.organization_id, "owner"),
+        "scan": Update(
+            keys.scan(*location),
+            "SET #access = :full REMOVE #unlockCredits",
+            # The price is final once the scan is completed, and so is the status.
+            "#access IN (:preview, :locked) AND #status = :completed AND #unlockCredits = :price",
+            {
+                "full": "full",
+                "preview": "free-preview",
+                "locked": "locked",
+                "completed": "completed",
+                "price": price,
+            },
+        ),
+        "ledger": Put(entry, "attribute_not_exists(pk)"),
+        "billing": Update(
+            keys.billing(scan.organization_id),
+            "SET #credits = #credits - :price",
+            "#credits >= :price",
+            {"price": price},
+        ),
+        "message": message.leg,
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        if refusal.leg == "caller":
+            raise NoLongerOwner from None
+        if refusal.leg in {"scan", "ledger"}:
+            raise AlreadyUnlocked from None
+        if refusal.leg != "billing" or refusal.item is None:
+            raise
+        raise InsufficientCredits(refusal.item["credits"], price) from None
