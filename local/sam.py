@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -100,14 +101,26 @@ def architecture() -> str:
 
 def _container_gateway() -> str:
     """The machine's address in the network of its containers."""
-    command = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
+    command = ["docker", "network", "inspect", "bridge", "--format", "{{json .IPAM.Config}}"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         _fail("Docker is not installed: sam local runs functions in its containers.")
     if result.returncode:
         _fail(f"Docker does not answer: {result.stderr.strip()}")
-    return result.stdout.strip()
+    return gateway_of(json.loads(result.stdout))
+
+
+def gateway_of(networks: list[dict[str, str]]) -> str:
+    """The gateway of a Docker network, from what Docker says of its addresses.
+
+    Not every version says it of the network that it made at its start; it is the first address then.
+    """
+    addressed = [(network, subnet) for network in networks if (subnet := ip_network(network["Subnet"])).version == 4]
+    if not addressed:
+        _fail("Docker's network `bridge` has no IPv4 addresses, by which containers would reach this machine.")
+    network, subnet = addressed[0]
+    return network.get("Gateway") or str(subnet[1])
 
 
 @contextmanager
@@ -181,10 +194,10 @@ def _run(command: list[str], declared: set[str]) -> int:
         "SAM_CLI_TELEMETRY": "0",
     }
     print(shlex.join(command), file=sys.stderr)
+    # Ctrl-C reaches SAM by itself, which then ends its containers. Not SIG_IGN, which SAM would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
     process = subprocess.Popen(command, env={name: os.environ[name] for name in names} | credentials)
-    # Ctrl-C reaches SAM by itself, which then ends its containers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     return process.wait()
 
 
@@ -194,4 +207,7 @@ def _fail(message: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        raise SystemExit(main())
+    except KeyboardInterrupt:  # before SAM ran
+        raise SystemExit(1) from None

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -44,6 +43,12 @@ class Sam:
 
     variables: dict[str, str]
     image: str
+
+    def containers(self) -> list[str]:
+        """What SAM has running, or has left behind."""
+        command = ["docker", "ps", "--all", "--quiet", "--filter", f"ancestor={self.image}"]
+        result = subprocess.run(command, env=self.variables, capture_output=True, text=True, check=True)
+        return result.stdout.split()
 
     def start(self, *arguments: str | Path, output: int = subprocess.DEVNULL, errors: Any = None) -> Any:
         command, *more = arguments
@@ -93,7 +98,7 @@ def credentials(environment: dict[str, str]) -> Iterator[dict[str, Any]]:
         try:
             yield json.loads((Path(environment["LOCAL_DIRECTORY"]) / "credentials.json").read_text())
         finally:
-            os.killpg(process.pid, signal.SIGINT)
+            process.terminate()
             process.communicate(timeout=30)
 
 
@@ -116,10 +121,10 @@ def api(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             raise AssertionError(log_file.read_text()) from error
         yield f"http://127.0.0.1:{port}"
     finally:
-        # As Ctrl-C does. SAM ends its containers then.
-        os.killpg(process.pid, signal.SIGINT)
+        process.terminate()
         process.wait(60)
         sys.stdout.write(log_file.read_text())  # pytest shows it where a test failed
+        assert sam.containers() == []
 
 
 class TestStartApi:
