@@ -6,7 +6,8 @@ request that was under way leaves behind is looked for afterwards; an interrupte
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from controlplane import ids
 from controlplane.store import codec, invitations, keys, organizations, token_families, users
@@ -31,15 +32,16 @@ class LastOwnerOf(StoreError):
         self.slugs = slugs
 
 
-class Ended(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Ended:
     """How many of each were ended. A device that was let in and never came for its token is in none of them."""
 
     tokens: int = 0
     devices: int = 0
     sign_ins: int = 0
 
-    def __add__(self, other: "Ended") -> "Ended":  # type: ignore[override]
-        return Ended(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    def plus(self, other: "Ended") -> "Ended":
+        return Ended(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
 
     def document(self) -> dict[str, int]:
         return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
@@ -52,7 +54,7 @@ def revoke_credentials(user_id: str) -> Ended:
         found = _find(user_id, everything=False)
         if not found:
             return ended
-        ended += _end(found, forget=False)
+        ended = ended.plus(_end(found, forget=False))
     raise Throttled("new credentials keep appearing")
 
 
@@ -76,7 +78,7 @@ def delete_account(user_id: str, profile: dict[str, Any] | None) -> dict[str, An
         found = _find(user_id, everything=True)
         if not found:
             return {**ended.document(), "memberships": left, "invitations": declined}
-        ended += _end(found, forget=True)
+        ended = ended.plus(_end(found, forget=True))
     raise Throttled("new credentials keep appearing")
 
 

@@ -7,7 +7,7 @@ crash in between they come back by themselves.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -94,14 +94,18 @@ class DeadLetters:
         return DeadLetter(self._queue, message["MessageId"], message["Body"], reason, sent_at, message["ReceiptHandle"])
 
     def _give_back(self, letters: Iterable[DeadLetter]) -> None:
-        """Shows the messages to everybody again. Those that are removed by now are passed over."""
+        """Shows the messages to everybody again. Those that are removed by now are passed over.
+
+        Never fails: what is not given back now comes back by itself.
+        """
         entries = [
             {"Id": str(number), "ReceiptHandle": letter.receipt, "VisibilityTimeout": 0}
             for number, letter in enumerate(letters)
         ]
         for start in range(0, len(entries), _BATCH):
             batch = entries[start : start + _BATCH]
-            self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=batch)
+            with suppress(ClientError, BotoCoreError):
+                self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=batch)
 
 
 def list_letters(queues: Iterable[Queue], limit: int) -> list[dict[str, Any]]:
