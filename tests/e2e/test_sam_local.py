@@ -69,8 +69,9 @@ class Sam:
 
 @pytest.fixture(scope="module")
 def environment(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A stack of the tests' own, beside the one people use."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "MAKEFLAGS", "LOG_LEVEL")}
+    """A stack of the tests' own, beside the one people use, without what other tests or make told this process."""
+    told = {"AUTH", "LOG_LEVEL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
+    kept = {name: value for name, value in os.environ.items() if name not in told}
     return {**kept, "LOCAL_DIRECTORY": str(tmp_path_factory.mktemp("local"))}
 
 
