@@ -54,7 +54,7 @@ def root(  # noqa: PLR0917 (Typer passes them by name)
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what has no API: users and their tokens, organizations, plans, credits, keys, website audits, reports.
+    """Do what has no API: users and their tokens, organizations, plans, credits, keys, repositories, dead letters.
 
     It writes to the table directly, with the rules of the service: slugs are unique, an organization keeps an owner,
     credits stay above zero. Run it against the local stack (--local) or against AWS (--stack NAME), with the

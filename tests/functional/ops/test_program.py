@@ -23,7 +23,19 @@ from tests.functional.ops.conftest import Ops
 from tests.support.world import World
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "assent-ops"
-GROUPS = ("user", "token", "organization", "member", "plan", "credits", "key", "audit")
+GROUPS = (
+    "user",
+    "token",
+    "organization",
+    "member",
+    "plan",
+    "credits",
+    "key",
+    "audit",
+    "repository",
+    "github",
+    "dead-letters",
+)
 
 
 class TestHelp:
