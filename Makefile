@@ -8,7 +8,7 @@ RISKY_TOOLS := local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
 .DEFAULT_GOAL := help
-.PHONY: help run reset test lint template check build e2e browser bench cost deploy openapi lock format audit licences sbom
+.PHONY: help run reset test fuzz lint template check build e2e browser bench cost deploy openapi lock format audit licences sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,9 +19,12 @@ run: .venv/.ready .tools/ministack/.ready ## Run the whole stack on this machine
 reset: ## Forget the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready node_modules/.ready .tools/supply/.ready ## Run every test but those that need SAM or a browser
+test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready ## Run every test but those that need SAM or a browser
 	@echo "Left out here: what builds with SAM and deploys to a local AWS (make e2e), and what needs Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
+
+fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready ## Draw requests from docs/openapi.json at length (EXAMPLES=300 SEED=7)
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 --timeout 14400 tests/conformance/test_document.py
 
 lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licences, imports, and that generated documents are current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
@@ -93,13 +96,14 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in and pack
 	@$(LOCK) requirements/dev.in -c requirements/uv.txt -o requirements/dev.txt
 	@$(LOCK) requirements/ministack.in -c requirements/uv.txt -o requirements/ministack.txt
 	@$(LOCK) requirements/sam.in -c requirements/uv.txt -o requirements/sam.txt
+	@$(LOCK) requirements/conformance.in -c requirements/uv.txt -o requirements/conformance.txt
 	@$(LOCK) requirements/checkov.in -c requirements/uv.txt -o requirements/checkov.txt
 	@$(LOCK) requirements/lambda.in -c requirements/uv.txt -o requirements/lambda.txt
 	@$(LOCK) requirements/supply.in -c requirements/uv.txt -o requirements/supply.txt
 	@scripts/npm-lock
 
 # bin/python links to an interpreter elsewhere: when that one is replaced or removed, the environment is made again.
-.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam checkov lambda supply)):
+.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda supply)):
 	@:
 
 .venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
@@ -107,6 +111,9 @@ lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in and pack
 
 .tools/ministack/.ready: requirements/ministack.txt requirements/uv.txt .tools/ministack/bin/python
 	@scripts/environment .tools/ministack requirements/ministack.txt
+
+.tools/conformance/.ready: requirements/conformance.txt requirements/uv.txt .tools/conformance/bin/python
+	@scripts/environment .tools/conformance requirements/conformance.txt
 
 .tools/checkov/.ready: requirements/checkov.txt requirements/uv.txt .tools/checkov/bin/python
 	@scripts/environment .tools/checkov requirements/checkov.txt

@@ -1,0 +1,54 @@
+"""What schemathesis is told beyond the document; it runs in an environment of its own (requirements/conformance.in).
+
+No check is switched off. A request that fits the document and is refused with 400 is a failure, but for the refusals
+below, each of which rests on something that no schema can say.
+"""
+
+import json
+import os
+from itertools import count
+from typing import Any
+
+import schemathesis
+from schemathesis import Case, HookContext, Response
+from schemathesis.openapi.checks import RejectedPositiveData
+
+# By the code in `details`.
+_NOT_SAID_BY_A_SCHEMA = {
+    "invalid_cursor": "only a list gives out its cursors",
+    "invalid_origin": "which names people can own is a list of its own (public suffixes), and changes",
+    "contradiction": "the query and the body name different organizations",
+    "empty": "of a change at least one field is known",
+    "invalid_client": "which clients there are is a setting",
+    "invalid_scope": "which scopes there are changes with the service",
+}
+# OAuth's words for what JSON is told with 401, 403 or 409: it has 400 for everything (RFC 6749 section 5.2, RFC 8628
+# section 3.5), also for a code or token that is not known.
+_REFUSED_GRANTS = {
+    "invalid_client",
+    "invalid_grant",
+    "invalid_scope",
+    "expired_token",
+    "authorization_pending",
+    "slow_down",
+}
+
+_numbers = count(1)
+
+
+@schemathesis.hook
+def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+    """Gives each request an Idempotency-Key of its own: one used with another body is 400, as it must be."""
+    if "Idempotency-Key" in (case.headers or {}) and case.meta is not None and case.meta.generation.mode.is_positive:
+        case.headers["Idempotency-Key"] = f"key-{os.getpid()}-{next(_numbers)}"
+
+
+@schemathesis.hook
+def filter_failure(context: HookContext, failure: Exception, case: Case, response: Response) -> bool:
+    """Whether the failure is one."""
+    if not isinstance(failure, RejectedPositiveData) or response.status_code != 400:
+        return True
+    error = json.loads(response.content)["error"]
+    if isinstance(error, str):
+        return error not in _REFUSED_GRANTS
+    return not {problem["code"] for problem in error["details"]} <= _NOT_SAID_BY_A_SCHEMA.keys()

@@ -1,0 +1,193 @@
+"""The whole API on a port of this machine, for programs that know it by its document alone.
+
+`python -m tests.conformance.served` writes one line, `Served` as JSON, serves until its input ends, and writes how
+often each operation answered with which status. Every function is there as in `make run`; queues and the code host are
+those of the tests, in memory: what a request sent is worked off before the next one is answered. Each request comes a
+minute after the last one. So no limit of requests a minute is met, those by the hour are met and pass, and a run with
+the same requests has the same answers.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+import uvicorn
+from pydantic import TypeAdapter
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from controlplane import clock, queues
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.store import organizations
+from controlplane.store.table import table
+from controlplane.worker import create_worker
+from issue_creation.app import handler as create_issues
+from local.server import Gateway, load_apps
+from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.service import execute_scan, publish_scan
+from scan_preparation.service import prepare_scan
+from tests.support.audits import make_issue, make_scan
+from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.engines import sequential_client
+from tests.support.issue_host import IssueHost
+from tests.support.mailbox import Handler, Mailbox
+from tests.support.table import create_table
+from tests.support.world import World
+
+HOST = "127.0.0.1"
+# Longer than any run lasts by its own clock.
+_LIFETIME_SECONDS = 10 * 365 * 86_400
+_PAGE = '<html><head><script src="https://www.googletagmanager.com/gtag/js?id=G-1"></script></head></html>'
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where the API is, and what is in it."""
+
+    base_url: str
+    organization_id: str
+    user_token: str
+    api_key: str
+    # What the organization has, by the parameter that takes it.
+    ids: dict[str, list[str]]
+
+
+class _Clock:
+    """Stands still until moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_772_600_767.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class _Background:
+    """The workers, each message as soon as the request that sent it is over."""
+
+    def __init__(self, mailbox: Mailbox, host: FakeHost) -> None:
+        self._mailbox = mailbox
+        prepare = create_worker(
+            Queue.SCAN_PREPARATION, TypeAdapter(PrepareScan), lambda message: prepare_scan(message, host.connect)
+        )
+
+        def scan(message: ScanMessage) -> None:
+            if isinstance(message, ExecuteScan):
+                execute_scan(message, host.connect)
+            else:
+                publish_scan(message)
+
+        self._workers: dict[Queue, Handler] = {
+            Queue.SCAN_PREPARATION: prepare,
+            Queue.SCAN_EXECUTION: create_worker(Queue.SCAN_EXECUTION, ACCEPTED, scan),
+            Queue.ISSUE_CREATION: create_issues,
+        }
+
+    def work(self) -> None:
+        for queue, handler in self._workers.items():
+            for letter in self._mailbox.due(queue.url):
+                self._mailbox.deliver(letter, handler, queue.dead_letters_url)
+
+
+def _fill(base_url: str) -> tuple[Served, FakeHost]:
+    """One organization with something of every kind in it, seen by its owner and by a key."""
+    world = World()
+    company = world.company()
+    token = world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
+    # The owner will belong to several: requests that name none go here.
+    organizations.save_organization(company.owner.user_id, company.organization_id)
+    world.credits(company, 10_000)
+    world.member(company)
+    repository = world.connected_repository(company)
+    # Without a linked project, so that nothing of it can be scanned.
+    unlinked = world.connected_repository(company, linked=False)
+    scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 8)])
+    items = [world.finding(company, repository), world.finding(company)]
+    host = FakeHost({(repository.owner, repository.name, "main"): SHA}, {SHA: archive({"index.html": _PAGE})})
+    ids = {
+        "organizationId": [company.organization_id],
+        "repositoryId": [repository.repository_id, unlinked.repository_id],
+        # Another one, for it is deleted before long, and a repository without a project is scanned no more.
+        "projectId": [link.project_id for link in world.connected_repository(company).links],
+        "scanId": [scan.scan_id],
+        "itemId": [item.item_id for item in items],
+    }
+    return Served(base_url, company.organization_id, token, world.key(company), ids), host
+
+
+@contextmanager
+def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
+    """The functions over an engine of their own, with something in it."""
+    now, mailbox = _Clock(), Mailbox()
+    with sequential_client() as client, pytest.MonkeyPatch.context() as patch, IssueHost().installed(patch):
+        table._client = client
+        create_table(client, table.name)
+        patch.setattr(queues.sender, "_client", mailbox)
+        patch.setattr(clock, "source", now)
+        served, host = _fill(base_url)
+        background = _Background(mailbox, host)
+
+        async def pause(seconds: float) -> None:
+            """Whoever waits for a worker has waited."""
+            background.work()
+
+        patch.setattr(clock, "pause", pause)
+        gateway = Gateway(load_apps())
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            now.seconds += 60
+            background.work()
+            await gateway(scope, receive, send)
+
+        yield served, app
+
+
+class _Counted:
+    """The app, and how often each of its operations answered with which status."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.answers: dict[str, Counter[int]] = defaultdict(Counter)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def counting_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.answers[scope["controlplane"].operation][message["status"]] += 1
+            await send(message)
+
+        await self._app(scope, receive, counting_send)
+
+
+async def _serve(app: ASGIApp, listener: socket.socket, until: Callable[[], object]) -> None:
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", access_log=False))
+    serving = asyncio.create_task(server.serve([listener]))
+    await asyncio.to_thread(until)
+    server.should_exit = True
+    await serving
+
+
+def main() -> None:
+    with (
+        os.fdopen(os.dup(sys.stdout.fileno()), "w") as answer,
+        Path(os.devnull).open("w") as nowhere,
+        socket.create_server((HOST, 0)) as listener,
+        _product(f"http://{HOST}:{listener.getsockname()[1]}") as (served, app),
+    ):
+        # The product writes its metrics there.
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        counted = _Counted(app)
+        answer.write(json.dumps(asdict(served)) + "\n")
+        answer.flush()
+        asyncio.run(_serve(counted, listener, sys.stdin.read))
+        answer.write(json.dumps(counted.answers) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""schemathesis holds the API to docs/openapi.json: all its checks, in all its phases.
+
+FUZZ_EXAMPLES and FUZZ_SEED make it draw more requests, and others (`make fuzz`).
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.conformance.conftest import ROOT, Api
+
+DOCUMENT = ROOT / "docs" / "openapi.json"
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES") or 5)
+SEED = int(os.environ.get("FUZZ_SEED") or 1)
+REQUESTS = ("--phases", "examples,coverage,fuzzing")
+# Each ends early where the same beginning meets another state; so there are several, and of more examples.
+SEQUENCES = ("--phases", "stateful", "--max-examples", str(10 * EXAMPLES))
+DESCRIBED_LINKS = "[phases.stateful.inference]\nalgorithms = []\n"
+
+# What asks for two ids that belong together, or for something that is there for a while. With few examples no request
+# hits upon it; test_client.py does.
+RARELY_REACHED = {
+    "DELETE /v1/projects/{projectId}/websites/{websiteId}",
+    "GET /v1/code-audit/scan-requests/{preparationId}",
+    "POST /v1/code-audit/scans",
+    "POST /v1/code-audit/scans/{scanId}/unlock",
+}
+# By method and path.
+OPERATIONS: dict[str, dict[str, Any]] = {
+    f"{method.upper()} {path}": operation
+    for path, methods in json.loads(DOCUMENT.read_text())["paths"].items()
+    for method, operation in methods.items()
+}
+
+# Half a minute each, and several on a machine that does more at a time.
+pytestmark = pytest.mark.timeout(300 + 60 * EXAMPLES)
+
+
+class Run(NamedTuple):
+    """What a run printed and reported."""
+
+    output: str
+    report: dict[str, Any]
+
+    @property
+    def links_followed(self) -> int:
+        (covered,) = re.findall(r"API Links: +(\d+) covered", self.output)
+        return int(covered)
+
+
+class Schemathesis:
+    """Runs of the program against one API."""
+
+    def __init__(self, program: Path, folder: Path, api: Api) -> None:
+        self._program, self._folder, self._base_url = program, folder, api.served.base_url
+        self._settings = (ROOT / "tests/conformance/schemathesis.toml").read_text() + _known(api.served.ids)
+
+    def run(self, token: str, *options: str, seed: int = SEED, settings: str = "") -> Run:
+        """A run in which no answer differed from the document."""
+        written, report = self._folder / "schemathesis.toml", self._folder / "report.json"
+        written.write_text(self._settings + settings)
+        run = subprocess.run(
+            [
+                *(self._program, "--config-file", written),
+                *("run", DOCUMENT, "--url", self._base_url, "--header", f"Authorization: Bearer {token}"),
+                *("--max-examples", str(EXAMPLES), "--seed", str(seed), "--no-color"),
+                *("--report", "json", "--report-json-path", report),
+                *options,
+            ],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        reported = json.loads(report.read_text())
+        assert reported["complete"]
+        return Run(run.stdout, reported)
+
+
+def _known(ids: dict[str, list[str]]) -> str:
+    """Settings by which most requests name something that is there."""
+    bound = [
+        f'"{place}.{name}" = {{ dictionary = "{name}", probability = 0.9 }}\n'
+        for name in ids
+        for place in ("path", "query", "body")
+    ]
+    named = [f"[dictionaries.{name}]\nvalues = {json.dumps(values)}\n" for name, values in ids.items()]
+    return "".join([*bound, *named])
+
+
+@pytest.fixture
+def schemathesis(tools: Path, tmp_path: Path, api: Api) -> Schemathesis:
+    return Schemathesis(tools / "schemathesis", tmp_path, api)
+
+
+def never_succeeded(answers: dict[str, dict[str, int]], operations: Iterable[str]) -> set[str]:
+    """The operations that answered no request with a success."""
+    good = {name for name, counted in answers.items() if any(status.startswith("2") for status in counted)}
+    return set(operations) - good - RARELY_REACHED
+
+
+class TestRequests:
+    def test_of_a_person_are_answered_as_described(self, schemathesis: Schemathesis, api: Api):
+        run = schemathesis.run(api.served.user_token, *REQUESTS)
+        assert run.report["operations"]["tested"] == len(OPERATIONS)
+        assert never_succeeded(api.end(), OPERATIONS) == set()
+
+    def test_of_a_key_are_answered_as_described(self, schemathesis: Schemathesis, api: Api):
+        taking_keys = {
+            name: operation
+            for name, operation in OPERATIONS.items()
+            if any("organizationApiKey" in one for one in operation["security"])
+        }
+        chosen = [("--include-operation-id", operation["operationId"]) for operation in taking_keys.values()]
+        run = schemathesis.run(api.served.api_key, *REQUESTS, *chain(*chosen))
+        assert run.report["operations"]["tested"] == len(taking_keys)
+        assert never_succeeded(api.end(), taking_keys) == set()
+
+
+class TestSequences:
+    """What one request makes, the next ones read, change and delete."""
+
+    def test_along_the_links_of_the_document(self, schemathesis: Schemathesis, api: Api):
+        runs = [
+            schemathesis.run(api.served.user_token, *SEQUENCES, seed=seed, settings=DESCRIBED_LINKS)
+            for seed in (SEED, SEED + 1)
+        ]
+        assert sum(run.links_followed for run in runs) >= 8
+
+    def test_along_every_link_that_can_be_inferred(self, schemathesis: Schemathesis, api: Api):
+        run = schemathesis.run(api.served.user_token, *SEQUENCES)
+        assert run.links_followed >= 3
