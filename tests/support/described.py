@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
@@ -106,7 +106,7 @@ def _patterns() -> list[tuple[re.Pattern[str], Described]]:
 
 def _operation(method: str, path: str) -> Described | None:
     """The operation that a request meets."""
-    request = f"{method} {path}"
+    request = f"{method} {unquote(path)}"
     return next((operation for pattern, operation in _patterns() if pattern.fullmatch(request)), None)
 
 
@@ -139,6 +139,9 @@ def _outline(body: dict[str, Any]) -> tuple[str, ...]:
 
 
 _seen: set[Any] = set()
+_ALWAYS_SENT = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
+# Nothing is known of the count where it could not be written, or where something failed before it.
+_MAYBE_UNCOUNTED = {429, 500}
 
 
 def check_described(method: str, path: str, status: int, headers: dict[str, str], body: Any) -> None:
@@ -153,6 +156,9 @@ def check_described(method: str, path: str, status: int, headers: dict[str, str]
     known = _sent_headers()
     undeclared = {known[name] for name in headers if name in known} - declared.keys()
     assert not undeclared, f"{advice}: {undeclared}"
+    if status not in _MAYBE_UNCOUNTED:
+        missing = {name for name in declared if name.lower() in _ALWAYS_SENT - headers.keys()}
+        assert not missing, f"{advice}: without {missing}"
     if status >= 400:
         assert _outline(body) in _refusals(operation, status), f"{advice}: {body}"
     # Bodies of one shape are valid or not together, near enough: words tell shapes apart, other texts do not.
