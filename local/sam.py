@@ -15,8 +15,9 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,7 +26,7 @@ from urllib.parse import urlsplit
 from botocore.session import Session
 
 from local import checkout, environment
-from local.checkout import HOST, ROOT
+from local.checkout import HOST, ROOT, SOURCES
 from local.github import setup
 from local.relay import Relay
 from local.stack import LocalStack
@@ -68,30 +69,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     base_url = json.loads(checkout.CREDENTIALS.read_text())["baseUrl"]
     gateway = _container_gateway()
     build_dir = options.build_dir or _build()
-    more = [*options.arguments, *_defaults(options.command, options.arguments)]
+    more = [*options.arguments, *defaults(options.command, options.arguments)]
     with _reachable(gateway, [memory.ministack_port, urlsplit(base_url).port or 80]) as host:
-        template = load_template(build_dir / "template.yaml")
-        declared = _complete(template, _variables(memory, base_url, host, more))
+        variables = _variables(memory, base_url, host, more)
+        template, declared = complete(load_template(build_dir / "template.yaml"), variables)
         # Beside the built one, since it names folders there.
         path = build_dir / f"{options.command}.json"
         checkout.write_private(path, json.dumps(template))
         return _run([str(SAM), "local", options.command, *more, "--template", str(path)], declared)
 
 
-def _defaults(command: str, given: Sequence[str]) -> list[str]:
+def defaults(command: str, given: Sequence[str]) -> list[str]:
     """What SAM is told besides, where the caller did not: beside `make run`, and with containers that are kept."""
     if command != "start-api":
         return []
-    port = [] if {"--port", "-p"} & set(given) else ["--port", str(DEFAULT_PORT)]
-    return port + ([] if "--warm-containers" in given else ["--warm-containers", "LAZY"])
+    port = [] if _option(given, "--port", "-p") else ["--port", str(DEFAULT_PORT)]
+    return port + ([] if _option(given, "--warm-containers") else ["--warm-containers", "LAZY"])
 
 
 def _build() -> Path:
-    print("Building for this machine's processor. With little to do it takes half a minute.", file=sys.stderr)
+    if is_current(BUILD, [ROOT / "template.yaml", *(ROOT / name for name in SOURCES)]):
+        return BUILD
+    print("Building for this machine's processor, which takes a minute or two.", file=sys.stderr)
     command = [str(ROOT / "scripts" / "build"), "--architecture", architecture(), "--build-dir", str(BUILD)]
     if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
         _fail("The build failed.")
     return BUILD
+
+
+def is_current(build_dir: Path, sources: Iterable[Path]) -> bool:
+    """Whether nothing that is built was changed since, added or taken away."""
+    try:
+        built = (build_dir / "template.yaml").stat().st_mtime
+    except FileNotFoundError:
+        return False
+    paths = (path for source in sources for path in (source, *source.rglob("*")) if path.name != "__pycache__")
+    return all(path.stat().st_mtime < built for path in paths if path.parent.name != "__pycache__")
 
 
 def architecture() -> str:
@@ -147,16 +160,18 @@ def _variables(memory: checkout.Memory, base_url: str, host: str, sam_arguments:
     own = {name: value for name, value in found.items() if name not in _NOT_FOR_CONTAINERS}
     own |= {name: value.replace(HOST, host) for name, value in own.items() if name.endswith("_URL")}
     _keep_app_key(endpoint)
-    public = f"http://{HOST}:{_port(sam_arguments)}" if _port(sam_arguments) else base_url
+    port = _option(sam_arguments, "--port", "-p")
+    public = f"http://{HOST}:{port}" if port else base_url
     # People sign in at the pages of `make run`: their user pool sends them back there.
     return {**own, "PUBLIC_BASE_URL": public, "DASHBOARD_BASE_URL": base_url, "GITHUB_APP_SECRET_ARN": _SECRET}
 
 
-def _port(sam_arguments: list[str]) -> str | None:
+def _option(arguments: Sequence[str], *names: str) -> str | None:
+    """What SAM's arguments say under one of the option's names."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--port", "-p")
-    port: str | None = parser.parse_known_args(sam_arguments)[0].port
-    return port
+    parser.add_argument(*names, dest="value")
+    value: str | None = parser.parse_known_args(arguments)[0].value
+    return value
 
 
 def _keep_app_key(endpoint: str) -> None:
@@ -171,8 +186,9 @@ def _keep_app_key(endpoint: str) -> None:
         client.put_secret_value(SecretId=_SECRET, SecretString=key)
 
 
-def _complete(template: dict[str, Any], variables: dict[str, str]) -> set[str]:
-    """Puts the variables into every function of the template. Returns the names of all that the functions then have."""
+def complete(built: dict[str, Any], variables: dict[str, str]) -> tuple[dict[str, Any], set[str]]:
+    """The template with the variables in every function, and the names of all variables that functions then have."""
+    template = deepcopy(built)
     template["Parameters"]["Architecture"]["Default"] = architecture()
     names = set(template["Globals"]["Function"]["Environment"]["Variables"])
     for resource in template["Resources"].values():
@@ -180,7 +196,7 @@ def _complete(template: dict[str, Any], variables: dict[str, str]) -> set[str]:
             declared = resource["Properties"].setdefault("Environment", {}).setdefault("Variables", {})
             declared.update(variables)
             names |= set(declared)
-    return names
+    return template, names
 
 
 def _run(command: list[str], declared: set[str]) -> int:
