@@ -8,9 +8,63 @@ from controlplane.store.client import create_client
 from controlplane.store.table import table
 from tests.e2e import deployment
 from tests.e2e.deployment import ROOT, Stack
+from tests.e2e.mishaps import buried, deleted_project, forgotten, late_issue, refused_scan, second_scan, swept, unsent
 from tests.e2e.outside import Outside, running_outside
+from tests.e2e.story import (
+    ada,
+    advisory,
+    call,
+    decision,
+    detection,
+    findings,
+    grace,
+    issue,
+    key,
+    let_in,
+    operator,
+    organization,
+    preview,
+    project,
+    reported,
+    repository,
+    scan,
+    scans,
+    unlock,
+    vendor_decision,
+)
 from tests.support.engines import running_engine
 from tests.support.world import Company, World
+
+__all__ = [
+    "ada",
+    "advisory",
+    "buried",
+    "call",
+    "decision",
+    "deleted_project",
+    "detection",
+    "findings",
+    "forgotten",
+    "grace",
+    "issue",
+    "key",
+    "late_issue",
+    "let_in",
+    "operator",
+    "organization",
+    "preview",
+    "project",
+    "refused_scan",
+    "reported",
+    "repository",
+    "scan",
+    "scans",
+    "second_scan",
+    "swept",
+    "unlock",
+    "unsent",
+    "vendor_decision",
+]
 
 # The first test of a session waits for the build and the deployment.
 _SETUP_SECONDS = 600

@@ -1,0 +1,337 @@
+"""The story that the deployed product is walked through, from the first sign-in to the last finding.
+
+Each step is a fixture that stands on those before it, and keeps what came of it for the tests to look at. So any test
+can be run alone, and where a step fails, every test that needs it says which one it was. People use the pages and the
+API, and what only an operator can do is done with assent-ops: nothing is written past the product.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from local.github import setup
+from local.github.faults import Fault
+from tests.e2e.deployment import ROOT, Stack
+from tests.e2e.outside import Outside
+from tests.e2e.people import Caller, Device, Operator, Person
+from tests.support.api import Reply
+from tests.support.browser import text_of
+
+ORIGIN = "shop.example.com"
+UNLOCK_CREDITS = 50
+# What the code host answers whom it turns away for a moment.
+LIMITED = Fault(429, {"Retry-After": "1"}, {"message": "You have exceeded a secondary rate limit."})
+_PATIENCE_SECONDS = 60
+
+
+def eventually[T](look: Callable[[], T | None], what: str, stack: Stack) -> T:
+    """What `look` finds, as soon as it finds something: for what workers do in their own time."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = look()
+        if found is not None:
+            return found
+        time.sleep(0.3)
+    raise AssertionError(f"within {_PATIENCE_SECONDS} s not seen: {what}\n{stack.errors()}")
+
+
+@pytest.fixture(scope="session")
+def operator(stack: Stack) -> Operator:
+    return Operator(stack)
+
+
+@pytest.fixture(scope="session")
+def ada(stack: Stack) -> Person:
+    """Ada has signed in for the first time."""
+    person = Person(stack, "ada@shop.example.com", "Ada Lovelace")
+    person.sign_in("/organizations")
+    return person
+
+
+@dataclass
+class LetIn:
+    """A device that Ada has let in: what it was told meanwhile."""
+
+    device: Device
+    waiting: Reply
+    review: str
+    refreshed: Reply
+
+
+@pytest.fixture(scope="session")
+def let_in(stack: Stack, ada: Person) -> LetIn:
+    device = Device(stack, "Ada's laptop")
+    waiting = device.poll()
+    ada.open(200, device.link)
+    review = text_of(ada.submit(200, "/device"))
+    ada.submit(200, "/device/approve")
+    device.redeem()
+    return LetIn(device, waiting, review, device.refresh())
+
+
+@pytest.fixture(scope="session")
+def call(stack: Stack, let_in: LetIn) -> Caller:
+    """Ada's device calls the API."""
+    return Caller(stack, let_in.device.access_token)
+
+
+@dataclass
+class Organization:
+    """Ada's organization: what it paid for when it was founded, and what it pays for since."""
+
+    organization_id: str
+    slug: str
+    founded: dict[str, Any]
+    raised: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def organization(call: Caller, operator: Operator) -> Organization:
+    """Founded by Ada, and put on the first plan that has an API by the operator."""
+    made = call(201, "POST", "/v1/organizations", {"name": "Shop"}, **{"Idempotency-Key": "found-shop"})
+    founded = call(200, "GET", f"/v1/billing?organizationId={made['id']}")
+    operator("plan", "set", made["slug"], "starter")
+    return Organization(made["id"], made["slug"], founded, call(200, "GET", "/v1/billing"))
+
+
+@pytest.fixture(scope="session")
+def grace(stack: Stack, call: Caller, organization: Organization) -> Person:
+    """Grace was invited before she had an account, signed in, and has accepted."""
+    call(201, "POST", "/v1/invitations", {"email": "Grace@shop.example.com", "role": "admin"})
+    person = Person(stack, "grace@shop.example.com", "Grace Hopper")
+    shown = text_of(person.sign_in("/invitations"))
+    assert "Shop" in shown, shown
+    joined = text_of(person.submit(200, "/invitations/accept"))
+    assert "You are now a member of Shop, as admin." in joined, joined
+    return person
+
+
+@pytest.fixture(scope="session")
+def project(call: Caller, organization: Organization) -> dict[str, Any]:
+    region = call(200, "GET", "/v1/regions")[0]["id"]
+    body = {"name": "Web shop", "region": region, "websites": [ORIGIN, "*.shop.example.com", "shop.example.org"]}
+    made: dict[str, Any] = call(201, "POST", "/v1/projects", body, **{"Idempotency-Key": "web-shop"})
+    return made
+
+
+@pytest.fixture(scope="session")
+def key(call: Caller, organization: Organization) -> str:
+    """The secret of an API key."""
+    secret: str = call(201, "POST", "/v1/api-keys", {"name": "deploy"}, **{"Idempotency-Key": "deploy"})["key"]
+    return secret
+
+
+@dataclass
+class Reported:
+    """What the same report was answered, twice."""
+
+    first: dict[str, Any]
+    again: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def reported(stack: Stack, key: str) -> Reported:
+    caller = Caller(stack, key)
+    body = {"category": "docs_mismatch", "message": "The reference lacks an example of a wildcard website."}
+    return Reported(caller(201, "POST", "/v1/feedback", body), caller(200, "POST", "/v1/feedback", body))
+
+
+@pytest.fixture(scope="session")
+def repository(operator: Operator, organization: Organization, project: dict[str, Any], outside: Outside) -> str:
+    """The id of the demo repository, connected and linked to the project."""
+    owner, name = setup.DEMO_OWNER, setup.DEMO_NAME
+    installation = str(setup.installation_id(owner))
+    connected = operator(
+        *("repository", "connect", organization.slug, f"{owner}/{name}"),
+        *("--installation", installation, "--url", f"{outside.url}/{owner}/{name}"),
+    )
+    repository_id: str = connected["repositoryId"]
+    operator("repository", "link", repository_id, project["id"])
+    return repository_id
+
+
+class Scans:
+    """The scans of a repository, as who started them sees them."""
+
+    def __init__(self, call: Caller, repository_id: str) -> None:
+        self._call = call
+        self._repository_id = repository_id
+
+    def ask(self) -> dict[str, Any]:
+        """Asks for a scan: the first answer."""
+        started: dict[str, Any] = self._call(202, "POST", "/v1/code-audit/scans", {"repositoryId": self._repository_id})
+        return started
+
+    def start(self) -> str:
+        """Asks for a scan, and waits until there is one: its id."""
+        started = self.ask()
+        if started["status"] == "starting":
+            return self.wait_for_start(started["preparationId"])
+        scan_id: str = started["scan"]["id"]
+        return scan_id
+
+    def wait_for_answer(self, preparation_id: str) -> dict[str, Any]:
+        """What became of a request for a scan."""
+
+        def look() -> dict[str, Any] | None:
+            target = f"/v1/code-audit/scan-requests/{preparation_id}?repositoryId={self._repository_id}"
+            answer: dict[str, Any] = self._call(200, "GET", target)
+            return None if answer["status"] == "starting" else answer
+
+        return eventually(look, "the outcome of a request for a scan", self._call.stack)
+
+    def wait_for_start(self, preparation_id: str) -> str:
+        answer = self.wait_for_answer(preparation_id)
+        assert answer["status"] == "started", answer
+        scan_id: str = answer["scan"]["id"]
+        return scan_id
+
+    def wait_for_end(self, scan_id: str) -> dict[str, Any]:
+        def look() -> dict[str, Any] | None:
+            scan: dict[str, Any] = self._call(200, "GET", f"/v1/code-audit/scans/{scan_id}")
+            return scan if scan["status"] not in {"queued", "running"} else None
+
+        return eventually(look, "the end of a scan", self._call.stack)
+
+
+@pytest.fixture(scope="session")
+def scans(call: Caller, repository: str) -> Scans:
+    return Scans(call, repository)
+
+
+@pytest.fixture(scope="session")
+def scan(scans: Scans) -> dict[str, Any]:
+    """The first scan, which the deployed workers took from the queues and brought to its end."""
+    return scans.wait_for_end(scans.start())
+
+
+@dataclass
+class Preview:
+    """What the first scan showed before it was unlocked."""
+
+    issues: dict[str, Any]
+    inbox: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def preview(call: Caller, scan: dict[str, Any]) -> Preview:
+    return Preview(call(200, "GET", f"/v1/code-audit/scans/{scan['id']}/issues"), list_code_findings(call))
+
+
+def list_code_findings(call: Caller) -> list[dict[str, Any]]:
+    return [item for item in call(200, "GET", "/v1/inbox?limit=100") if item["source"] == "code-audit"]
+
+
+@dataclass
+class Unlock:
+    """How the rest of the findings was opened: without credits, with them, and once more."""
+
+    refused: Reply
+    first: dict[str, Any]
+    again: dict[str, Any]
+    balance: int
+
+
+@pytest.fixture(scope="session")
+def unlock(
+    call: Caller, operator: Operator, organization: Organization, scan: dict[str, Any], preview: Preview
+) -> Unlock:
+    target = f"/v1/code-audit/scans/{scan['id']}/unlock"
+    refused = call.ask(402, "POST", target)
+    operator("credits", "add", organization.slug, str(UNLOCK_CREDITS + 1))
+    first, again = call(200, "POST", target), call(200, "POST", target)
+    return Unlock(refused, first, again, call(200, "GET", "/v1/billing")["credits"]["balance"])
+
+
+@pytest.fixture(scope="session")
+def findings(stack: Stack, call: Caller, scan: dict[str, Any], unlock: Unlock) -> list[dict[str, Any]]:
+    """The inbox with all findings of the scan, those included that a worker published once they were unlocked."""
+
+    def look() -> list[dict[str, Any]] | None:
+        found = list_code_findings(call)
+        return found if len(found) == scan["issueCount"] else None
+
+    return eventually(look, "every finding in the inbox", stack)
+
+
+@dataclass
+class Decision:
+    """A finding that was dismissed, and what a second decision on the same version got."""
+
+    changed: dict[str, Any]
+    refused: Reply
+
+
+@pytest.fixture(scope="session")
+def decision(call: Caller, findings: list[dict[str, Any]]) -> Decision:
+    target = f"/v1/inbox/{findings[0]['id']}"
+    item = call(200, "GET", target)
+    body = {"status": "dismissed", "version": item["version"], "reason": "Loaded by the consent manager itself"}
+    changed = call(200, "PATCH", target, body)
+    return Decision(changed, call.ask(409, "PATCH", target, {"status": "accepted", "version": item["version"]}))
+
+
+@dataclass
+class Opened:
+    """An item whose issue was asked for twice."""
+
+    first: dict[str, Any]
+    again: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: Outside) -> Opened:
+    """Opened by the deployed worker at the code host, which turned it away first."""
+    outside.github.faults.add("POST /repos/{owner}/{repo}/issues", LIMITED)
+    target = f"/v1/inbox/{findings[-1]['id']}/github-issue"
+
+    def look() -> dict[str, Any] | None:
+        reply = stack.call("POST", target, call.token)
+        if reply.status == 409 and reply.error["details"] == {"status": "creation_pending"}:
+            return None  # this machine is slower than a request waits: as the answer says, send it again
+        assert reply.status == 201, f"{reply.text}\n{stack.errors()}"
+        item: dict[str, Any] = reply.data
+        return item
+
+    return Opened(eventually(look, "an issue at the code host", stack), call(201, "POST", target))
+
+
+def send_event(stack: Stack, name: str, **changes: Any) -> None:
+    """Sends the message of events/<name>.json to the intake, about something that exists."""
+    event = json.loads((ROOT / "events" / f"{name}.json").read_text(encoding="utf-8"))
+    message = {**json.loads(event["Records"][0]["body"]), **changes}
+    url = stack.outputs["FindingIntakeQueueUrl"]
+    stack.client("sqs").send_message(QueueUrl=url, MessageBody=json.dumps(message))
+
+
+def find_item(call: Caller, source: str) -> dict[str, Any] | None:
+    return next((item for item in call(200, "GET", "/v1/inbox?limit=100") if item["source"] == source), None)
+
+
+@pytest.fixture(scope="session")
+def detection(stack: Stack, call: Caller, project: dict[str, Any]) -> dict[str, Any]:
+    """The inbox item of a vendor that was seen at runtime."""
+    send_event(stack, "finding_intake_runtime_vendor_detection", projectId=project["id"])
+    found = eventually(lambda: find_item(call, "runtime"), "the runtime detection in the inbox", stack)
+    item: dict[str, Any] = call(200, "GET", f"/v1/inbox/{found['id']}")
+    return item
+
+
+@pytest.fixture(scope="session")
+def advisory(stack: Stack, call: Caller, organization: Organization, project: dict[str, Any]) -> dict[str, Any]:
+    """The inbox item of an advisory."""
+    ids = {"organizationId": organization.organization_id, "projectId": project["id"]}
+    send_event(stack, "finding_intake_advisory", **ids)
+    return eventually(lambda: find_item(call, "advisory"), "the advisory in the inbox", stack)
+
+
+@pytest.fixture(scope="session")
+def vendor_decision(call: Caller, detection: dict[str, Any]) -> dict[str, Any]:
+    vendor = detection["runtimeVendor"]
+    target = f"/v1/projects/{vendor['projectId']}/vendors/{vendor['vendorId']}/decision"
+    decided: dict[str, Any] = call(200, "POST", target, {"decision": "approve"})
+    return decided

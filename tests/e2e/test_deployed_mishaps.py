@@ -1,0 +1,92 @@
+"""The deployed product after mishaps: nothing is lost, and nobody is left waiting."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from controlplane.ids import Located
+from controlplane.store import keys
+from controlplane.store.table import table
+from tests.e2e.deployment import Invoked, Stack
+from tests.e2e.mishaps import QUEUES, Buried, Forgotten, take_dead_letter
+from tests.e2e.people import Caller
+from tests.e2e.story import eventually
+
+
+class TestSweeper:
+    def test_finishes_every_step(self, stack: Stack, swept: Invoked):
+        assert swept.failure is None, f"{swept.answer}\n{stack.errors()}"
+
+    def test_sends_what_a_dead_function_left_unsent(self, second_scan: dict[str, Any]):
+        assert (second_scan["status"], second_scan["failure"]) == ("completed", None)
+
+    def test_has_an_issue_opened_that_no_worker_was_told_of(self, late_issue: dict[str, Any]):
+        assert late_issue["number"]
+
+    def test_ends_a_scan_whose_worker_died(self, call: Caller, forgotten: Forgotten, swept: Invoked):
+        target = f"/v1/code-audit/scan-requests/{forgotten.request_id}?repositoryId={forgotten.repository_id}"
+        answer = call(200, "GET", target)
+        assert (answer["status"], answer["error"]["code"]) == ("failed", "ABANDONED")
+
+    def test_removes_what_a_deleted_project_left(self, deleted_project: Located, swept: Invoked):
+        prefix = keys.vendor_prefix(deleted_project.local)
+        left = table.query(keys.organization_pk(deleted_project.organization_id), prefix=prefix, limit=10)
+        assert left.items == []
+
+
+class TestCodeHost:
+    @pytest.mark.parametrize("group", ["ScanPreparation", "ScanExecution", "IssueCreation"])
+    @pytest.mark.usefixtures("second_scan", "issue")
+    def test_that_turns_a_worker_away_is_asked_again_soon(self, stack: Stack, group: str):
+        written = stack.logs()[stack.physical_ids[f"{group}LogGroup"]]
+        assert [line for line in written if '"errorType":"Postponed"' in line]
+        assert not [line for line in written if "pause not set" in line]
+
+    def test_that_has_no_such_branch_ends_the_request_with_the_reason(self, refused_scan: dict[str, Any]):
+        assert refused_scan["status"] == "failed"
+        assert refused_scan["error"]["code"] in {"BRANCH_GONE", "REPOSITORY_GONE"}
+
+
+@pytest.mark.usefixtures("refused_scan", "late_issue", "detection", "advisory")
+class TestDeadLetters:
+    """When nothing else is under way."""
+
+    @pytest.mark.parametrize("queue", QUEUES)
+    def test_take_a_message_that_no_repetition_mends_with_its_reason(self, buried: dict[str, Buried], queue: str):
+        assert buried[queue].reason.startswith("malformed: ")
+
+    @pytest.mark.parametrize("queue", QUEUES)
+    def test_take_a_message_whose_worker_dies_at_every_delivery(self, stack: Stack, queue: str):
+        sqs, waiting = stack.client("sqs"), stack.physical_ids[f"{queue}Queue"]
+        mapping = stack.physical_ids[f"{queue}Messages"]
+        body = json.dumps({"queue": queue})
+        with paused(stack, mapping):
+            sqs.send_message(QueueUrl=waiting, MessageBody=body)
+            # Five receives that nobody finishes; the sixth finds it gone.
+            for _ in range(5):
+                taken = sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
+                assert [it["Body"] for it in taken.get("Messages", [])] == [body]
+            assert "Messages" not in sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
+            found = take_dead_letter(stack, queue, body)
+        assert found == Buried(body, "")
+
+
+@contextmanager
+def paused(stack: Stack, mapping: str) -> Iterator[None]:
+    """The worker takes nothing from its queue while the block runs."""
+    client = stack.client("lambda")
+
+    def enable(*, enabled: bool) -> None:
+        client.update_event_source_mapping(UUID=mapping, Enabled=enabled)
+        state = "Enabled" if enabled else "Disabled"
+        what = f"a mapping that is {state}"
+        eventually(lambda: client.get_event_source_mapping(UUID=mapping)["State"] == state or None, what, stack)
+
+    enable(enabled=False)
+    try:
+        yield
+    finally:
+        enable(enabled=True)

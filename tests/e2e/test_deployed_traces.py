@@ -1,0 +1,65 @@
+"""What the deployed functions leave in their logs, and what their roles let them do."""
+
+import json
+
+import pytest
+
+from tests.e2e.deployment import Stack
+from tests.e2e.mishaps import QUEUES
+from tests.e2e.outside import Outside
+from tests.e2e.people import Caller, Person
+from tests.support.template import resources
+
+FUNCTIONS = resources("AWS::Serverless::Function")
+
+
+@pytest.mark.usefixtures(
+    "decision", "issue", "vendor_decision", "advisory", "reported", "refused_scan", "buried", "grace"
+)
+class TestLogs:
+    """What the functions have written when all of it has happened."""
+
+    def test_every_function_has_written_to_its_own(self, stack: Stack, key: str):
+        Caller(stack, key).ask(404, "GET", "/v1/projects/prj_unknown")
+        written = {name for name, messages in stack.logs().items() if messages}
+        groups = {resource["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for resource in FUNCTIONS.values()}
+        assert written == {stack.physical_ids[group] for group in groups}
+
+    def test_hold_no_credential(self, stack: Stack, outside: Outside):
+        secrets = stack.secrets | outside.secrets | {stack.function_environment("SystemFunction")["SIGNING_SECRET"]}
+        assert len(secrets) > 30
+        leaked = {
+            f"{secret[:12]}... in {group}"
+            for group, messages in stack.logs().items()
+            for secret in secrets
+            if any(secret in message for message in messages)
+        }
+        assert leaked == set()
+
+    def test_hold_no_address_of_a_person(self, stack: Stack, ada: Person, grace: Person):
+        written = "\n".join(message for messages in stack.logs().values() for message in messages)
+        assert [person.email for person in (ada, grace) if person.email in written] == []
+
+    def test_tell_of_no_failure_but_those_that_were_arranged(self, stack: Stack):
+        """So of no call that a role refused, even where that failed no request."""
+        lines = stack.errors().splitlines()
+        told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
+        found = {(it["message"], it.get("errorType", "")) for it in told}
+        assert found == {("message failed", "Postponed"), ("message buried", "")}
+
+
+class TestRoles:
+    """What the local AWS does for a function without asking its role. On AWS it would be refused."""
+
+    @pytest.mark.parametrize("queue", QUEUES)
+    def test_let_a_worker_take_the_messages_of_its_queue(self, stack: Stack, queue: str):
+        function, url = stack.physical_ids[f"{queue}Function"], stack.physical_ids[f"{queue}Queue"]
+        role = stack.client("lambda").get_function_configuration(FunctionName=function)["Role"]
+        described = stack.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        actions = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
+        decided = stack.client("iam").simulate_principal_policy(
+            PolicySourceArn=role,
+            ActionNames=[f"sqs:{action}" for action in actions],
+            ResourceArns=[described["Attributes"]["QueueArn"]],
+        )
+        assert {it["EvalDecision"] for it in decided["EvaluationResults"]} == {"allowed"}
