@@ -12,7 +12,7 @@ import pytest
 from local.template import load_template
 from tests.support import permissions
 from tests.support.permissions import Permission, Run
-from tests.support.template import policies, resources
+from tests.support.template import listed, policies, resources, target_of
 
 ROOT = Path(__file__).parents[2]
 POLICIES = policies()
@@ -23,9 +23,15 @@ SERVICES = {
     "AWS::SQS::Queue": "sqs",
     "AWS::SecretsManager::Secret": "secretsmanager",
 }
-# AWS's own policies are full of wildcards. Who has one, and why no other will do.
-WILDCARDS = {
+# AWS's own policies are full of wildcards. Who names one, and why no other will do. Those that SAM adds to each
+# function's role, to log and to trace, are cut down by the boundary.
+AWS_POLICIES = {
     "GatewayLogRole": "API Gateway refuses a role that may not write every log group",
+}
+# Actions on all resources, and why.
+WILDCARDS = {
+    "xray:PutTelemetryRecords": "X-Ray knows no resources",
+    "xray:PutTraceSegments": "X-Ray knows no resources",
 }
 # Lambda calls these in the name of a queue's worker.
 POLLING = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
@@ -40,6 +46,11 @@ def granted(function: str, service: str) -> dict[str, set[str]]:
                 if action.startswith(f"{service}:"):
                     found.setdefault(target, set()).add(action)
     return found
+
+
+def plain(statements: list[dict]) -> list[dict]:
+    """The statements, also those that stand under a condition."""
+    return [it["Fn::If"][1] if "Fn::If" in it else it for it in statements]
 
 
 @pytest.mark.parametrize("function", POLICIES)
@@ -76,19 +87,59 @@ def _function_of(mapping: dict) -> str:
 
 
 class TestAllPolicies:
-    def test_have_no_wildcard(self):
-        for name, entry in load_template()["Resources"].items():
-            if entry["Type"] == "AWS::IAM::ManagedPolicy":
-                for statement in entry["Properties"]["PolicyDocument"]["Statement"]:
-                    assert "*" not in f"{statement['Action']}{statement['Resource']}", name
+    def test_have_no_wildcard_but_those_that_aws_forces(self):
+        found = set()
+        for entry in resources("AWS::IAM::ManagedPolicy").values():
+            for statement in plain(entry["Properties"]["PolicyDocument"]["Statement"]):
+                assert "*" not in str(statement["Action"])
+                if "*" in str(statement["Resource"]):
+                    found.update(statement["Action"])
+        assert found == set(WILDCARDS)
 
     def test_of_aws_s_own_are_those_that_aws_forces(self):
         holders = {name for name, entry in load_template()["Resources"].items() if "ManagedPolicyArns" in str(entry)}
-        assert holders == set(WILDCARDS)
+        assert holders == set(AWS_POLICIES)
 
     def test_the_key_s_users_are_all_functions(self):
         roles = {role["Ref"] for role in load_template()["Resources"]["KeyUse"]["Properties"]["Roles"]}
         assert roles == {f"{name}Role" for name in resources("AWS::Serverless::Function")}
+
+
+class TestBoundary:
+    """What no function can go beyond, whatever its role says."""
+
+    def allowed(self, service: str) -> tuple[set[str], set[str]]:
+        """Actions and targets of one service."""
+        entry = load_template()["Resources"]["FunctionBoundary"]
+        (statement,) = [
+            it
+            for it in plain(entry["Properties"]["PolicyDocument"]["Statement"])
+            if it["Action"][0].startswith(f"{service}:")
+        ]
+        return set(statement["Action"]), {target_of(it) for it in listed(statement["Resource"])}
+
+    def test_is_every_function_s(self):
+        assert load_template()["Globals"]["Function"]["PermissionsBoundary"] == {"Ref": "FunctionBoundary"}
+
+    @pytest.mark.parametrize("service", SERVICES.values())
+    def test_is_what_the_functions_policies_allow_together(self, service: str):
+        actions, targets = self.allowed(service)
+        together = [granted(function, service) for function in POLICIES]
+        assert actions == {action for targets in together for found in targets.values() for action in found}
+        assert targets >= {target for targets in together for target in targets}
+
+    def test_leaves_of_all_logs_those_of_the_functions(self):
+        actions, targets = self.allowed("logs")
+        assert actions == {"logs:CreateLogStream", "logs:PutLogEvents"}
+        assert targets == {it["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for it in FUNCTIONS.values()}
+
+    def test_names_nothing_that_is_no_resource_of_the_template(self):
+        indexes = resources("AWS::DynamoDB::Table")["Table"]["Properties"]["GlobalSecondaryIndexes"]
+        assert self.allowed("dynamodb")[1] == {"Table", *(f"Table/index/{it['IndexName']}" for it in indexes)}
+        assert self.allowed("sqs")[1] == set(resources("AWS::SQS::Queue"))
+
+    def test_allows_the_key_where_there_is_one(self):
+        assert self.allowed("kms")[1] == {"KmsKeyArn"}
 
 
 class TestRecording:

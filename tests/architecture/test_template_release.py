@@ -204,7 +204,7 @@ class TestSkips:
             assert len(skip["comment"].split()) > 5, name
 
     def test_are_these(self):
-        assert {skip["id"] for _, skip in self.skips()} == {"CKV_AWS_116", "CKV_AWS_117", "CKV_AWS_120"}
+        assert {skip["id"] for _, skip in self.skips()} == {"CKV_AWS_111", "CKV_AWS_116", "CKV_AWS_117", "CKV_AWS_120"}
 
     def test_are_nowhere_else(self):
         assert "cfn-lint" not in str(load_template().get("Metadata"))

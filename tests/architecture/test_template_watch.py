@@ -218,6 +218,9 @@ class TestEveryMetric:
     def test_of_the_code_is_looked_at(self, emitted: dict[str, list[set[str]]]):
         assert set(emitted) == {metric for namespace, metric, _ in self.everything() if namespace == OWN}
 
+    def test_of_the_gateway_has_the_gateway_s_name(self):
+        assert _text(resources("AWS::Serverless::Api")["Api"]["Properties"]["Name"]) == OWN
+
     def test_of_the_code_goes_to_this_stack_s_namespace(self):
         variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
         assert _text(variables["POWERTOOLS_METRICS_NAMESPACE"]) == OWN

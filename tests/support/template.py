@@ -48,7 +48,7 @@ def policies() -> dict[str, list[Statement]]:
     """What each function's own policy allows, by the folder of its code."""
     return {
         Path(function["Properties"]["CodeUri"]).name: [
-            Statement(_listed(entry["Action"]), [_target(target) for target in _listed(entry["Resource"])])
+            Statement(listed(entry["Action"]), [target_of(target) for target in listed(entry["Resource"])])
             for policy in function["Properties"]["Policies"]
             for entry in policy["Statement"]
         ]
@@ -56,11 +56,11 @@ def policies() -> dict[str, list[Statement]]:
     }
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _target(value: dict[str, Any]) -> str:
+def target_of(value: dict[str, Any]) -> str:
     """Raises ValueError for what names no one resource."""
     match value:
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), "Arn" | "Id"]}:
