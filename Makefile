@@ -63,7 +63,7 @@ cost: .venv/.ready ## Write what a million requests cost into docs/operations.md
 	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)
 
 deploy: build ## Deploy to the AWS account of the current credentials
-	@.tools/sam/bin/sam deploy
+	@.tools/sam/bin/sam deploy --parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ)
 
 licences: .venv/.ready ## Write docs/licences.md anew from the packages that are deployed
 	@.venv/bin/python -m scripts.licences
