@@ -24,7 +24,7 @@ test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_module
 	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
 
 fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready ## Draw requests from docs/openapi.json at length (EXAMPLES=300 SEED=7)
-	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 --timeout 14400 tests/conformance/test_document.py
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py
 
 lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licences, imports, and that generated documents are current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))

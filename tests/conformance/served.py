@@ -55,7 +55,7 @@ class Served:
     organization_id: str
     user_token: str
     api_key: str
-    # What the organization has, by the parameter that takes it.
+    # What the organization has, by the parameter or field that takes it.
     ids: dict[str, list[str]]
 
 
@@ -118,6 +118,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         "projectId": [link.project_id for link in world.connected_repository(company).links],
         "scanId": [scan.scan_id],
         "itemId": [item.item_id for item in items],
+        "version": [item.version for item in items],
     }
     return Served(base_url, company.organization_id, token, world.key(company), ids), host
 
