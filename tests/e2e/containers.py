@@ -107,23 +107,27 @@ def _unmount(folder: str) -> None:
         subprocess.run(["umount", "--lazy", mount], capture_output=True, check=False)
 
 
-def import_image(variables: dict[str, str]) -> str:
-    """Makes the image known to the engine, and returns its name."""
-    command = ["docker", "import"]
-    for change in (
+@contextmanager
+def imported_image(variables: dict[str, str]) -> Iterator[str]:
+    """The image's name, under which the engine knows it while the block runs."""
+    changes = (
         "ENV PATH=/var/lang/bin:/usr/bin:/bin",
         "ENV LAMBDA_TASK_ROOT=/var/task",
         "ENV LAMBDA_RUNTIME_DIR=/var/runtime",
         "WORKDIR /var/task",
-    ):
-        command += ["--change", change]
+    )
+    environment = {**os.environ, **variables}
     with TemporaryDirectory() as folder:
         archive = Path(folder) / "image.tar"
         _write_image(archive, Path(folder))
+        options = [word for change in changes for word in ("--change", change)]
         subprocess.run(
-            [*command, str(archive), IMAGE], env={**os.environ, **variables}, check=True, capture_output=True
+            ["docker", "import", *options, archive, IMAGE], env=environment, check=True, stdout=subprocess.DEVNULL
         )
-    return IMAGE
+    try:
+        yield IMAGE
+    finally:
+        subprocess.run(["docker", "image", "rm", "--force", IMAGE], env=environment, capture_output=True, check=False)
 
 
 def _write_image(archive: Path, scratch: Path) -> None:

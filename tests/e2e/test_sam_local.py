@@ -105,8 +105,8 @@ def credentials(environment: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def sam(environment: dict[str, str], credentials: dict[str, Any]) -> Iterator[Sam]:
-    with containers.running_engine() as found:
-        yield Sam({**environment, **found}, containers.import_image(found))
+    with containers.running_engine() as found, containers.imported_image(found) as image:
+        yield Sam({**environment, **found}, image)
 
 
 @pytest.fixture(scope="module")
