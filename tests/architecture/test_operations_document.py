@@ -77,9 +77,7 @@ class TestStack:
 
     @pytest.mark.parametrize(
         ("name", "value"),
-        sorted(
-            {pair for line in LINES if "--parameter-overrides" in line for pair in re.findall(r"(\w+)=(\S+)", line)}
-        ),
+        sorted({pair for line in LINES if line.startswith("deploy ") for pair in re.findall(r"(\w+)=(\S+)", line)}),
     )
     def test_takes_every_parameter_with_its_value(self, name: str, value: str):
         parameter = PARAMETERS[name]
@@ -121,6 +119,21 @@ class TestOps:
         for line in re.findall(r"`assent-ops ([a-z-]+ [a-z-]+)", TEXT):
             noun, verb = line.split()
             assert verb in group.commands[noun].commands
+
+
+class TestRelease:
+    """SAM publishes no version where nothing but a parameter's value has changed: each deployment has a name."""
+
+    def test_is_part_of_every_function_and_of_every_version(self):
+        functions = [it["Properties"] for it in RESOURCES.values() if it["Type"] == "AWS::Serverless::Function"]
+        # In the environment as well: Lambda publishes no second version of one and the same function.
+        assert TEMPLATE["Globals"]["Function"]["Environment"]["Variables"]["RELEASE"] == {"Ref": "Release"}
+        assert [function["VersionDescription"] for function in functions] == [{"Ref": "Release"}] * len(functions)
+
+    def test_gets_a_new_name_by_make_and_by_the_document(self):
+        assert "--parameter-overrides Release=$$(date" in (ROOT / "Makefile").read_text()
+        (shorthand,) = [line for line in LINES if line.startswith("deploy()")]
+        assert '"Release=$(date' in shorthand
 
 
 class TestMake:
