@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx
 
@@ -83,6 +83,7 @@ class Person:
             sent_back = elsewhere.post(urljoin(str(shown.url), form[1]), data=fields)
         callback = sent_back.headers.get("location", "")
         assert callback.startswith(f"{self._stack.outputs['BaseUrl']}/sign-in/callback?"), sent_back.text
+        self._stack.secrets.update(parse_qs(urlsplit(callback).query)["code"])
         arrived = self.open(303, callback)
         return self.open(200, arrived.headers["location"])
 
