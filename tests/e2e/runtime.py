@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from local.template import load_template
 from tests.e2e.deployment import ARCHITECTURE, BUILD, REGION, ROOT
 from tests.support.engines import free_port, wait_until_listening
 
@@ -53,6 +54,7 @@ class Runtime:
 def running_function(logical_id: str, properties: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[Runtime]:
     """The built function with these variables, on a free port of this machine, gone when the block ends."""
     folder = BUILD / logical_id
+    declared = {**load_template()["Globals"]["Function"], **properties}
     interpreter = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     port, api_port = free_port(), free_port()
     with TemporaryDirectory() as scratch:
@@ -65,7 +67,7 @@ def running_function(logical_id: str, properties: Mapping[str, Any], variables: 
                     *("--runtime-interface-emulator-address", f"127.0.0.1:{port}"),
                     *("--runtime-api-address", f"127.0.0.1:{api_port}"),
                     # -S: no packages of the interpreter's own.
-                    *(interpreter, "-S", "-B", "-m", "awslambdaric", properties["Handler"]),
+                    *(interpreter, "-S", "-B", "-m", "awslambdaric", declared["Handler"]),
                 ],
                 cwd=folder,
                 env={
@@ -74,8 +76,8 @@ def running_function(logical_id: str, properties: Mapping[str, Any], variables: 
                     "LAMBDA_TASK_ROOT": str(folder),
                     "TMPDIR": scratch,
                     "AWS_LAMBDA_FUNCTION_NAME": logical_id,
-                    "AWS_LAMBDA_FUNCTION_TIMEOUT": str(properties.get("Timeout", 20)),
-                    "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
+                    "AWS_LAMBDA_FUNCTION_TIMEOUT": str(declared["Timeout"]),
+                    "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(declared["MemorySize"]),
                     "AWS_REGION": REGION,
                     "AWS_DEFAULT_REGION": REGION,
                     **variables,
