@@ -1,6 +1,6 @@
 """The documents that travel in this package, served as they stand: the API's description and its reference.
 
-They are made when a version is built. Two addresses in them stand for those of this deployment, which differ from one
+They are made when a version is built. Some addresses in them stand for those of this deployment, which differ from one
 to the next, and give way to them here.
 """
 
@@ -14,12 +14,14 @@ from fastapi import Response
 
 from controlplane.addresses import dashboard_base_url, public_base_url
 from controlplane.errors import RouteNotFound
+from controlplane.settings import settings
 
 _HERE = Path(__file__).parent
 _REFERENCE = _HERE / "reference"
-# What stands in the files for the address of the API and for that of the pages.
+# What stands in the files for the address of the API, for that of the pages, and for who answers questions by mail.
 _API_ADDRESS = "https://api.assent.example"
 _PAGES_ADDRESS = "https://dashboard.assent.example"
+_MAIL_ADDRESS = "api@assent.example"
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -106,10 +108,10 @@ def _quality(parameters: list[str]) -> float:
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, api: str, pages: str) -> tuple[bytes, str]:
+def _read(path: Path, api: str, pages: str, mail: str) -> tuple[bytes, str]:
     """A file with this deployment's addresses, and what tells this content from another one (RFC 9110's ETag)."""
     text = path.read_text(encoding="utf-8")
-    for placeholder, address in ((_API_ADDRESS, api), (_PAGES_ADDRESS, pages)):
+    for placeholder, address in ((_API_ADDRESS, api), (_PAGES_ADDRESS, pages), (_MAIL_ADDRESS, mail)):
         text = text.replace(placeholder, _written(address, path.suffix))
     content = text.encode()
     # Weak: the gateway may compress what it passes on.
@@ -125,7 +127,7 @@ def _written(address: str, suffix: str) -> str:
 
 def _answer(path: Path, if_none_match: str | None) -> Response:
     """The file, or 304 for a client that has it."""
-    content, etag = _read(path, public_base_url(), dashboard_base_url())
+    content, etag = _read(path, public_base_url(), dashboard_base_url(), settings.contact_email or _MAIL_ADDRESS)
     kept = "public, max-age=31536000, immutable" if path.suffix in _HASHED else "public, max-age=300"
     headers = {**_HEADERS, "cache-control": kept, "etag": etag, "vary": "Accept-Encoding"}
     known = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}

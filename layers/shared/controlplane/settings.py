@@ -28,6 +28,8 @@ class Settings(BaseModel):
     dashboard_base_url: OptionalUrl = None
     service_brand: str = Field("assent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
+    # Who answers questions about the API by mail, as its description says. None: an address that is an example.
+    contact_email: OptionalText = None
     consent_runtime_version: str = "2.0.0"
     # Where the consent runtime is served; an instance answers at this address plus its id. None: not served yet.
     consent_runtime_base_url: OptionalUrl = None

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from controlplane.scopes import API_KEY_SCOPES
+from controlplane.settings import settings
 from system import documents
 from tests.support.api import Api, Operation, Reply, operations
 from tests.support.world import table_dump
@@ -290,6 +291,11 @@ class TestOpenapi:
         assert reply.body == json.loads(served)
         assert reply.headers["content-type"] == "application/json"
 
+    def test_names_who_answers_questions(self, api: Api, monkeypatch: pytest.MonkeyPatch):
+        assert api.get("/openapi.json").body["info"]["contact"]["email"] == "api@assent.example"
+        monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
+        assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
+
 
 class TestAddresses:
     @pytest.mark.parametrize("suffix", [".html", ".json", ".md"])
@@ -297,7 +303,7 @@ class TestAddresses:
         """An operator's setting; harmless all the same."""
         file = tmp_path / f"file{suffix}"
         file.write_text('"https://api.assent.example"', encoding="utf-8")
-        content, _ = documents._read(file, 'https://a.test/"<&', "https://b.test")
+        content, _ = documents._read(file, 'https://a.test/"<&', "https://b.test", "c@d.test")
         shown = {
             ".html": '"https://a.test/&quot;&lt;&amp;"',
             ".json": '"https://a.test/\\"<&"',
