@@ -10,6 +10,12 @@ def beyond_the_token(call: Call) -> bool:
     return not (key and key["pk"]["S"].startswith("TH#"))
 
 
+def beyond_the_own(call: Call) -> bool:
+    """All but what no other act of these races touches: the caller's token and membership, a message in the outbox."""
+    key = call.parameters.get("Key")
+    return not (key and key["pk"]["S"].startswith(("TH#", "USER#", "OUTBOX#")))
+
+
 def only_writes(call: Call) -> bool:
     """The writes beyond the token. Reads go along with what stands before them: for acts that decide by the write."""
     return beyond_the_token(call) and call.operation not in {"GetItem", "BatchGetItem", "Query"}
