@@ -149,7 +149,7 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
     events = [event for function in functions for event in function["Properties"].get("Events", {}).values()]
     routes = sum(event["Type"] == "Api" for event in events)
     settings = template["Resources"]["Api"]["Properties"].get("MethodSettings", [])
-    detailed = any(setting.get("MetricsEnabled") is True for setting in settings)
+    detailed = [setting["ResourcePath"] for setting in settings if setting.get("MetricsEnabled")]
     # Requests and server errors of each function; messages, failed ones and dead letters of each worker.
     own = 2 * sum(any(e["Type"] == "Api" for e in f["Properties"].get("Events", {}).values()) for f in functions)
     own += 3 * types.count("AWS::Lambda::EventSourceMapping")
@@ -158,7 +158,7 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
         "dashboards": types.count("AWS::CloudWatch::Dashboard") * prices["dashboardMonth"],
         "metrics of the service": own * prices["metricMonth"],
         # Count, latency twice, and errors of both kinds, for each method that was called.
-        "metrics of the gateway, by route": 5 * routes * prices["metricMonth"] if detailed else 0.0,
+        "metrics of the gateway, by route": 5 * (routes if "/*" in detailed else len(detailed)) * prices["metricMonth"],
         "secrets": types.count("AWS::SecretsManager::Secret") * prices["secretMonth"],
         "polls of the queues": types.count("AWS::Lambda::EventSourceMapping")
         * POLLS_A_MONTH

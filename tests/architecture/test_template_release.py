@@ -115,10 +115,24 @@ class TestGateway:
     API = resources("AWS::Serverless::Api")["Api"]
 
     def test_bounds_what_all_callers_use_together(self):
-        (settings,) = self.API["Properties"]["MethodSettings"]
-        assert (settings["HttpMethod"], settings["ResourcePath"]) == ("*", "/*")
-        assert settings["ThrottlingRateLimit"] == {"Ref": "ThrottlingRate"}
-        assert settings["ThrottlingBurstLimit"] == {"Ref": "ThrottlingBurst"}
+        found = self.API["Properties"]["MethodSettings"]
+        assert (found[0]["HttpMethod"], found[0]["ResourcePath"]) == ("*", "/*")
+        for settings in found:
+            assert settings["ThrottlingRateLimit"] == {"Ref": "ThrottlingRate"}
+            assert settings["ThrottlingBurstLimit"] == {"Ref": "ThrottlingBurst"}
+
+    def test_pays_for_metrics_of_those_routes_that_an_alarm_looks_at(self):
+        paid = {
+            (settings["HttpMethod"], settings["ResourcePath"].replace("~1", "/").removeprefix("/"))
+            for settings in self.API["Properties"]["MethodSettings"]
+            if settings.get("MetricsEnabled")
+        }
+        watched = set()
+        for alarm in resources("AWS::CloudWatch::Alarm").values():
+            dimensions = {it["Name"]: it["Value"] for it in alarm["Properties"].get("Dimensions", [])}
+            if "Method" in dimensions:
+                watched.add((dimensions["Method"], dimensions["Resource"]))
+        assert paid == watched == {("GET", "/health")}
 
     def test_logs_nothing_that_says_who_called(self):
         log = self.API["Properties"]["AccessLogSetting"]

@@ -71,10 +71,14 @@ class TestInputs:
         assert names >= set(PRICES)
         assert all(price > 0 for region in prices["regions"].values() for price in region.values())
 
-    def test_what_stands_there_is_counted_in_the_template(self):
+    @pytest.mark.parametrize(("path", "detailed"), [("/*", 2), ("/~1health", 1)])
+    def test_what_stands_there_is_counted_in_the_template(self, path: str, detailed: int):
         template = {
             "Resources": {
-                "Api": {"Type": "AWS::Serverless::Api", "Properties": {"MethodSettings": [{"MetricsEnabled": True}]}},
+                "Api": {
+                    "Type": "AWS::Serverless::Api",
+                    "Properties": {"MethodSettings": [{"ResourcePath": path, "MetricsEnabled": True}]},
+                },
                 "F": {
                     "Type": "AWS::Serverless::Function",
                     "Properties": {"Events": {"A": {"Type": "Api"}, "B": {"Type": "Api"}}},
@@ -94,7 +98,7 @@ class TestInputs:
                 "alarms": 0.3,
                 "dashboards": 0.0,
                 "metrics of the service": 5 * 0.3,
-                "metrics of the gateway, by route": 10 * 0.3,
+                "metrics of the gateway, by route": 5 * detailed * 0.3,
                 "secrets": 0.4,
                 "polls of the queues": 0.648 * 0.4,
                 "the sweep": 43_200 * (0.1 * 0.00001 + 0.2 / 1_000_000),
