@@ -44,3 +44,19 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
             del client._make_api_call
         else:
             client._make_api_call = replaced
+
+
+@contextmanager
+def meanwhile(client: Any, act: Callable[[], Any]) -> Iterator[None]:
+    """While open, somebody does that between a request's reads and its transaction: once, before the first one."""
+    done = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        if call.operation == "TransactWriteItems" and not done:
+            done.append(call)
+            act()
+        return proceed()
+
+    with intercepted(client, around):
+        yield
+    assert done, "no transaction"

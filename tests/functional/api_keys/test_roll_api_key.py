@@ -7,7 +7,7 @@ from controlplane.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.calls import intercepted, meanwhile
 from tests.support.recorded import recorded_calls
 from tests.support.world import World
 
@@ -108,14 +108,7 @@ class Test402:
         company = world.company()
         old = make(api, company)
 
-        def downgrade_first(call, proceed):
-            if call.operation == "TransactWriteItems" and not moved:
-                moved.append(call)
-                billing.change_plan(company.organization_id, "free")
-            return proceed()
-
-        moved: list = []
-        with intercepted(table.client, downgrade_first):
+        with meanwhile(table.client, lambda: billing.change_plan(company.organization_id, "free")):
             assert roll(api, old["keyId"], company.owner.token).code == "PLAN_REQUIRED"
         assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [old["keyId"]]
 
@@ -135,12 +128,7 @@ class Test403:
         company = world.company()
         admin, old = world.member(company, "admin"), make(api, company)
 
-        def leave_first(call, proceed):
-            if call.operation == "TransactWriteItems":
-                world.leave(company, admin)
-            return proceed()
-
-        with intercepted(table.client, leave_first):
+        with meanwhile(table.client, lambda: world.leave(company, admin)):
             assert roll(api, old["keyId"], admin.token).code == "FORBIDDEN"
         assert api.get("/v1/me", old["key"]).status == 200
 

@@ -9,7 +9,7 @@ from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_finding, make_project, stored, uncounted
 from tests.support.api import Api, Reply
-from tests.support.calls import intercepted
+from tests.support.calls import intercepted, meanwhile
 from tests.support.world import World
 
 
@@ -166,14 +166,6 @@ class Test404:
     def test_a_project_deleted_meanwhile_gets_no_vendor(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
-        done: list[str] = []
-
-        def meanwhile(call, proceed):
-            if call.operation == "TransactWriteItems" and not done:
-                done.append("once")
-                projects.delete_project(project)
-            return proceed()
-
-        with intercepted(table.client, meanwhile):
+        with meanwhile(table.client, lambda: projects.delete_project(project)):
             assert decide(api, company.owner.token, project).code == "NOT_FOUND"
         assert stored("VENDOR#") == []

@@ -5,7 +5,7 @@ from controlplane.store.project_items import Address
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, projects_counted, stored, uncounted
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.calls import intercepted, meanwhile
 from tests.support.world import World
 
 
@@ -125,15 +125,7 @@ class Test404:
         make_project(company, "Other")
         project = make_project(company)
         key = world.key(company)
-        done: list[str] = []
-
-        def meanwhile(call, proceed):
-            if call.operation == "TransactWriteItems" and not done:
-                done.append("once")
-                projects.delete_project(project)
-            return proceed()
-
-        with intercepted(table.client, meanwhile):
+        with meanwhile(table.client, lambda: projects.delete_project(project)):
             assert api.delete(f"/v1/projects/{project.project_id}", key).code == "NOT_FOUND"
         assert projects_counted(company) == 1
 
