@@ -7,6 +7,7 @@ from typing import Any
 from controlplane.store import audits, keys, projects
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import Put, table
+from tests.support.api import Api, Reply
 from tests.support.world import Company, table_dump
 
 COUNTERS = {"hits", "win", "usedHour", "lastUsedAt"}
@@ -74,3 +75,9 @@ def projects_counted(company: Company) -> int:
     organization = table.get(keys.organization(company.organization_id))
     assert organization is not None
     return int(organization["projects"])
+
+
+def create(api: Api, token: str, query: str = "", **fields: Any) -> Reply:
+    """Asks for a project, in the shape that the fields give it."""
+    body = {"name": "Shop", "region": "eu-central", **fields}
+    return api.post(f"/v1/projects{query}", token, json_body=body)

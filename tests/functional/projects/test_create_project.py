@@ -8,15 +8,10 @@ from controlplane import ids
 from controlplane.plans import PLANS
 from controlplane.store import billing, keys
 from controlplane.store.table import Put, table
-from tests.functional.projects.builders import make_project, projects_counted, stored, uncounted
-from tests.support.api import Api, Reply
+from tests.functional.projects.builders import create, make_project, projects_counted, stored, uncounted
+from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.world import Company, World
-
-
-def create(api: Api, token: str, query: str = "", **fields: Any) -> Reply:
-    body = {"name": "Shop", "region": "eu-central", **fields}
-    return api.post(f"/v1/projects{query}", token, json_body=body)
 
 
 def fill(company: Company, count: int) -> None:
@@ -186,61 +181,6 @@ class Test201:
         with intercepted(table.client, noting):
             create(api, company.owner.token, f"?organizationId={company.organization_id}", name="Another")
         assert calls == ["UpdateItem", "GetItem", "TransactWriteItems"]
-
-
-class Test201OlderShape:
-    def test_it_is_known_by_its_organization_and_answers_the_older_shape(self, api: Api, world: World):
-        company = world.company()
-        reply = create(
-            api, company.owner.token, organizationId=company.organization_id, trustedOrigins=["https://example.com"]
-        )
-        assert reply.status == 201
-        project = reply.data
-        dashboard = f"https://dashboard.assent.test/organizations/{company.slug}/projects/shop"
-        assert project == {
-            "projectId": project["projectId"],
-            "projectSlug": "shop",
-            "projectName": "Shop",
-            "description": None,
-            "organizationId": company.organization_id,
-            "organizationSlug": company.slug,
-            "dashboardURL": dashboard,
-            "products": {
-                "consent": {
-                    "instanceId": "ins_" + project["projectId"].removeprefix("prj_"),
-                    "instanceSlug": "shop",
-                    "instanceName": "Shop",
-                    "trustedOrigins": ["example.com"],
-                    "branding": "assent",
-                    "backendURL": None,
-                    "dashboardURL": f"{dashboard}/consent",
-                    "backendVersion": "2.0.0",
-                }
-            },
-        }
-
-    def test_its_origins_may_be_absent_or_none_at_all(self, api: Api, world: World):
-        company = world.company()
-        for fields in ({}, {"trustedOrigins": []}):
-            reply = create(api, world.key(company), organizationId=company.organization_id, **fields)
-            assert reply.data["products"]["consent"]["trustedOrigins"] == []
-
-    def test_a_person_of_several_organizations_names_one_in_the_body_alone(self, api: Api, world: World):
-        company = world.company()
-        other = world.company(owner=company.owner)
-        reply = create(api, company.owner.token, organizationId=other.organization_id)
-        assert reply.data["organizationId"] == other.organization_id
-        assert projects_counted(other) == 1
-
-    def test_query_and_body_may_name_the_same(self, api: Api, world: World):
-        company = world.company()
-        query = f"?organizationId={company.organization_id}"
-        assert create(api, company.owner.token, query, organizationId=company.organization_id).status == 201
-
-    def test_its_branding_is_as_asked_for(self, api: Api, world: World):
-        company = world.company("pro")
-        reply = create(api, world.key(company), organizationId=company.organization_id, consent={"branding": "none"})
-        assert reply.data["products"]["consent"]["branding"] == "none"
 
 
 class TestIdempotencyKey:

@@ -1,0 +1,60 @@
+"""POST /v1/projects in its older shape, with `organizationId` and `trustedOrigins`."""
+
+from tests.functional.projects.builders import create, projects_counted
+from tests.support.api import Api
+from tests.support.world import World
+
+
+class Test201:
+    def test_it_is_known_by_its_organization_and_answers_the_older_shape(self, api: Api, world: World):
+        company = world.company()
+        reply = create(
+            api, company.owner.token, organizationId=company.organization_id, trustedOrigins=["https://example.com"]
+        )
+        assert reply.status == 201
+        project = reply.data
+        dashboard = f"https://dashboard.assent.test/organizations/{company.slug}/projects/shop"
+        assert project == {
+            "projectId": project["projectId"],
+            "projectSlug": "shop",
+            "projectName": "Shop",
+            "description": None,
+            "organizationId": company.organization_id,
+            "organizationSlug": company.slug,
+            "dashboardURL": dashboard,
+            "products": {
+                "consent": {
+                    "instanceId": "ins_" + project["projectId"].removeprefix("prj_"),
+                    "instanceSlug": "shop",
+                    "instanceName": "Shop",
+                    "trustedOrigins": ["example.com"],
+                    "branding": "assent",
+                    "backendURL": None,
+                    "dashboardURL": f"{dashboard}/consent",
+                    "backendVersion": "2.0.0",
+                }
+            },
+        }
+
+    def test_its_origins_may_be_absent_or_none_at_all(self, api: Api, world: World):
+        company = world.company()
+        for fields in ({}, {"trustedOrigins": []}):
+            reply = create(api, world.key(company), organizationId=company.organization_id, **fields)
+            assert reply.data["products"]["consent"]["trustedOrigins"] == []
+
+    def test_a_person_of_several_organizations_names_one_in_the_body_alone(self, api: Api, world: World):
+        company = world.company()
+        other = world.company(owner=company.owner)
+        reply = create(api, company.owner.token, organizationId=other.organization_id)
+        assert reply.data["organizationId"] == other.organization_id
+        assert projects_counted(other) == 1
+
+    def test_query_and_body_may_name_the_same(self, api: Api, world: World):
+        company = world.company()
+        query = f"?organizationId={company.organization_id}"
+        assert create(api, company.owner.token, query, organizationId=company.organization_id).status == 201
+
+    def test_its_branding_is_as_asked_for(self, api: Api, world: World):
+        company = world.company("pro")
+        reply = create(api, world.key(company), organizationId=company.organization_id, consent={"branding": "none"})
+        assert reply.data["products"]["consent"]["branding"] == "none"
