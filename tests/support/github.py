@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -26,12 +26,20 @@ from controlplane.github.transport import Patience, Transport
 from controlplane.settings import settings
 from local.github import setup
 from local.github.app import API, create_app
+from local.github.faults import Fault
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
 
 _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
-# Short, so that a test which waits for a timeout does not wait long.
-PATIENCE = Patience(connect_seconds=1, read_seconds=0.4, total_seconds=3, tries=3, first_pause_seconds=0.01)
+# Longer than the busiest machine makes the stand-in wait for its turn.
+PATIENCE = Patience(connect_seconds=20, read_seconds=20, total_seconds=50, tries=3, first_pause_seconds=0.01)
+# For who meets HANG. What comes between the hanging answers still has to come in this time.
+IMPATIENCE = replace(PATIENCE, read_seconds=0.8)
+HANG = Fault(hang_seconds=1.5)
+
+
+def patience_for(fault: Fault) -> Patience:
+    return IMPATIENCE if fault.hang_seconds else PATIENCE
 
 
 class _Switch:

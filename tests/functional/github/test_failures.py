@@ -26,7 +26,7 @@ from controlplane.github.errors import (
 from controlplane.github.transport import Deadline, Patience, Request, Transport
 from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
-from tests.support.github import PATIENCE
+from tests.support.github import HANG, PATIENCE, patience_for
 from tests.support.logs import captured_logs
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
@@ -42,7 +42,6 @@ SECONDARY = {
     "message": "You have exceeded a secondary rate limit.",
     "documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits",
 }
-HANG = Fault(hang_seconds=0.6)  # longer than PATIENCE waits for an answer
 
 
 def issues(code_host) -> int:
@@ -85,7 +84,7 @@ class TestReads:
     @pytest.mark.parametrize("fault", [Fault(500), Fault(502), Fault(503), HANG], ids=["500", "502", "503", "timeout"])
     def test_are_repeated_after_a_failure(self, code_host, fault):
         code_host.stand_in.faults.add(REPOSITORY, fault, fault)
-        assert code_host.host().get_repository(*DEMO).name == DEMO_NAME
+        assert code_host.host(patience=patience_for(fault)).get_repository(*DEMO).name == DEMO_NAME
         assert len(code_host.slept) == 2
 
     def test_give_up_after_three_tries(self, code_host):
@@ -228,7 +227,7 @@ class TestCreateIssue:
         lost = Fault(fault.status, hang_seconds=fault.hang_seconds, takes_effect=takes_effect)
         code_host.stand_in.faults.add(CREATE, lost)
         with pytest.raises(OutcomeUnknown):
-            code_host.host().create_issue(*DEMO, "Title", "Body")
+            code_host.host(patience=patience_for(lost)).create_issue(*DEMO, "Title", "Body")
         assert len(code_host.sent(CREATE)) == 1
         assert issues(code_host) == int(takes_effect)
 
@@ -282,7 +281,7 @@ class TestCreateIssue:
     def test_is_not_sent_without_a_token_and_then_did_nothing(self, code_host, fault):
         code_host.stand_in.faults.add(TOKENS, fault, fault, fault)
         with pytest.raises(HostUnavailable) as caught:
-            code_host.host().create_issue(*DEMO, "Title", "Body")
+            code_host.host(patience=patience_for(fault)).create_issue(*DEMO, "Title", "Body")
         assert not isinstance(caught.value, OutcomeUnknown)
         assert code_host.sent(CREATE) == []
 
