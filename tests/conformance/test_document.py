@@ -21,7 +21,7 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES") or 5)
 SEED = int(os.environ.get("FUZZ_SEED") or 1)
 REQUESTS = ("--phases", "examples,coverage,fuzzing")
 # Each ends early where the same beginning meets another state; so there are several, and of more examples.
-SEQUENCES = ("--phases", "stateful", "--max-examples", str(10 * EXAMPLES))
+SEQUENCES = ("--phases", "stateful", "--max-examples", str(8 * EXAMPLES))
 DESCRIBED_LINKS = "[phases.stateful.inference]\nalgorithms = []\n"
 
 # What asks for two things that belong together, for something that is there for a while, or for a person's approval.
@@ -136,7 +136,7 @@ class TestSequences:
             schemathesis.run(api.served.user_token, *SEQUENCES, seed=seed, settings=DESCRIBED_LINKS)
             for seed in (SEED, SEED + 1)
         ]
-        assert sum(run.links_followed for run in runs) >= 8
+        assert sum(run.links_followed for run in runs) >= 6
 
     def test_along_every_link_that_can_be_inferred(self, schemathesis: Schemathesis, api: Api):
         run = schemathesis.run(api.served.user_token, *SEQUENCES)
