@@ -78,7 +78,10 @@ def _own_engine() -> Iterator[dict[str, str]]:
             while not _answers(variables):
                 ended = process.poll() is not None
                 if ended or time.monotonic() > deadline:
-                    pytest.fail(f"dockerd did not start:\n{log_file.read_text()}", pytrace=False)
+                    said = log_file.read_text()
+                    if ended and re.search("operation not permitted|permission denied", said, re.IGNORECASE):
+                        pytest.skip(f"no Docker engine: this machine lets nobody start one\n{said}")
+                    pytest.fail(f"dockerd did not start:\n{said}", pytrace=False)
                 time.sleep(0.2)
             yield variables
         finally:
