@@ -120,7 +120,13 @@ def _serve(port: int) -> None:
     from uvicorn.config import LOGGING_CONFIG  # noqa: PLC0415
     from uvicorn.supervisors import ChangeReload  # noqa: PLC0415
 
-    loggers = LOGGING_CONFIG["loggers"] | {"uvicorn.error": {"level": "WARNING"}}
+    handlers = LOGGING_CONFIG["handlers"]
+    handlers = handlers | {"access": handlers["access"] | {"filters": ["path alone"]}}
+    logging = LOGGING_CONFIG | {
+        "filters": {"path alone": {"()": "local.server.without_query"}},
+        "handlers": handlers,
+        "loggers": LOGGING_CONFIG["loggers"] | {"uvicorn.error": {"level": "WARNING"}},
+    }
     config = uvicorn.Config(
         "local.server:app",
         host=HOST,
@@ -128,7 +134,7 @@ def _serve(port: int) -> None:
         reload=True,
         reload_dirs=[str(ROOT / name) for name in (*SOURCES, "local")],
         reload_includes=["*.py", "*.json", "*.html", "*.css"],
-        log_config=LOGGING_CONFIG | {"loggers": loggers},
+        log_config=logging,
         server_header=False,
         # The address of a caller is the one it called from, as behind API Gateway: no header changes it.
         proxy_headers=False,

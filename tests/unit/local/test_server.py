@@ -1,6 +1,7 @@
 """The local server hands a request to the app that API Gateway would hand it to."""
 
 import asyncio
+import logging
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from local.server import Gateway, load_apps
+from local.server import Gateway, load_apps, without_query
 
 
 def make_app(name: str, *routes: tuple[str, str]) -> Starlette:
@@ -70,3 +71,11 @@ class TestGateway:
 class TestLoadApps:
     def test_takes_every_function_with_an_app(self):
         assert {"system", "organizations", "members", "projects", "api_keys", "billing"} <= load_apps().keys()
+
+
+class TestAccessLog:
+    def test_leaves_queries_out(self):
+        sent = ("127.0.0.1:5", "GET", "/sign-in/callback?code=secret&state=x", "1.1", 303)
+        record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s HTTP/%s" %d', sent, None)
+        assert without_query()(record) is True
+        assert record.getMessage() == '127.0.0.1:5 - "GET /sign-in/callback HTTP/1.1" 303'
