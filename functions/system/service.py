@@ -47,6 +47,7 @@ def describe_authorization_server() -> dict[str, Any]:
         # Clients are public: they have an id and no secret.
         "token_endpoint_auth_methods_supported": ["none"],
         "revocation_endpoint_auth_methods_supported": ["none"],
+        "service_documentation": f"{issuer}/docs",
     }
 
 
@@ -100,7 +101,7 @@ def describe_feedback() -> dict[str, Any]:
                 "payloads of customers",
                 "full transcripts",
             ],
-            "documentation": f"{base}/openapi.json",
+            "documentation": f"{base}/docs",
         },
     }
 

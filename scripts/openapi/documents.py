@@ -45,6 +45,7 @@ _SERVER = _object(
                 "revocation_endpoint_auth_methods_supported": "`none`: clients are public.",
             }
         ),
+        **_addresses({"service_documentation": "What people read about it."}),
     },
 )
 

@@ -29,6 +29,7 @@ class Test200:
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none"],
             "revocation_endpoint_auth_methods_supported": ["none"],
+            "service_documentation": "https://api.assent.test/docs",
         }
 
     @pytest.mark.parametrize("name", ["device_authorization_endpoint", "token_endpoint", "revocation_endpoint"])
