@@ -271,7 +271,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/.well-known/agent-feedback.json"): _nothing,
     ("GET", "/llms.txt"): _nothing,
     ("GET", "/docs"): _nothing,
-    ("GET", "/docs/{fileName}"): lambda world: _linked_file(world, "/docs", "/docs/"),
+    ("GET", "/docs/{fileName}"): lambda world: _linked_file(world, "/docs", "docs/"),
     ("POST", "/v1/auth/device/code"): _device_code,
     ("POST", "/v1/auth/device/token"): _redemption,
     ("POST", "/v1/auth/device/revoke"): _revocation,

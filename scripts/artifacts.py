@@ -102,6 +102,9 @@ UNUSED = (
     "urllib3/http2/connection.py",
 )
 
+# What a function serves as it stands, and unpacks when somebody asks for it.
+DOCUMENTS = ("system/openapi.json", "system/reference")
+
 # Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
 LAYER_ROOT = Path("/opt")
 FUNCTION_ROOT = Path("/var/task")
@@ -126,6 +129,8 @@ def prepare(build_dir: Path) -> None:
             compile_modules(packages, LAYER_ROOT / "python")
         else:
             trim_packages(artifact)
+            for documents in DOCUMENTS:
+                pack(artifact / documents)
             compile_modules(artifact, FUNCTION_ROOT)
         if missing := modules_without_bytecode(artifact):
             raise BuildFailed(f"{artifact.name}: no valid bytecode for {', '.join(map(str, missing))}")
@@ -143,6 +148,14 @@ def trim_packages(packages: Path) -> None:
         write_amazon_roots(packages / "botocore" / "cacert.pem", packages / ROOTS_FILE)
     if (packages / "boto3").is_dir():
         keep_services(packages / "boto3" / "data", SERVICES)
+
+
+def pack(path: Path) -> None:
+    """Compress the file, or every file below the folder. What is packed already stays as it is."""
+    for file in [path, *path.rglob("*")]:
+        if file.is_file() and file.suffix != ".gz":
+            file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
+            file.unlink()
 
 
 def remove(path: Path) -> None:

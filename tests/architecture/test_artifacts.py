@@ -122,6 +122,21 @@ class TestPrepare:
         artifacts.prepare(layer.parents[1])
         assert {path: path.read_bytes() for path in layer.rglob("*") if path.is_file()} == before
 
+    def test_packs_the_documents_that_a_function_serves_and_nothing_else(self, layer: Path):
+        function = layer.parents[1] / "SystemFunction" / "system"
+        served = {name: write(function / name, name) for name in ("openapi.json", "reference/a.md")}
+        other = write(function / "other.json", "{}")
+        for _ in range(2):
+            artifacts.prepare(layer.parents[1])
+            for name, file in served.items():
+                assert not file.exists()
+                assert gzip.decompress(file.with_name(f"{file.name}.gz").read_bytes()).decode() == name
+            assert other.read_text() == "{}"
+
+    @pytest.mark.parametrize("name", artifacts.DOCUMENTS)
+    def test_packs_what_is_there(self, name: str):
+        assert (ROOT / "functions" / name).exists()
+
     def test_refuses_a_folder_without_artifacts(self, tmp_path: Path):
         with pytest.raises(artifacts.BuildFailed):
             artifacts.prepare(tmp_path)

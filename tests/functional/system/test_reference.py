@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from controlplane.scopes import API_KEY_SCOPES
 from controlplane.settings import settings
+from scripts import artifacts
 from system import documents
 from tests.support.api import Api, Operation, Reply, operations
 from tests.support.world import table_dump
@@ -295,6 +297,22 @@ class TestOpenapi:
         assert api.get("/openapi.json").body["info"]["contact"]["email"] == "api@assent.example"
         monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
         assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
+
+
+class TestPacked:
+    def test_documents_are_served_as_if_they_were_not(self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        before = {path: api.get(path) for path in [*DOCUMENTS, "/docs/nothing.md", "/docs/introduction.md.gz"]}
+        shutil.copytree(FILES, tmp_path / "reference")
+        shutil.copy(FILES.parent / "openapi.json", tmp_path)
+        artifacts.pack(tmp_path)
+        monkeypatch.setattr(documents, "_HERE", tmp_path)
+        monkeypatch.setattr(documents, "_REFERENCE", tmp_path / "reference")
+        documents._names.cache_clear()
+        for path, answered in before.items():
+            reply = api.get(path)
+            assert (reply.status, reply.text) == (answered.status, answered.text)
+            assert reply.headers["content-type"] == answered.headers["content-type"]
+        documents._names.cache_clear()
 
 
 class TestAddresses:
