@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.e2e.deployment import ROOT
+from tests.support.engines import stop
 
 IMAGE = "assent-e2e/lambda-python:3.13"
 _START_SECONDS = 30
@@ -85,12 +86,7 @@ def _own_engine() -> Iterator[dict[str, str]]:
                 time.sleep(0.2)
             yield variables
         finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process, within_seconds=20)
             _unmount(folder)
             if not had_bridge and shutil.which("ip"):
                 subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)

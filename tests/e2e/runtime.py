@@ -18,7 +18,7 @@ from typing import Any
 
 from local.template import load_template
 from tests.e2e.deployment import ARCHITECTURE, BUILD, REGION, ROOT
-from tests.support.engines import free_port, wait_until_listening
+from tests.support.engines import free_port, stop, wait_until_listening
 
 _PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 _RUNTIME = ROOT / ".tools" / "lambda" / _PACKAGES
@@ -90,9 +90,4 @@ def running_function(logical_id: str, properties: Mapping[str, Any], variables: 
             yield Runtime(port, log_file)
         finally:
             # It ends the function's process too.
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)

@@ -73,12 +73,17 @@ def running_engine(name: str, program: Path) -> Iterator[Engine]:
             wait_until_listening(process, port)
             yield Engine(name, f"http://127.0.0.1:{port}")
         finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)
+
+
+def stop(process: subprocess.Popen[Any], within_seconds: int = 10) -> None:
+    """Asks the process to end, and ends it where it does not."""
+    process.terminate()
+    try:
+        process.wait(within_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextmanager
