@@ -85,7 +85,7 @@ async def show_device(visitor: SignedIn, user_code: Text = None) -> Response:
 
 @router.post("/device", operation_id="reviewDevice")
 async def review_device(visitor: Submits) -> Response:
-    """Shows who asks, from where, and for what. Counts as an attempt at the code."""
+    """Shows who asks, from where, and for what. A code that is none counts as a try."""
     _check_devices()
     code = visitor.form.get("user_code", "")[:100]
     if not code.strip():
@@ -204,7 +204,7 @@ def _decide(visitor: Visitor, *, approves: bool) -> Response:
     try:
         decide(visitor.form, visitor.user_id, visitor.secret)
     except _REFUSED_DEVICE as refusal:
-        return _device_form(visitor, "", refusal.public, refusal.status)
+        return _device_form(visitor, "", refusal.public, refusal.status, refusal.headers)
     return page("device_decided", visitor, current="/device", approved=approves)
 
 

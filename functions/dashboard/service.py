@@ -264,14 +264,14 @@ def review_device(code: str, user_id: str, secret: str) -> Review:
 def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
     """Lets the device of a reviewed request in, with the scopes that were shown.
 
-    Raises NotReviewed, CodeExpired, CodeDecided, UnknownCode.
+    Raises NotReviewed, CodeExpired, CodeDecided, UnknownCode, TooManyCodes.
     """
     code, scopes = _reviewed(form, secret)
     _decide(lambda: device.approve(code, user_id, scopes))
 
 
 def deny_device(form: dict[str, str], user_id: str, secret: str) -> None:
-    """Refuses the device of a reviewed request. Raises NotReviewed, CodeExpired, CodeDecided, UnknownCode."""
+    """Refuses the device of a reviewed request. Raises the same."""
     code, _ = _reviewed(form, secret)
     _decide(lambda: device.deny(code, user_id))
 
@@ -281,6 +281,8 @@ def _decide(decision: Callable[[], None]) -> None:
         decision()
     except device.UnknownUserCode:
         raise UnknownCode from None
+    except device.TooManyTries as refusal:
+        raise TooManyCodes(refusal.retry_after_seconds) from None
     except device.RequestExpired:
         raise CodeExpired from None
     except device.AlreadyDecided:

@@ -194,6 +194,17 @@ class TestRefusedDecision:
         now.advance(900)
         assert visitor.submit(action).status == 409
 
+    @pytest.mark.parametrize("action", [APPROVE, DENY])
+    def test_after_five_wrong_codes_is_429(self, visitor: Browser, device: Device, action: str):
+        review(visitor, device.user_code)
+        (fields,) = visitor.forms()[action]
+        for _ in range(5):
+            review(visitor, "BBBB-BBBB")
+        reply = visitor.post(action, fields)
+        assert reply.status == 429
+        assert int(reply.headers["retry-after"]) <= 900
+        assert status_of(device) == "authorization_pending"
+
     def test_after_another_persons_is_409(self, visitor: Browser, device: Device, world: World):
         other = Browser(visitor.api).signed_in(world.person().user_id)
         review(other, device.user_code)
