@@ -139,17 +139,18 @@ def gateway_of(networks: list[dict[str, str]]) -> str:
 @contextmanager
 def _reachable(gateway: str, ports: list[int]) -> Iterator[str]:
     """Lets containers reach these ports of this machine. Yields the host under which they do."""
+    host = gateway
     with ExitStack() as relays:
         for port in ports:
             try:
                 relays.enter_context(Relay((gateway, port), (HOST, port)))
             except OSError as error:
                 if error.errno == errno.EADDRNOTAVAIL:
-                    gateway = _DESKTOP
+                    host = _DESKTOP
                 elif error.errno != errno.EADDRINUSE:
                     raise
                 # In use: by another scripts/sam-local, which passes on what this one would.
-        yield gateway
+        yield host
 
 
 def _variables(memory: checkout.Memory, base_url: str, host: str, sam_arguments: list[str]) -> dict[str, str]:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from local.sam import architecture, complete, defaults, gateway_of, is_current
+from local.sam import _reachable, architecture, complete, defaults, gateway_of, is_current
 from local.template import load_template
+from tests.support.engines import free_port
 
 
 class TestGateway:
@@ -26,6 +27,11 @@ class TestGateway:
         with pytest.raises(SystemExit):
             gateway_of([])
         assert "IPv4" in capsys.readouterr().err
+
+    def test_has_a_name_where_it_is_no_address_of_this_machine(self):
+        # From a block that is given to nobody (RFC 5737).
+        with _reachable("192.0.2.1", [free_port(), free_port()]) as host:
+            assert host == "host.docker.internal"
 
 
 class TestDefaults:
