@@ -95,22 +95,29 @@ def _find(user_id: str, *, everything: bool) -> list[Key]:
     values = {"user": user_id, **kinds}
     among = " OR ".join(f"begins_with(#pk, :{name})" for name in kinds)
     condition = f"#userId = :user AND ({among})"
-    names = {"#userId": "userId", "#pk": "pk", "#sk": "sk"}
+    names = {"#userId": "userId", "#pk": "pk", "#sk": "sk", "#status": "status", "#familyId": "familyId"}
     if not everything:
-        # Families that ended, and devices that have come for their token or were refused, let nobody in.
+        # Families that ended, and devices that were refused, let nobody in.
         condition += " AND (attribute_not_exists(#state) OR #state = :live)"
-        condition += " AND (attribute_not_exists(#status) OR #status = :approved)"
-        names |= {"#state": "state", "#status": "status"}
-        values |= {"live": "live", "approved": "approved"}
-    return [
-        Key(item["pk"], item["sk"])
-        for item in _scan(
-            FilterExpression=condition,
-            ProjectionExpression="#pk, #sk",
-            ExpressionAttributeNames=names,
-            ExpressionAttributeValues={f":{name}": codec.encode(value) for name, value in values.items()},
-        )
-    ]
+        condition += " AND (attribute_not_exists(#status) OR #status IN (:approved, :redeemed))"
+        names["#state"] = "state"
+        values |= {"live": "live", "approved": "approved", "redeemed": "redeemed"}
+    found = dict[Key, None]()
+    for item in _scan(
+        FilterExpression=condition,
+        ProjectionExpression="#pk, #sk, #status, #familyId",
+        ExpressionAttributeNames=names,
+        ExpressionAttributeValues={f":{name}": codec.encode(value) for name, value in values.items()},
+    ):
+        key = Key(item["pk"], item["sk"])
+        if not everything and item.get("status") == "redeemed":
+            # It may have come for its token during this look, which then had passed the place of its family already.
+            key = keys.token_family(item["familyId"])
+            family = table.get(key)
+            if family is None or family["state"] != "live":
+                continue
+        found[key] = None
+    return list(found)
 
 
 def _scan(**parameters: Any) -> Iterator[dict[str, Any]]:

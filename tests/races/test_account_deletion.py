@@ -11,7 +11,7 @@ from controlplane.store.table import table
 from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials
 from tests.races.stage import Stage
 from tests.support.asgi import DirectApi
-from tests.support.calls import Call
+from tests.support.calls import Call, Proceed, intercepted
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
@@ -154,6 +154,29 @@ def test_whoever_signs_in_meanwhile_keeps_nothing_of_before(stage: Stage) -> Non
         lambda leaver: [lambda: revoke_credentials(leaver.user_id), lambda: sessions.create(leaver.user_id)],
         check,
     )
+
+
+def test_a_device_that_comes_for_its_token_during_a_look_is_signed_out_too(stage: Stage) -> None:
+    """A look reads page by page: here the tokens are written where it has been, before it comes to the device."""
+    user_id = stage.fresh().person().user_id
+    issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
+    device.approve(issued.user_code, user_id, ["projects.read"])
+    given: list[token_families.Pair] = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        if call.operation != "Scan" or given:
+            return proceed()
+        request = device.find(issued.device_code)
+        assert request is not None
+        given.append(device.redeem(request))
+        answer = proceed()
+        return {**answer, "Items": [it for it in answer["Items"] if it["pk"]["S"] == request["pk"]]}
+
+    with intercepted(stage.client, around):
+        assert revoke_credentials(user_id).devices == 1
+    assert stage.api.get("/v1/me", given[0].access_token).status == 401
+    with pytest.raises(token_families.UnknownRefreshToken):
+        token_families.rotate(given[0].refresh_token)
 
 
 def test_a_deletion_that_broke_anywhere_is_finished_by_the_next(stage: Stage) -> None:
