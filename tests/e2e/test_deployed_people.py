@@ -101,8 +101,10 @@ class TestProject:
 
 class TestFeedback:
     def test_is_taken_once_a_day(self, reported: Reported):
-        assert reported.first["reference"].startswith("FDB-")
-        assert reported.again == {"reference": reported.first["reference"], "alreadySubmitted": True}
+        assert (reported.first.status, reported.again.status) == (201, 200)
+        reference = reported.first.data["reference"]
+        assert reference.startswith("FDB-")
+        assert reported.again.data == {"reference": reference, "alreadySubmitted": True}
 
     def test_is_refused_beyond_an_hour_s_quota(self, stack: Stack, ada: Person):
         def report(number: int) -> Reply:
