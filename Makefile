@@ -41,7 +41,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, type
 template: .tools/sam/.ready .tools/checkov/.ready ## Hold template.yaml, as CloudFormation gets it, to cfn-lint and checkov
 	@.tools/sam/bin/python -m scripts.check_template
 
-check: lint test ## What CI runs, before make e2e: lint, then test
+check: lint test ## Lint, then test
 
 format: .venv/.ready ## Rewrite the code as make check wants it
 	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
