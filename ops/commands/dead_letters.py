@@ -85,4 +85,6 @@ def discard(
 
 
 def _named(message: list[str] | None) -> str:
-    return "all dead letters" if not message else f"{len(message)} dead letters"
+    if not message:
+        return "all dead letters"
+    return "one dead letter" if len(message) == 1 else f"{len(message)} dead letters"
