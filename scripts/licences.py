@@ -69,10 +69,13 @@ def _parts(expression: str) -> list[str]:
 
 
 def is_allowed(expression: str) -> bool:
-    """Whether an SPDX expression, without brackets inside brackets, leaves a choice that is allowed."""
-    bare = expression.strip().removeprefix("(").removesuffix(")")
-    choices = [_parts(choice) for choice in re.split(r"\s+OR\s+", bare)]
-    return any(choice and all(part in ALLOWED for part in choice) for choice in choices)
+    """Whether an SPDX expression leaves a choice that is allowed. AND binds closer than OR."""
+    while inner := re.search(r"\(([^()]*)\)", expression):
+        # A bracket counts as one licence: an allowed one, or one that nobody knows.
+        licence = "0BSD" if is_allowed(inner[1]) else "refused"
+        expression = f"{expression[: inner.start()]} {licence} {expression[inner.end() :]}"
+    choices = [re.split(r"\s+AND\s+", choice.strip()) for choice in re.split(r"\s+OR\s+", expression)]
+    return any(all(part in ALLOWED for part in choice) for choice in choices)
 
 
 def tools() -> dict[str, str]:
@@ -88,7 +91,9 @@ def render() -> str:
         for pin in pins:
             places.setdefault((pin.name, pin.version), []).append(place)
     rows = [(name, version, licence_of(name), ", ".join(at)) for (name, version), at in sorted(places.items())]
-    duties = [(licence, ALLOWED[licence]) for licence in sorted({part for row in rows for part in _parts(row[2])})]
+    named = {part for row in rows for part in _parts(row[2])}
+    # Of a choice between licences, one may be refused: nothing is taken under it.
+    duties = [(licence, ALLOWED[licence]) for licence in sorted(named & ALLOWED.keys())]
     return "\n".join(
         [
             _INTRODUCTION,

@@ -40,11 +40,34 @@ class TestLicences:
     def test_are_listed_and_allowed(self):
         assert licences.main(["--check"]) == 0
 
-    @pytest.mark.parametrize("said", ["MIT", "MIT OR GPL-3.0-only", "Apache-2.0 AND MIT", "(MIT OR Apache-2.0)"])
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "MIT",
+            "MIT OR GPL-3.0-only",
+            "Apache-2.0 AND MIT",
+            "(MIT OR Apache-2.0)",
+            "(MIT OR GPL-3.0-only) AND ISC",
+            "GPL-3.0-only OR (ISC AND (MIT OR UNKNOWN))",
+        ],
+    )
     def test_are_allowed_where_a_choice_is(self, said: str):
         assert licences.is_allowed(said)
 
-    @pytest.mark.parametrize("said", ["", "GPL-3.0-only", "MIT AND GPL-3.0-only", "UNKNOWN", "Dual License"])
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "",
+            "GPL-3.0-only",
+            "MIT AND GPL-3.0-only",
+            "UNKNOWN",
+            "Dual License",
+            "(MIT OR ISC) AND GPL-3.0-only",
+            "(MIT AND GPL-3.0-only) OR (UNKNOWN)",
+            "MIT (ISC)",
+            "(MIT",
+        ],
+    )
     def test_are_refused_where_no_choice_is_allowed(self, said: str):
         assert not licences.is_allowed(said)
 
