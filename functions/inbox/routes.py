@@ -63,6 +63,7 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
     operation_id="createGithubIssue",
     summary="Open an issue for a finding",
     status_code=201,
+    response_description="The item with its issue, opened now or before.",
 )
 @refuses(service.NotACodeFinding, service.RepositoryNotLinked, service.CreationPending, service.CreationRefused)
 async def create_github_issue(access: OpensIssue) -> InboxItem:
