@@ -6,7 +6,7 @@ import shutil
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
@@ -257,8 +257,6 @@ class TestFile:
         ],
     )
     def test_404_for_any_other_name(self, name: str, api: Api):
-        from urllib.parse import unquote
-
         reply = api.get(f"/docs/{unquote(name, errors='replace')}")
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
