@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,6 @@ from tests.conformance.served import Served
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / ".tools" / "conformance"
-_END_SECONDS = 20
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def tools() -> Path:
 
 
 class Api:
-    """The whole API in a process of its own: what it serves, and after its end what it answered."""
+    """The whole API in a process of its own: what it serves, and what it has answered."""
 
     def __init__(self) -> None:
         paths = os.pathsep.join(["functions", "layers/shared", "."])
@@ -40,18 +40,23 @@ class Api:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.served = Served(**self._read())
+
+    def answers(self) -> dict[str, dict[str, int]]:
+        """How often each operation has answered with which status."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             self.kill()
-            pytest.fail("the API ended before it was ready")
-        self.served = Served(**json.loads(line))
-
-    def end(self) -> dict[str, dict[str, int]]:
-        """How often each operation answered with which status."""
-        answers, _ = self._process.communicate(timeout=_END_SECONDS)
-        counted: dict[str, dict[str, int]] = json.loads(answers)
-        return counted
+            pytest.fail("the API has ended")
+        read: dict[str, Any] = json.loads(line)
+        return read
 
     def kill(self) -> None:
         self._process.kill()

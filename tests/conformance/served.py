@@ -1,10 +1,10 @@
 """The whole API on a port of this machine, for programs that know it by its document alone.
 
-`python -m tests.conformance.served` writes one line, `Served` as JSON, serves until its input ends, and writes how
-often each operation answered with which status. Every function is there as in `make run`; queues and the code host are
-those of the tests, in memory: what a request sent is worked off before the next one is answered. Each request comes a
-minute after the last one. So no limit of requests a minute is met, those by the hour are met and pass, and a run with
-the same requests has the same answers.
+`python -m tests.conformance.served` writes one line, `Served` as JSON, and serves until its input ends. To each line of
+it, it writes how often each operation has answered with which status. Every function is there as in `make run`; queues
+and the code host are those of the tests, in memory: what a request sent is worked off before the next one is answered.
+Each request comes a minute after the last one. So no limit of requests a minute is met, those by the hour are met and
+pass, and a run with the same requests has the same answers, but for ids.
 """
 
 import asyncio
@@ -24,8 +24,9 @@ from pydantic import TypeAdapter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane import clock, queues
+from controlplane.ids import member_id
 from controlplane.queues import ExecuteScan, PrepareScan, Queue
-from controlplane.store import organizations
+from controlplane.store import api_keys, organizations
 from controlplane.store.table import table
 from controlplane.worker import create_worker
 from issue_creation.app import handler as create_issues
@@ -44,6 +45,8 @@ from tests.support.world import World
 HOST = "127.0.0.1"
 # Longer than any run lasts by its own clock.
 _LIFETIME_SECONDS = 10 * 365 * 86_400
+# Of what requests delete: enough that some is left for the operations after them.
+_SPARE = 8
 _PAGE = '<html><head><script src="https://www.googletagmanager.com/gtag/js?id=G-1"></script></head></html>'
 
 
@@ -104,7 +107,8 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     # The owner will belong to several: requests that name none go here.
     organizations.save_organization(company.owner.user_id, company.organization_id)
     world.credits(company, 10_000)
-    world.member(company)
+    members = [world.member(company) for _ in range(_SPARE)]
+    keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]
     repository = world.connected_repository(company)
     # Without a linked project, so that nothing of it can be scanned.
     unlinked = world.connected_repository(company, linked=False)
@@ -114,8 +118,10 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     ids = {
         "organizationId": [company.organization_id],
         "repositoryId": [repository.repository_id, unlinked.repository_id],
-        # Another one, for it is deleted before long, and a repository without a project is scanned no more.
-        "projectId": [link.project_id for link in world.connected_repository(company).links],
+        # Others, for they are deleted before long, and a repository without a project is scanned no more.
+        "projectId": [link.project_id for _ in range(_SPARE) for link in world.connected_repository(company).links],
+        "memberId": [member_id(company.organization_id, member.user_id) for member in members],
+        "keyId": [key.item["keyId"] for key in keys],
         "scanId": [scan.scan_id],
         "itemId": [item.item_id for item in items],
         "version": [item.version for item in items],
@@ -193,8 +199,13 @@ def main() -> None:
         counted = _Counted(app)
         answer.write(json.dumps(asdict(served)) + "\n")
         answer.flush()
-        asyncio.run(_serve(counted, listener, sys.stdin.read))
-        answer.write(json.dumps(counted.answers) + "\n")
+
+        def tell() -> None:
+            for _ in sys.stdin:
+                answer.write(json.dumps(counted.answers) + "\n")
+                answer.flush()
+
+        asyncio.run(_serve(counted, listener, tell))
 
 
 if __name__ == "__main__":
