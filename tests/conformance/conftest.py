@@ -53,18 +53,22 @@ class Api:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            self.kill()
+            self.end()
             pytest.fail("the API has ended")
         read: dict[str, Any] = json.loads(line)
         return read
 
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.communicate()
+    def end(self) -> None:
+        """Lets it end its engine too, which it does at the end of what it reads."""
+        try:
+            self._process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
 
 
 @pytest.fixture
 def api() -> Iterator[Api]:
     made = Api()
     yield made
-    made.kill()
+    made.end()

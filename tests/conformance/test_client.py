@@ -82,7 +82,7 @@ def _mend(package: Path) -> None:
 def running() -> Iterator[Api]:
     made = Api()
     yield made
-    made.kill()
+    made.end()
 
 
 @pytest.fixture
