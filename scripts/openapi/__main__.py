@@ -4,14 +4,14 @@ import argparse
 import os
 import sys
 
-from scripts.openapi.words import BASE_URL
+from scripts.openapi.words import BASE_URL, DOCUMENT, PAGES_URL
 
 # The settings that examples show; they are read when the first function is imported.
 os.environ |= {
     "TABLE_NAME": "assent",
     "SIGNING_SECRET": "not-a-secret-only-to-describe-the-api",
     "PUBLIC_BASE_URL": BASE_URL,
-    "DASHBOARD_BASE_URL": "https://dashboard.assent.example",
+    "DASHBOARD_BASE_URL": PAGES_URL,
     "SERVICE_BRAND": "assent",
     "LIBRARY_BRAND": "openassent",
     "DEVICE_AUTHORIZATION_ENABLED": "true",
@@ -19,7 +19,7 @@ os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "assent",
 }
 
-from scripts.openapi.document import DOCUMENT, describe
+from scripts.openapi.document import describe
 
 
 def main() -> None:

@@ -16,7 +16,6 @@ from scripts.openapi.operations import finish
 from scripts.openapi.schemas import fixed
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "functions" / "system" / "openapi.json"
 
 
 def apps() -> dict[str, Any]:

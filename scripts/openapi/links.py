@@ -52,7 +52,9 @@ def add(paths: Object, parameters: Object) -> None:
     operations = {operation["operationId"]: operation for path in paths.values() for operation in path.values()}
     taken = {name: _places(operation, parameters) for name, operation in operations.items()}
     for name in {*_FOLLOWED, *_TOGETHER, *operations}:
-        links = _links(name, taken.get(name, {}))
+        if name not in operations:
+            raise SystemExit(f"{name} has links, and is no operation")
+        links = _links(name, taken[name])
         for link in links.values():
             if not link["parameters"].keys() <= taken.get(link["operationId"], {}).keys():
                 raise SystemExit(f"{name} links to what {link['operationId']} does not take")

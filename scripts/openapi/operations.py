@@ -6,8 +6,6 @@ from controlplane.scopes import API_KEY_SCOPES
 from scripts.openapi import answers, requests
 from scripts.openapi.components import Components, Object
 
-_ROLES = {"admin": "an admin or owner", "owner": "an owner"}
-
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
     """The operation as the document has it. Raises SystemExit where its route says too little."""
@@ -51,9 +49,16 @@ def _asked(route: ControlRoute) -> Object:
     requires, asked = route.requires, {}
     if requires is not None and requires.scope is not None:
         asked["x-required-scopes"] = [scope for scope in (requires.scope, requires.or_scope) if scope]
-    if requires is not None and requires.role != "member":
-        asked["x-required-roles"] = [role for role in RANK if RANK[role] >= RANK[requires.role]]
+    if roles := _roles(route):
+        asked["x-required-roles"] = roles
     return asked
+
+
+def _roles(route: ControlRoute) -> list[str]:
+    """The roles that will do; none where every member's does."""
+    if route.requires is None or route.requires.role == "member":
+        return []
+    return [role for role in RANK if RANK[role] >= RANK[route.requires.role]]
 
 
 def _needs(route: ControlRoute) -> str:
@@ -65,5 +70,6 @@ def _needs(route: ControlRoute) -> str:
         return "Needs any valid credential."
     credential = "an API key or a user token" if len(_security(route)) > 1 else "a user token"
     scopes = " or ".join(f"`{scope}`" for scope in (requires.scope, requires.or_scope) if scope)
-    role = f", of {_ROLES[requires.role]}" if requires.role != "member" else ""
+    roles = _roles(route)
+    role = f", of an {' or '.join(roles)}" if roles else ""
     return f"Needs {credential} with the scope {scopes}{role}."

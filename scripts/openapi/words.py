@@ -1,10 +1,13 @@
-"""The sentences of the document that belong to no route and no model."""
+"""Where the document stands, and what it says that belongs to no route and no model."""
 
+from pathlib import Path
 from typing import Any
 
+DOCUMENT = Path(__file__).parents[2] / "functions" / "system" / "openapi.json"
 TITLE = "assent control plane"
-# The document that a deployment serves has its own address in place of this one.
+# The documents that a deployment serves have its own addresses in place of these: that of the API, and of the pages.
 BASE_URL = "https://api.assent.example"
+PAGES_URL = "https://dashboard.assent.example"
 
 ABOUT = """\
 Organizations, members and invitations, projects with their consent instance and websites, organization API keys, code

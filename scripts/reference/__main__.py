@@ -4,7 +4,8 @@ import argparse
 import json
 import sys
 
-from scripts.reference.site import DOCUMENT, TARGET, build
+from scripts.openapi.words import DOCUMENT
+from scripts.reference.site import TARGET, build
 
 
 def main() -> None:

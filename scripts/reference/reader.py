@@ -13,8 +13,8 @@ from scripts.reference.samples import Samples
 
 # Headers that every answer has. The introduction explains them once.
 _USUAL_HEADERS = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
-# The document's own sentence on credentials. It is told apart here, but for the role, which stands there alone.
-_NEEDS = re.compile(r"\n*Needs (?:[^\n.]|\.(?=\w))*?(?:, of (?P<role>an? [a-z ]+))?\.\s*$")
+# The document's own sentence on credentials. What it says is told apart here.
+_NEEDS = re.compile(r"\n*Needs (?:[^\n.]|\.(?=\w))*\.\s*$")
 _CREDENTIALS = {"organizationApiKey", "userToken"}
 
 
@@ -45,7 +45,7 @@ class Reader:
 
     def _operation(self, method: str, path: str, node: dict[str, Any], shared: list[dict[str, Any]]) -> Operation:
         description = node.get("description", "")
-        needs = _NEEDS.search(description)
+        roles = node.get("x-required-roles", [])
         raw = [self._samples.resolve(parameter) for parameter in [*shared, *node.get("parameters", [])]]
         raw.sort(key=lambda one: path.find("{" + one["name"] + "}") if one["in"] == "path" else 0)
         body = self._samples.resolve(node.get("requestBody", {}))
@@ -59,7 +59,7 @@ class Reader:
             description=_NEEDS.sub("", description).strip(),
             credential=_credential(security),
             scopes=node.get("x-required-scopes", []),
-            role=needs["role"] if needs else None,
+            role=f"an {' or '.join(roles)}" if roles else None,
             deprecated=node.get("deprecated", False),
             parameters={
                 place: [self._parameter(one) for one in raw if one["in"] == place]
@@ -106,13 +106,14 @@ class Reader:
         shapes = self._samples.variants(schema)
         enveloped = not is_request and "data" in shapes[0].get("properties", {})
         data, rest = (shapes[0]["properties"]["data"], shapes[1:]) if enveloped else (schema, [])
-        variants = self._fields.shapes(data) + [variant for shape in rest for variant in self._fields.shapes(shape)]
-        if len(variants) > len(self._fields.shapes(data)):
+        variants = self._fields.shapes(data)
+        bare = [variant for shape in rest for variant in self._fields.shapes(shape)]
+        if bare:
             variants = [
                 Variant(
                     one.title or ("In the envelope" if n == 0 else "Without the envelope"), one.description, one.fields
                 )
-                for n, one in enumerate(variants)
+                for n, one in enumerate([*variants, *bare])
             ]
         paged = enveloped and "pagination" in shapes[0]["properties"]
         return Body(media_type, self._fields.type_of(data), variants, examples, paged, enveloped)

@@ -10,18 +10,15 @@ from markupsafe import Markup, escape
 
 from controlplane.plans import PLANS
 from controlplane.scopes import API_KEY_SCOPES, SCOPES
-from scripts.openapi.words import BASE_URL
+from scripts.openapi.words import BASE_URL, PAGES_URL
 from scripts.reference import markdown
 from scripts.reference.document import Tag, slug
 from scripts.reference.reader import Reader
 from scripts.reference.rendering import Prose, code
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "functions" / "system" / "openapi.json"
 TARGET = ROOT / "functions" / "system" / "reference"
 _HERE = Path(__file__).parent
-# Where the pages are, until the reference is served: the function puts their address in its place.
-PAGES_URL = "https://dashboard.assent.example"
 _BRAND = "Assent"
 _PLACES = {"path": "Path parameters", "query": "Query parameters", "header": "Headers"}
 

@@ -147,17 +147,22 @@ class TestCredentials:
             read(security=[{"cookie": []}])
 
     @pytest.mark.parametrize(
-        ("sentence", "role"),
+        ("sentence", "roles", "role"),
         [
-            ("Needs a user token with the scope `a.b` or `c.d`, of an admin or owner.", "an admin or owner"),
-            ("Needs an API key or a user token with the scope `a.b`, of an owner.", "an owner"),
-            ("Needs a user token with the scope `a.b`.", None),
-            ("Needs no credential.", None),
-            ("Needs any valid credential.", None),
+            (
+                "Needs a user token with the scope `a.b` or `c.d`, of an admin or owner.",
+                ["admin", "owner"],
+                "an admin or owner",
+            ),
+            ("Needs an API key or a user token with the scope `a.b`, of an owner.", ["owner"], "an owner"),
+            ("Needs a user token with the scope `a.b`.", [], None),
+            ("Needs no credential.", [], None),
+            ("Needs any valid credential.", [], None),
         ],
     )
-    def test_stand_apart_from_the_description(self, sentence: str, role: str | None):
-        operation = read(description=f"Does a thing. Needs nothing else.\n\nAt once.\n\n{sentence}")
+    def test_stand_apart_from_the_description(self, sentence: str, roles: list[str], role: str | None):
+        asked = {"x-required-roles": roles} if roles else {}
+        operation = read(description=f"Does a thing. Needs nothing else.\n\nAt once.\n\n{sentence}", **asked)
         assert (operation.description, operation.role) == ("Does a thing. Needs nothing else.\n\nAt once.", role)
 
     def test_leave_a_description_without_them_alone(self):

@@ -10,8 +10,9 @@ from controlplane.plans import PLANS
 from controlplane.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.settings import Settings
 from controlplane.store.token_families import ACCESS_SECONDS
+from scripts.openapi.words import DOCUMENT
 from scripts.reference import __main__ as program
-from scripts.reference.site import DOCUMENT, build
+from scripts.reference.site import build
 
 OPERATION = {"operationId": "getThing", "tags": ["Things"], "description": "One thing.", "responses": {}}
 SMALL = {
