@@ -27,6 +27,17 @@ def claims(request) -> dict:
     return json.loads(base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4)))
 
 
+def bend_clock(monkeypatch, now, ahead_seconds: float) -> None:
+    """The stand-in and the client share a clock, so the client's is bent where it asks."""
+
+    class Bent:
+        @staticmethod
+        def now() -> float:
+            return now.seconds + ahead_seconds
+
+    monkeypatch.setattr(app_auth, "clock", Bent)
+
+
 def bought(code_host) -> int:
     return len(code_host.sent(TOKENS))
 
@@ -39,13 +50,7 @@ class TestAppToken:
 
     @pytest.mark.parametrize("ahead_seconds", [-86_400, -700, 700, 86_400])
     def test_follows_the_hosts_clock_where_ours_is_wrong(self, code_host, now, monkeypatch, ahead_seconds):
-        # The stand-in and the client share a clock, so the client's is bent where it asks.
-        class Bent:
-            @staticmethod
-            def now() -> float:
-                return now.seconds + ahead_seconds
-
-        monkeypatch.setattr(app_auth, "clock", Bent)
+        bend_clock(monkeypatch, now, ahead_seconds)
         host = code_host.host()
         assert host.get_repository(*DEMO).name == DEMO_NAME
         assert bought(code_host) == 2
@@ -54,12 +59,7 @@ class TestAppToken:
 
     @pytest.mark.parametrize("ahead_seconds", [-60, 59])
     def test_needs_no_second_try_for_clocks_that_differ_by_a_minute(self, code_host, now, monkeypatch, ahead_seconds):
-        class Bent:
-            @staticmethod
-            def now() -> float:
-                return now.seconds + ahead_seconds
-
-        monkeypatch.setattr(app_auth, "clock", Bent)
+        bend_clock(monkeypatch, now, ahead_seconds)
         code_host.host().get_repository(*DEMO)
         assert bought(code_host) == 1
 

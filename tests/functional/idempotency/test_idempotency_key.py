@@ -1,8 +1,6 @@
 """The header Idempotency-Key: a repeated creation answers as the first one did and creates nothing."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -16,6 +14,7 @@ from controlplane.store.credentials import Counted
 from controlplane.store.table import Put, Update, table
 from tests.support.api import Api, operations
 from tests.support.calls import intercepted
+from tests.support.cold_start import loaded_by
 from tests.support.dying import dead_from
 from tests.support.logs import captured_logs
 from tests.support.world import Company, World, table_dump
@@ -411,18 +410,8 @@ class TestWithoutSecret:
 
 class TestColdStart:
     def test_the_machinery_is_not_imported_before_a_request_needs_it(self):
-        script = (
-            "import sys, api_keys.app;"
-            "print([name for name in ('aws_lambda_powertools.utilities.idempotency', 'cryptography', 'boto3',"
-            " 'controlplane.replays') if name in sys.modules])"
-        )
-        run = subprocess.run(
-            [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; {script}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert run.stdout.strip() == "[]"
+        late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3", "controlplane.replays"}
+        assert loaded_by("api_keys.app", late) == set()
 
 
 class TestDescription:
