@@ -5,7 +5,6 @@
 
 import json
 import os
-import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -71,8 +70,6 @@ def connect(options: Options) -> None:
         raise Misused("Say which table: --local, --stack NAME or --table NAME (or the variable TABLE_NAME).")
     os.environ.update(local_variables)
     os.environ["TABLE_NAME"] = name
-    # The functions need these and no command does. What nobody knows can sign nothing.
-    os.environ.setdefault("SIGNING_SECRET", secrets.token_urlsafe(32))
     os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
     os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
     # The layer's log goes to standard output, where nothing but a command's answer belongs.

@@ -10,9 +10,10 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from controlplane import clock, ids, tokens
+from controlplane import clock, ids, keyring, tokens
 from controlplane.addresses import dashboard_base_url, sign_in_client_id
 from controlplane.errors import Conflict, Forbidden, InvalidPayload, NotFound, RateLimited
+from controlplane.keyring import SigningKey
 from controlplane.scopes import SCOPES
 from controlplane.settings import settings
 from controlplane.store import device, invitations, organizations, projects, sessions, sign_in, users
@@ -29,6 +30,8 @@ SIGN_IN_SECONDS = 600
 _STATE_LENGTH = 43
 _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
 # Where a sign-in may lead back to: pages of ours, by name.
+# What the digests of the key ring are for.
+_NOTE, _REVIEW = "note of a sign-in", "review of a device"
 _PAGES = {"/", "/device", "/invitations", "/organizations"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
@@ -150,9 +153,10 @@ def begin_sign_in(return_to: str | None) -> Begun:
     """Raises SignInOff, ProviderUnavailable."""
     provider, client_id = _provider()
     state = secrets.token_urlsafe(32)[:_STATE_LENGTH]
-    url = provider.authorization_url(client_id, _callback(), state, _nonce(state), _verifier(state))
+    key = keyring.current()
+    url = provider.authorization_url(client_id, _callback(), state, _nonce(key, state), _verifier(key, state))
     until = int(clock.now()) + SIGN_IN_SECONDS
-    return Begun(url, _note_purpose(state), _seal_note(state, until, own_page(return_to)))
+    return Begun(url, _note_purpose(state), _seal_note(key, state, until, own_page(return_to)))
 
 
 def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[[str], str]) -> tuple[str, str]:
@@ -161,11 +165,11 @@ def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[
     Raises SignInLost, SignInRejected, AddressUnverified, ProviderUnavailable, SignInOff.
     """
     provider, client_id = _provider()
-    return_to = _open_note(state, note_of)
+    return_to, key = _open_note(state, note_of)
     # RFC 9207: a provider that names itself must be the one that was asked.
     if issuer is not None and not provider.is_named(issuer):
         raise SignInRejected(details=[], reason="another issuer answered")
-    identity = provider.redeem(client_id, _callback(), code, _verifier(state), _nonce(state))
+    identity = provider.redeem(client_id, _callback(), code, _verifier(key, state), _nonce(key, state))
     try:
         profile = sign_in.sign_in(identity)
     except sign_in.AddressNotVerified:
@@ -205,30 +209,31 @@ def _note_purpose(state: str) -> str:
     return f"sign-in-{state[:8]}"
 
 
-def _verifier(state: str) -> str:
-    return tokens.keyed_digest("proof key of a sign-in", state)
+def _verifier(key: SigningKey, state: str) -> str:
+    return key.digest("proof key of a sign-in", state)
 
 
-def _nonce(state: str) -> str:
-    return tokens.keyed_digest("nonce of a sign-in", state)
+def _nonce(key: SigningKey, state: str) -> str:
+    return key.digest("nonce of a sign-in", state)
 
 
-def _seal_note(state: str, until: int, return_to: str) -> str:
+def _seal_note(key: SigningKey, state: str, until: int, return_to: str) -> str:
     text = f"{state}.{until}.{return_to.encode().hex()}"
-    return f"{text}.{tokens.keyed_digest('note of a sign-in', text)}"
+    return f"{text}.{key.digest(_NOTE, text)}"
 
 
-def _open_note(state: str, note_of: Callable[[str], str]) -> str:
-    """The page to return to. Raises SignInLost."""
+def _open_note(state: str, note_of: Callable[[str], str]) -> tuple[str, SigningKey]:
+    """The page to return to, and the signing key that the sign-in was started with. Raises SignInLost."""
     purpose = note_purpose(state)
     note = note_of(purpose) if purpose else ""
     text, _, seal = note.rpartition(".")
-    if not hmac.compare_digest(seal.encode(), tokens.keyed_digest("note of a sign-in", text).encode()):
+    key = keyring.signer_of(_NOTE, text, seal)
+    if key is None:
         raise SignInLost
     noted_state, until, return_to = text.split(".")
     if not hmac.compare_digest(noted_state, state) or int(until) <= clock.now():
         raise SignInLost
-    return own_page(bytes.fromhex(return_to).decode())
+    return own_page(bytes.fromhex(return_to).decode()), key
 
 
 def get_standing(user_id: str) -> Standing:
@@ -258,7 +263,8 @@ def review_device(code: str, user_id: str, secret: str) -> Review:
         raise CodeDecided
     words = [(scope, SCOPES.get(scope, scope)) for scope in request.scopes]
     age = _age(int(clock.now()) - request.created_at)
-    return Review(request, words, age, _review_seal(secret, request.user_code, request.expires_at, request.scopes))
+    reviewed = _review(secret, request.user_code, request.expires_at, request.scopes)
+    return Review(request, words, age, tokens.keyed_digest(_REVIEW, reviewed))
 
 
 def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
@@ -294,8 +300,8 @@ def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
     code, until, scopes = (form.get(name, "") for name in ("user_code", "until", "scopes"))
     if not until.isascii() or not until.isdigit() or len(until) > 12:
         raise NotReviewed
-    seal = _review_seal(secret, code, int(until), scopes.split())
-    if not hmac.compare_digest(seal.encode(), form.get("seal", "").encode()):
+    reviewed = _review(secret, code, int(until), scopes.split())
+    if keyring.signer_of(_REVIEW, reviewed, form.get("seal", "")) is None:
         raise NotReviewed
     # The code is not given to another request before that.
     if int(until) <= clock.now():
@@ -303,8 +309,8 @@ def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
     return code, scopes.split()
 
 
-def _review_seal(secret: str, code: str, until: int, scopes: list[str]) -> str:
-    return tokens.keyed_digest("review of a device", f"{tokens.digest(secret)} {code} {until} {' '.join(scopes)}")
+def _review(secret: str, code: str, until: int, scopes: list[str]) -> str:
+    return f"{tokens.digest(secret)} {code} {until} {' '.join(scopes)}"
 
 
 def _age(seconds: int) -> str:

@@ -9,7 +9,6 @@ from scripts.openapi.words import BASE_URL, DOCUMENT, PAGES_URL
 # The settings that examples show; they are read when the first function is imported.
 os.environ |= {
     "TABLE_NAME": "assent",
-    "SIGNING_SECRET": "not-a-secret-only-to-describe-the-api",
     "PUBLIC_BASE_URL": BASE_URL,
     "DASHBOARD_BASE_URL": PAGES_URL,
     "SERVICE_BRAND": "assent",

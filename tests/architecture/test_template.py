@@ -192,7 +192,6 @@ class TestAllFunctions:
         variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
         assert variables.keys() >= {
             "TABLE_NAME",
-            "SIGNING_SECRET",
             "PUBLIC_BASE_URL",
             "DASHBOARD_BASE_URL",
             "SERVICE_BRAND",

@@ -26,7 +26,7 @@ class TestLogs:
         assert written == {stack.physical_ids[group] for group in groups}
 
     def test_hold_no_credential(self, stack: Stack, outside: Outside):
-        secrets = stack.secrets | outside.secrets | {stack.function_environment("SystemFunction")["SIGNING_SECRET"]}
+        secrets = stack.secrets | outside.secrets | {stack.function_environment("DeviceAuthFunction")["SIGNING_SECRET"]}
         assert len(secrets) > 30
         leaked = {
             f"{secret[:12]}... in {group}"

@@ -1,5 +1,7 @@
 """What each function is seen to call while the functional tests run, held against what its policy lets it call.
 
+The signing secret counts as a permission: a function may use it if the template gives it the variable.
+
 A call that a policy does not allow fails the test that made it. A permission that no test made use of fails the whole
 run, if the run was of all functional tests: pytest shows that as one more test. Whose call it is tells the stack.
 """
@@ -15,7 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.client import BaseClient
 
-from tests.support.template import policies
+from controlplane import keyring
+from tests.support.template import policies, signing_functions
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONAL = ROOT / "tests" / "functional"
@@ -29,6 +32,9 @@ _LAMBDA_CALLS = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMess
 _ELSEWHERE = {"secretsmanager:GetSecretValue"}
 # A transaction asks for the permissions of its legs.
 _LEGS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+
+
+_SIGN = ("sign", "SigningSecret")
 
 
 class Permission(NamedTuple):
@@ -47,8 +53,9 @@ seen: set[Permission] = set()
 
 @cache
 def granted() -> frozenset[Permission]:
-    """What the policies of the template allow and a function calls by itself."""
-    return frozenset(
+    """What the policies of the template allow and a function calls by itself, and who has the signing secret."""
+    signs = {Permission(function, *_SIGN) for function in signing_functions()}
+    return signs | frozenset(
         Permission(function, action, target)
         for function, statements in policies().items()
         for statement in statements
@@ -116,8 +123,11 @@ def _queue(url: str) -> str:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """While open, every call of the SDK is noted. The tests' own queues note theirs."""
-    inner = BaseClient._make_api_call
+    """While open, every call of the SDK and every use of the signing secret is noted.
+
+    The tests' own queues note theirs.
+    """
+    inner, ring = BaseClient._make_api_call, keyring.ring
 
     def outer(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
         service = client.meta.service_model.service_name
@@ -125,11 +135,17 @@ def watched() -> Iterator[None]:
             note(service, operation, parameters)
         return inner(client, operation, parameters)
 
-    BaseClient._make_api_call = outer
+    def outer_ring() -> tuple[keyring.SigningKey, ...]:
+        function = caller(sys._getframe(1))
+        if function is not None:
+            seen.add(Permission(function, *_SIGN))
+        return ring()
+
+    BaseClient._make_api_call, keyring.ring = outer, outer_ring
     try:
         yield
     finally:
-        BaseClient._make_api_call = inner
+        BaseClient._make_api_call, keyring.ring = inner, ring
 
 
 class Run:

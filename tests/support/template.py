@@ -56,6 +56,15 @@ def policies() -> dict[str, list[Statement]]:
     }
 
 
+def signing_functions() -> set[str]:
+    """The functions that are given the signing secret, by the folder of their code."""
+    return {
+        Path(function["Properties"]["CodeUri"]).name
+        for function in resources("AWS::Serverless::Function").values()
+        if "SIGNING_SECRET" in function["Properties"]["Environment"]["Variables"]
+    }
+
+
 def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 

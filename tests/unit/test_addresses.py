@@ -8,7 +8,7 @@ from controlplane.settings import load, settings
 
 @pytest.fixture
 def unset(monkeypatch: pytest.MonkeyPatch):
-    bare = load({"TABLE_NAME": settings.table_name, "SIGNING_SECRET": settings.signing_secret})
+    bare = load({"TABLE_NAME": settings.table_name})
     monkeypatch.setattr(addresses, "settings", bare)
 
 

@@ -1,5 +1,7 @@
 """The environment fails loudly, and says what is wrong with it."""
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
@@ -20,16 +22,48 @@ def test_what_is_right_is_read_and_base_urls_lose_their_slash():
     assert settings.service_brand == "assent"
 
 
-@pytest.mark.parametrize("name", ["TABLE_NAME", "SIGNING_SECRET"])
-def test_a_missing_variable_is_named(name: str):
-    with pytest.raises(ValidationError, match=name.lower()):
-        load({key: value for key, value in GOOD.items() if key != name})
+def test_a_missing_variable_is_named():
+    with pytest.raises(ValidationError, match="table_name"):
+        load({key: value for key, value in GOOD.items() if key != "TABLE_NAME"})
+
+
+class TestSigningSecret:
+    def test_is_one_key_in_plain_text(self):
+        secret = load(GOOD).signing_secret
+        assert secret is not None
+        assert secret.keys == ("s" * 32,)
+
+    @pytest.mark.parametrize("other", ["next", "previous"])
+    def test_is_a_ring_of_two_in_json_with_the_current_key_first(self, other: str):
+        secret = load({**GOOD, "SIGNING_SECRET": json.dumps({other: "o" * 32, "current": "c" * 32})}).signing_secret
+        assert secret is not None
+        assert secret.keys == ("c" * 32, "o" * 32)
+
+    def test_may_be_left_out_or_empty_for_functions_that_do_not_use_it(self):
+        for environment in ({"TABLE_NAME": "assent"}, {"TABLE_NAME": "assent", "SIGNING_SECRET": ""}):
+            assert load(environment).signing_secret is None
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "short",
+            "{" + "s" * 40,
+            json.dumps({"current": "s" * 31}),
+            json.dumps({"previous": "s" * 32}),
+            json.dumps({"current": "s" * 32, "next": "s" * 32}),
+            json.dumps({"current": "s" * 32, "next": "n" * 32, "previous": "p" * 32}),
+            json.dumps({"current": "s" * 32, "older": "p" * 32}),
+        ],
+    )
+    def test_is_refused_at_cold_start_if_it_is_malformed_without_being_shown(self, text: str):
+        with pytest.raises(ValidationError, match="signing_secret") as caught:
+            load({**GOOD, "SIGNING_SECRET": text})
+        assert "sss" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("SIGNING_SECRET", "short"),
         ("PUBLIC_BASE_URL", "api.example.com"),
         ("PUBLIC_BASE_URL", "https://x?y"),
         ("SERVICE_BRAND", "Not A Brand"),
@@ -43,6 +77,7 @@ def test_a_wrong_value_is_refused(name: str, value: str):
 
 def test_the_secret_is_not_in_its_representation():
     assert "s" * 32 not in repr(load(GOOD))
+    assert "s" * 32 not in repr(load(GOOD).signing_secret)
 
 
 @pytest.mark.parametrize("name", ["PUBLIC_BASE_URL", "DASHBOARD_BASE_URL"])

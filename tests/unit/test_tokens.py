@@ -5,7 +5,7 @@ import re
 import pytest
 
 from controlplane import tokens
-from controlplane.settings import settings
+from tests.support.rings import SWITCHED, use_ring
 
 
 def test_a_secret_has_its_prefix_thirty_random_characters_and_a_checksum():
@@ -73,22 +73,22 @@ class TestRefreshTokens:
 
     def test_another_signing_secret_makes_them_strangers(self, monkeypatch: pytest.MonkeyPatch):
         token = tokens.mint_refresh("0123456789abcdef")
-        monkeypatch.setitem(settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
+        use_ring(monkeypatch, SWITCHED)
         assert tokens.family_of(token) is None
 
     def test_successors_are_always_the_same_and_of_the_same_family(self):
         token = tokens.mint_refresh("0123456789abcdef")
-        access_token, successor = tokens.successors_of(token)
-        assert tokens.successors_of(token) == (access_token, successor)
+        ((access_token, successor),) = tokens.successors_of(token)
+        assert tokens.successors_of(token) == [(access_token, successor)]
         assert tokens.prefix_of(access_token) == "assent_at"
         assert tokens.family_of(successor) == "0123456789abcdef"
-        assert len({token, successor, tokens.successors_of(successor)[1]}) == 3
+        assert len({token, successor, tokens.successors_of(successor)[0][1]}) == 3
         assert access_token[-36:-6] not in successor
 
     def test_a_long_chain_never_repeats(self):
         chain = [tokens.mint_refresh("0123456789abcdef")]
         for _ in range(100):
-            chain.append(tokens.successors_of(chain[-1])[1])
+            chain.append(tokens.successors_of(chain[-1])[0][1])
         assert len(set(chain)) == 101
 
 
@@ -106,5 +106,5 @@ def test_a_keyed_digest_needs_the_secret_and_the_purpose(monkeypatch: pytest.Mon
     assert re.fullmatch(r"[0-9a-f]{64}", found)
     assert found == tokens.keyed_digest("user code", "BCDF-GHJK")
     assert found != tokens.keyed_digest("another", "BCDF-GHJK")
-    monkeypatch.setitem(settings.__dict__, "signing_secret", "another-signing-secret-of-enough-length")
+    use_ring(monkeypatch, SWITCHED)
     assert found != tokens.keyed_digest("user code", "BCDF-GHJK")

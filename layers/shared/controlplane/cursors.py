@@ -8,21 +8,21 @@ import base64
 import binascii
 import hmac
 
+from controlplane import keyring
 from controlplane.errors import InvalidPayload
-from controlplane.settings import settings
+from controlplane.keyring import SigningKey
 
 _MAC_LENGTH = 16
 
 
-def _mac(binding: tuple[str, ...], position: bytes) -> bytes:
-    message = b"\0".join([b"cursor", *(part.encode() for part in binding), position])
-    return hmac.digest(settings.signing_secret.encode(), message, "sha256")[:_MAC_LENGTH]
+def _mac(key: SigningKey, binding: tuple[str, ...], position: bytes) -> bytes:
+    return key.mac(b"\0".join([b"cursor", *(part.encode() for part in binding), position]))[:_MAC_LENGTH]
 
 
 def seal(binding: tuple[str, ...], position: str) -> str:
     """A cursor for `position` (a sort key), valid only for the same binding."""
     raw = position.encode()
-    return base64.urlsafe_b64encode(_mac(binding, raw) + raw).decode().rstrip("=")
+    return base64.urlsafe_b64encode(_mac(keyring.current(), binding, raw) + raw).decode().rstrip("=")
 
 
 def open_sealed(binding: tuple[str, ...], cursor: str) -> str:
@@ -35,7 +35,8 @@ def open_sealed(binding: tuple[str, ...], cursor: str) -> str:
     mac, position = raw[:_MAC_LENGTH], raw[_MAC_LENGTH:]
     # Re-encoding refuses the spare bits of the last character, which would let two texts mean one cursor.
     canonical = base64.urlsafe_b64encode(raw).decode().rstrip("=") == cursor
-    if not canonical or not hmac.compare_digest(mac, _mac(binding, position)):
+    issued = any(hmac.compare_digest(mac, _mac(key, binding, position)) for key in keyring.ring())
+    if not canonical or not issued:
         raise InvalidPayload.at(
             ["cursor"], "This cursor was not issued by this list with these filters.", "invalid_cursor"
         )

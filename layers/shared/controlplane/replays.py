@@ -23,12 +23,12 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import D
 from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from controlplane import tokens
+from controlplane import keyring, tokens
 from controlplane.access import Access
 from controlplane.envelope import Answer, Wire
 from controlplane.idempotency import LEG, AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.keyring import SigningKey
 from controlplane.observability import describe, logger
-from controlplane.settings import settings
 from controlplane.store import idempotency as store
 from controlplane.store import keys
 from controlplane.store.keys import Key
@@ -46,31 +46,48 @@ class Secret(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Where the answer of one key is kept, and what its secret follows from.
+    """Where the answer of one Idempotency-Key is kept, and what its secret is derived from.
 
-    `attempt` tells this request from its repetitions.
+    key: where this request writes, named by the current signing key.
+    seeds: for each signing key of the ring, where an answer may be kept already, and the seed of that answer's secret.
+    attempt: tells this request from its repetitions.
     """
 
     key: Key
-    seed: bytes = field(repr=False)
+    seeds: Mapping[Key, bytes] = field(repr=False)
     attempt: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
     def of(cls, access: Access[Any], operation: str, idempotency_key: str) -> "Record":
-        """The record of that key for this caller, organization and operation.
-
-        HKDF-SHA256 (RFC 5869) with the signing secret as salt gives two unrelated values under two labels: the digest
-        that names the record, and the seed of its secret. Who has only the table can guess at neither.
-        """
+        """The record of that key for this caller, organization and operation. Nothing is looked up."""
         organization = access.organization.organization_id if access.organization else ""
-        bound = f"{access.caller_id}\0{organization}\0{operation}\0{idempotency_key}"
-        extracted = hmac.digest(settings.signing_secret.encode(), bound.encode(), "sha256")
-        name, seed = (hmac.digest(extracted, label, "sha256") for label in (b"record\x01", b"secret\x01"))
-        return cls(keys.idempotent_answer(name.hex()), seed)
+        bound = f"{access.caller_id}\0{organization}\0{operation}\0{idempotency_key}".encode()
+        named = [_named(key, bound) for key in keyring.ring()]
+        return cls(named[0][0], dict(named))
 
-    def secret(self, prefix: str, attempt: str | None = None) -> str:
-        """The secret that an attempt mints (this one, if not said): another one for each, so none is minted twice."""
-        return tokens.mint_from(prefix, hmac.digest(self.seed, (attempt or self.attempt).encode(), "sha256"))
+    @property
+    def also_known_as(self) -> Key | None:
+        """Where a version of this function that signs with the other key writes, while the ring has two."""
+        return next((key for key in self.seeds if key != self.key), None)
+
+    def secret(self, prefix: str, key: Key | None = None, attempt: str | None = None) -> str:
+        """The secret that an attempt mints under the key of its record (by default, this attempt under this key).
+
+        Each attempt mints another one, so that none is minted twice.
+        """
+        seed = self.seeds[key or self.key]
+        return tokens.mint_from(prefix, hmac.digest(seed, (attempt or self.attempt).encode(), "sha256"))
+
+
+def _named(key: SigningKey, bound: bytes) -> tuple[Key, bytes]:
+    """Where an answer is kept, and the seed of its secret.
+
+    HKDF-SHA256 (RFC 5869) with the signing key as salt gives two unrelated values under two labels. Neither can be
+    guessed with access to the table alone.
+    """
+    extracted = key.mac(bound)
+    name, seed = (hmac.digest(extracted, label, "sha256") for label in (b"record\x01", b"secret\x01"))
+    return keys.idempotent_answer(name.hex()), seed
 
 
 def run_once[T: Wire](
@@ -91,10 +108,12 @@ def run_once[T: Wire](
         lambda_context=_Lease(),  # type: ignore[arg-type]
     )
 
+    records = _Records(record)
+
     @idempotent_function(  # type: ignore[untyped-decorator]
         data_keyword_argument="request",
-        persistence_store=_Records(record),
-        output_serializer=_Answers(record, secret),
+        persistence_store=records,
+        output_serializer=_Answers(record, records, secret),
         config=config,
     )
     def run(*, request: dict[str, Any]) -> Answer[T]:  # noqa: ARG001 (read by the decorator)
@@ -131,12 +150,16 @@ class _Records(BasePersistenceLayer):
     def __init__(self, record: Record) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._record = record
+        # Where the answer that is given again is kept.
+        self.answered_from = record.key
 
     def _put_record(self, data_record: DataRecord) -> None:
+        record = self._record
         try:
-            store.begin_attempt(self._record.key, self._record.attempt, data_record.payload_hash)
+            store.begin_attempt(record.key, record.attempt, data_record.payload_hash, record.also_known_as)
         except store.RecordStands as standing:
             item = standing.item
+            self.answered_from = Key(item["pk"], item["sk"])
             kept = DataRecord(
                 data_record.idempotency_key,
                 item["status"],
@@ -170,8 +193,9 @@ class _Records(BasePersistenceLayer):
 class _Answers(BaseIdempotencySerializer):
     """Answers as they are kept: status, headers and the content's text, with null in the place of a secret."""
 
-    def __init__(self, record: Record, secret: Secret | None) -> None:
+    def __init__(self, record: Record, records: _Records, secret: Secret | None) -> None:
         self._record = record
+        self._records = records
         self._secret = secret
 
     def to_dict(self, answer: Answer[Any]) -> dict[str, Any]:
@@ -188,5 +212,7 @@ class _Answers(BaseIdempotencySerializer):
     def from_dict(self, kept: dict[str, Any]) -> Answer[Any]:
         content = json.loads(kept["content"])
         if self._secret is not None:
-            content[self._secret.field] = self._record.secret(self._secret.prefix, kept["attempt"])
+            content[self._secret.field] = self._record.secret(
+                self._secret.prefix, self._records.answered_from, kept["attempt"]
+            )
         return Answer(content, kept["status"], {**kept["headers"], "Idempotency-Replayed": "true"})

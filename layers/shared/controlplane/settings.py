@@ -1,9 +1,10 @@
 """The environment, parsed once at cold start: a missing or wrong variable fails there, loudly, and not in a request."""
 
+import json
 import os
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 def _without_slash(url: str) -> str:
@@ -16,13 +17,51 @@ OptionalUrl = Annotated[Url | None, BeforeValidator(lambda value: value or None)
 OptionalText = Annotated[str | None, BeforeValidator(lambda value: value or None)]
 
 
+SigningKeyText = Annotated[str, Field(min_length=32, repr=False)]
+
+
+class SigningSecret(BaseModel):
+    """The key that signs, and at most one more that verifies: the next key or the previous key of a rotation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    current: SigningKeyText
+    next: SigningKeyText | None = Field(None, repr=False)
+    previous: SigningKeyText | None = Field(None, repr=False)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The current key first."""
+        return tuple(key for key in (self.current, self.next, self.previous) if key is not None)
+
+    @model_validator(mode="after")
+    def _has_two_different_keys_at_most(self) -> Self:
+        if len(self.keys) > 2 or len(set(self.keys)) < len(self.keys):
+            raise ValueError("it takes the current key and at most one other: either next or previous")
+        return self
+
+
+def _read_signing_secret(text: Any) -> Any:
+    """Plain text is one key. A JSON object is a ring: {"current": …, "next": …} or {"current": …, "previous": …}."""
+    if not isinstance(text, str) or not text:
+        return text or None
+    if not text.startswith("{"):
+        return {"current": text}
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValueError("it starts like a JSON object, but isn't one") from None
+
+
 class Settings(BaseModel):
     """One attribute a variable; the variable's name is the attribute's in upper case."""
 
-    model_config = ConfigDict(frozen=True)
+    # An error about a variable names it and never shows its value, which may be a secret.
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     table_name: str = Field(min_length=3)
-    signing_secret: str = Field(min_length=32, repr=False)
+    # None: this function signs and verifies nothing. See controlplane.keyring.
+    signing_secret: Annotated[SigningSecret | None, BeforeValidator(_read_signing_secret)] = Field(None, repr=False)
     # None: see controlplane.addresses.
     public_base_url: OptionalUrl = None
     dashboard_base_url: OptionalUrl = None

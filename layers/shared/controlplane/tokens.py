@@ -13,6 +13,8 @@ import secrets
 import string
 import zlib
 
+from controlplane import keyring
+from controlplane.keyring import SigningKey
 from controlplane.settings import settings
 
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -47,15 +49,6 @@ def _random() -> str:
     return "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_LENGTH))
 
 
-def _keyed(purpose: str, text: str) -> int:
-    """A number that only who knows the signing secret can compute; another one for each purpose."""
-    return int.from_bytes(hmac.digest(settings.signing_secret.encode(), f"{purpose}\0{text}".encode(), "sha512"))
-
-
-def _derived(purpose: str, secret: str) -> str:
-    return _base62(_keyed(purpose, secret), _RANDOM_LENGTH)
-
-
 def _checked(prefix: str, body: str) -> str:
     return f"{prefix}_{body}{_checksum(prefix + body)}"
 
@@ -70,41 +63,52 @@ def mint_from(prefix: str, seed: bytes) -> str:
     return _checked(prefix, _base62(int.from_bytes(hmac.digest(seed, prefix.encode(), "sha512")), _RANDOM_LENGTH))
 
 
-def _sealed(family: str, body: str) -> str:
+def _sealed(key: SigningKey, family: str, body: str) -> str:
     text = f"{settings.service_brand}{REFRESH}_{family}{body}"
-    return text + _base62(_keyed("refresh token", text), _MAC_LENGTH)
+    return text + _base62(key.number("refresh token", text), _MAC_LENGTH)
 
 
 def mint_refresh(family: str) -> str:
     """The first refresh token of a family, whose id is 16 characters of digits and lower-case letters."""
-    return _sealed(family, _random())
+    return _sealed(keyring.current(), family, _random())
 
 
 def family_of(refresh_token: str) -> str | None:
-    """The family of a refresh token that was once issued, or None for anything else. Nothing is looked up."""
+    """The family of a refresh token that a key of the ring issued, or None for anything else. Nothing is looked up."""
     match = _REFRESH_FORM.fullmatch(refresh_token)
     if match is None:
         return None
     body = refresh_token[-_MAC_LENGTH - _RANDOM_LENGTH : -_MAC_LENGTH]
-    return match[1] if hmac.compare_digest(_sealed(match[1], body), refresh_token) else None
+    issued = any(hmac.compare_digest(_sealed(key, match[1], body), refresh_token) for key in keyring.ring())
+    return match[1] if issued else None
 
 
-def successors_of(refresh_token: str) -> tuple[str, str]:
-    """The access token and the refresh token that follow it: always the same ones.
+def successors_of(refresh_token: str) -> list[tuple[str, str]]:
+    """The access token and the refresh token that follow it, for each key of the ring, the current one first.
 
-    They come from the token and the signing secret, so that they can be answered again without being stored. Raises
-    LookupError where the token was never issued.
+    They are derived from the token and a signing key, so that they can be returned again without being stored. During
+    a rotation another version of the function may have derived them from the other key. Raises LookupError if the
+    token was never issued.
     """
     family = family_of(refresh_token)
     if family is None:
         raise LookupError("only a refresh token has successors")
-    access_token = _checked(f"{settings.service_brand}{ACCESS}", _derived("access token after", refresh_token))
-    return access_token, _sealed(family, _derived("refresh token after", refresh_token))
+    return [
+        (
+            _checked(f"{settings.service_brand}{ACCESS}", _derived(key, "access token after", refresh_token)),
+            _sealed(key, family, _derived(key, "refresh token after", refresh_token)),
+        )
+        for key in keyring.ring()
+    ]
+
+
+def _derived(key: SigningKey, purpose: str, secret: str) -> str:
+    return _base62(key.number(purpose, secret), _RANDOM_LENGTH)
 
 
 def keyed_digest(purpose: str, text: str) -> str:
-    """What is stored in place of a text too short for a plain hash: only the signing secret can search it."""
-    return f"{_keyed(purpose, text):0128x}"[:64]
+    """The digest by the current key. To verify one, use `keyring.signer_of`; to look one up, every key of the ring."""
+    return keyring.current().digest(purpose, text)
 
 
 def prefix_of(secret: str) -> str | None:

@@ -4,7 +4,6 @@ An endpoint declares one alias, `Annotated[Visitor, Visits(...)]`. The route cla
 visitor before the endpoint runs, and answers refusals in the look that the alias names. Cookies are made here alone.
 """
 
-import hmac
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,7 @@ from fastapi import Request
 
 from controlplane import access as gate
 from controlplane import anonymous as door
-from controlplane import tokens
+from controlplane import keyring, tokens
 from controlplane.access import Access
 from controlplane.addresses import dashboard_base_url
 from controlplane.anonymous import Anonymous, Dialect, Stranger
@@ -25,6 +24,8 @@ _FORM_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 32
 # The name of the field that proves where a form was filled in.
 FORM_TOKEN = "form_token"  # nosec B105  # noqa: S105 (a field's name)
+# The purpose of the form's token among the digests of the key ring.
+_FORM = "form"
 # HTTP/2 sends a cookie at a time, and the gateway hands several on as one list.
 _BETWEEN_COOKIES = re.compile(r"\s*[;,]\s*")
 
@@ -90,7 +91,7 @@ class Visitor:
 
 
 def form_token(secret: str) -> str:
-    return tokens.keyed_digest("form", secret)
+    return tokens.keyed_digest(_FORM, secret)
 
 
 def cookie_name(purpose: str) -> str:
@@ -121,8 +122,7 @@ def admit(request: Request, asks: Visits, body: bytes) -> Visitor:
         gate.check_rate(visitor.access)
     if asks.form:
         visitor.form = _read_form(request, body)
-        sent = visitor.form.get(FORM_TOKEN, "")
-        if not hmac.compare_digest(sent.encode(), visitor.form_token.encode()):
+        if keyring.signer_of(_FORM, visitor.secret, visitor.form.get(FORM_TOKEN, "")) is None:
             raise ForeignForm
     return visitor
 

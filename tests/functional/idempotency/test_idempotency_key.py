@@ -7,7 +7,6 @@ import pytest
 from controlplane import idempotency
 from controlplane.access import Access, Principal
 from controlplane.envelope import Wire
-from controlplane.settings import settings
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
@@ -17,6 +16,7 @@ from tests.support.calls import intercepted
 from tests.support.cold_start import loaded_by
 from tests.support.dying import dead_from
 from tests.support.logs import captured_logs
+from tests.support.rings import SWITCHED, use_ring
 from tests.support.world import Company, World, table_dump
 
 KEY = "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"
@@ -361,8 +361,7 @@ class TestSecrets:
     def test_the_record_cannot_be_found_from_the_table_and_the_key_alone(self, api: Api, world: World, monkeypatch):
         company = world.company()
         create(api, company)
-        other = settings.model_copy(update={"signing_secret": "another-signing-secret-of-enough-length"})
-        monkeypatch.setattr("controlplane.replays.settings", other)
+        use_ring(monkeypatch, SWITCHED)
         assert "idempotency-replayed" not in create(api, company).headers
 
 

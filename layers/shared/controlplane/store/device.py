@@ -11,10 +11,20 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, tokens
+from controlplane import clock, keyring, tokens
 from controlplane.settings import settings
 from controlplane.store import keys, rate, token_families
-from controlplane.store.table import ConditionFailed, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store.table import (
+    Check,
+    ConditionFailed,
+    Leg,
+    LegFailed,
+    Put,
+    StoreError,
+    Throttled,
+    Update,
+    table,
+)
 from controlplane.store.token_families import Pair
 
 LIFE_SECONDS = 900
@@ -104,7 +114,7 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
     if user_code is None:
         raise UnknownUserCode
     first_look = Update(
-        _code_key(user_code),
+        _pointer_key(user_code),
         "SET #seenBy = list_append(#seenBy, :people)",
         "attribute_exists(pk) AND NOT contains(#seenBy, :user) AND size(#seenBy) < :most",
         {"people": [user_id], "user": user_id, "most": PEOPLE_PER_CODE},
@@ -166,12 +176,17 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
             "createdAt": now,
             **times,
         }
-        pointer = {**_code_key(issued.user_code)._asdict(), "digest": digest, "seenBy": [], **times}
+        key, *other = _code_keys(issued.user_code)
+        pointer = {**key._asdict(), "digest": digest, "seenBy": [], **times}
         free = "attribute_not_exists(pk) OR #validUntil <= :now"
+        legs: dict[str, Leg] = {
+            "code": Put(pointer, free, {"now": now}),
+            "request": Put(request, "attribute_not_exists(pk)"),
+        }
+        if other:
+            legs["code under the other key"] = Check(other[0], free, {"now": now})
         try:
-            table.transact(
-                {"code": Put(pointer, free, {"now": now}), "request": Put(request, "attribute_not_exists(pk)")}
-            )
+            table.transact(legs)
         except LegFailed:
             continue  # another live request has that user code
         return issued
@@ -243,7 +258,7 @@ def _find(code: str, user_id: str) -> dict[str, Any]:
     """The request's item by its user code. A decision on a code that is none counts as a look-up of one does."""
     _count_try(user_id)
     user_code = normalize_user_code(code)
-    pointer = table.get(_code_key(user_code)) if user_code else None
+    pointer = table.get(_pointer_key(user_code)) if user_code else None
     item = table.get(keys.device_request(pointer["digest"])) if pointer else None
     if item is None:
         raise UnknownUserCode
@@ -288,5 +303,17 @@ def _new_user_code() -> str:
     return f"{letters[:4]}-{letters[4:]}"
 
 
-def _code_key(user_code: str) -> keys.Key:
-    return keys.user_code(tokens.keyed_digest("user code", user_code))
+def _code_keys(user_code: str) -> list[keys.Key]:
+    """Where the pointer of a code may be, under each signing key of the ring: the first is where it is written."""
+    return [keys.user_code(key.digest("user code", user_code)) for key in keyring.ring()]
+
+
+def _pointer_key(user_code: str) -> keys.Key:
+    """Where the pointer of this code is, if there is one. With two signing keys this takes a read, of both places."""
+    places = _code_keys(user_code)
+    if len(places) == 1:
+        return places[0]
+    # A code can be reused once it has expired, so an old pointer may exist under the other key.
+    found = [pointer for pointer in table.batch_get(places) if pointer is not None]
+    latest = max(found, key=lambda pointer: int(pointer["validUntil"]), default=None)
+    return keys.Key(latest["pk"], latest["sk"]) if latest else places[0]

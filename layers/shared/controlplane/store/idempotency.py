@@ -9,7 +9,7 @@ from typing import Any
 
 from controlplane import clock
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, Delete, Put, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, StoreError, Update, table
 
 KEPT_SECONDS = 24 * 3600
 # Longer than a function may run (Timeout in template.yaml). Nothing rests on it: it is how long a repetition is told
@@ -30,10 +30,14 @@ class RecordStands(StoreError):
         self.answer_lost = item["status"] == IN_PROGRESS and "effective" in item and not running
 
 
-def begin_attempt(key: Key, attempt: str, payload: str) -> None:
+def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | None = None) -> None:
     """Takes the key for this attempt. `payload` is the digest of the request. Raises RecordStands.
 
     Free are a key never used, one used a day ago, and one whose attempt neither took effect nor ended in its time.
+
+    `also_known_as` is the record's key under the other signing key, while the ring has two. Both have to be free, and
+    the other record is deleted by the same transaction: at most one of the two exists, so an attempt that holds the
+    other one can't take effect anymore (see `effect_leg`).
     """
     now = int(clock.now())
     item = {
@@ -49,9 +53,13 @@ def begin_attempt(key: Key, attempt: str, payload: str) -> None:
     expired = "#expiresAt <= :now"
     given_up = "(#status = :inProgress AND #leaseUntil < :now AND attribute_not_exists(#effective))"
     free = f"{unused} OR {expired} OR {given_up}"
+    values = {"now": now, "inProgress": IN_PROGRESS}
     try:
-        table.put(Put(item, free, {"now": now, "inProgress": IN_PROGRESS}))
-    except ConditionFailed as failure:
+        if also_known_as is None:
+            table.put(Put(item, free, values))
+        else:
+            table.transact({"record": Put(item, free, values), "other": Delete(also_known_as, free, values)})
+    except (ConditionFailed, LegFailed) as failure:
         if failure.item is None:
             raise
         # The attempt's own record: the first answer was lost and the SDK sent the write again.

@@ -93,7 +93,7 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
             except LegFailed:
                 continue  # the other one of two refreshes came first, or the family ended: look again
         if presented == family["previous"] and clock.now() < family["rotatedAt"] + REPEAT_SECONDS:
-            access_token, successor = tokens.successors_of(refresh_token)
+            access_token, successor = _current_successors(refresh_token, family)
             left = family["access"][-1]["expiresAt"] - int(clock.now())
             return Pair(access_token, left, successor, family["accessScopes"])
         revoke(family_id, "reused")
@@ -160,6 +160,18 @@ def _is_live(family: Mapping[str, Any]) -> bool:
     return bool(family["state"] == "live" and family["expiresAt"] > clock.now())
 
 
+def _current_successors(refresh_token: str, family: Mapping[str, Any]) -> tuple[str, str]:
+    """The tokens that the family already holds as those after this one.
+
+    During a rotation of the signing secret they may be derived from either key, so the family's digest decides. Raises
+    UnknownRefreshToken if the key that they are derived from has left the ring since.
+    """
+    for access_token, successor in tokens.successors_of(refresh_token):
+        if tokens.digest(successor) == family["current"]:
+            return access_token, successor
+    raise UnknownRefreshToken
+
+
 def _within(family: Mapping[str, Any], scopes: list[str] | None) -> list[str]:
     if scopes is None:
         return list(family["scopes"])
@@ -170,7 +182,7 @@ def _within(family: Mapping[str, Any], scopes: list[str] | None) -> list[str]:
 
 def _take_turn(family: dict[str, Any], refresh_token: str, scopes: list[str]) -> Pair:
     """Writes what follows the current token. Raises LegFailed where it is not the current one any more."""
-    access_token, successor = tokens.successors_of(refresh_token)
+    access_token, successor = tokens.successors_of(refresh_token)[0]
     now = int(clock.now())
     family_id = family["pk"].partition("#")[2]
     # Nothing outlives its family, which could not be revoked then.

@@ -1,0 +1,54 @@
+"""The signing secret as a ring of one or two keys: the current key signs, and every key of the ring verifies.
+
+During a rotation two versions of a function run at the same time, one that signs with the old key and one that signs
+with the new key. Both have both keys, so each accepts what the other issued. Values that are stored under a keyed
+digest must therefore be looked up under every key of the ring. docs/decisions/0038-a-key-ring-of-two.md has the steps.
+"""
+
+import hmac
+
+from controlplane.settings import settings
+
+
+class NoSigningSecret(Exception):
+    """The function uses the signing secret without having it: add SIGNING_SECRET to its variables in template.yaml."""
+
+
+class SigningKey:
+    """One key of the ring. Its secret never leaves this object."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+
+    def number(self, purpose: str, text: str) -> int:
+        """A number that can't be computed without the key, unrelated for each purpose."""
+        return int.from_bytes(hmac.digest(self._secret, f"{purpose}\0{text}".encode(), "sha512"))
+
+    def digest(self, purpose: str, text: str) -> str:
+        """The number as 64 hexadecimal digits: stored in place of a text too short for a plain hash, or as a MAC."""
+        return f"{self.number(purpose, text):0128x}"[:64]
+
+    def mac(self, message: bytes) -> bytes:
+        """HMAC-SHA256 of the message, which has to name its own purpose."""
+        return hmac.digest(self._secret, message, "sha256")
+
+
+def ring() -> tuple[SigningKey, ...]:
+    """The keys that verify, the current one first. Raises NoSigningSecret."""
+    secret = settings.signing_secret
+    if secret is None:
+        raise NoSigningSecret
+    return tuple(map(SigningKey, secret.keys))
+
+
+def current() -> SigningKey:
+    """The key that signs. Raises NoSigningSecret."""
+    return ring()[0]
+
+
+def signer_of(purpose: str, text: str, digest: str) -> SigningKey | None:
+    """The key of the ring that made this digest of the text, or None if none did."""
+    given = digest.encode()
+    return next((key for key in ring() if hmac.compare_digest(key.digest(purpose, text).encode(), given)), None)

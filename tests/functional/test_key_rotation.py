@@ -1,0 +1,306 @@
+"""Rotating the signing secret, step by step: what one version of a function issued, the other one accepts."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from controlplane import cursors, keyring, tokens
+from controlplane.errors import InvalidPayload
+from controlplane.keyring import NoSigningSecret
+from controlplane.settings import SigningSecret, settings
+from controlplane.store import device as device_store
+from controlplane.store.device import USER_CODE_LETTERS, UnknownUserCode
+from controlplane.store.table import table
+from tests.functional.device_auth.devices import ask, refresh, works
+from tests.support.api import Api, Reply
+from tests.support.browser import Browser
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.dying import Died, dead_from
+from tests.support.issuer import Issuer, callback
+from tests.support.rings import ADDED, ADDED_AGAIN, BEFORE, MIXED_FLEETS, NEW, SWITCHED, use_ring
+from tests.support.world import Company, World
+
+KEPT_SECONDS = 24 * 3600
+
+
+@dataclass
+class Fleet:
+    """Functions of two steps of a rotation: `first` serves one request, `second` the next one."""
+
+    first: Callable[[], None]
+    second: Callable[[], None]
+
+
+@pytest.fixture(params=MIXED_FLEETS, ids=["added later", "added first", "switched later", "switched first"])
+def fleet(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    one, other = request.param
+    return Fleet(lambda: use_ring(monkeypatch, one), lambda: use_ring(monkeypatch, other))
+
+
+@pytest.fixture
+def only_new(monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    """Functions with the old key, then functions without it."""
+    return Fleet(lambda: use_ring(monkeypatch, BEFORE), lambda: use_ring(monkeypatch, SigningSecret(current=NEW)))
+
+
+@pytest.fixture
+def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
+    running = Issuer()
+    monkeypatch.setattr("dashboard.service._providers", {})
+    monkeypatch.setitem(settings.__dict__, "sign_in_issuer", running.url)
+    monkeypatch.setitem(settings.__dict__, "sign_in_client_id", running.client_id)
+    yield running
+    running.close()
+
+
+def create_key(api: Api, company: Company, name: str = "deploy") -> Reply:
+    path = f"/v1/api-keys?organizationId={company.organization_id}"
+    return api.post(path, company.owner.token, json_body={"name": name}, headers={"Idempotency-Key": "one-of-mine"})
+
+
+def keys_of(api: Api, company: Company, query: str = "") -> Reply:
+    return api.get(f"/v1/api-keys?organizationId={company.organization_id}{query}", company.owner.token)
+
+
+@contextmanager
+def dead_before_creation() -> Iterator[None]:
+    """The function has taken the Idempotency-Key and dies before the transaction of the creation."""
+    struck = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        # Taking the key is a transaction of two items while the ring has two keys.
+        if struck or len(call.parameters.get("TransactItems", ())) > 2:
+            struck.append(call)
+            raise Died
+        return proceed()
+
+    with intercepted(table.client, around):
+        yield
+
+
+def first_pair(api: Api, world: World) -> dict[str, Any]:
+    pair: dict[str, Any] = ask(api).approved(world.person().user_id).redeem().data
+    return pair
+
+
+class TestAcrossAMixedFleet:
+    def test_a_session_goes_on(self, api: Api, world: World, fleet: Fleet):
+        fleet.first()
+        browser = Browser(api).signed_in(world.person().user_id)
+        assert browser.get("/").status == 200
+        fleet.second()
+        assert browser.get("/").status == 200
+
+    def test_a_device_is_approved_and_redeems_its_code(self, api: Api, world: World, fleet: Fleet):
+        browser = Browser(api).signed_in(world.person().user_id)
+        fleet.first()
+        device = ask(api, scope="projects.read")
+        browser.get("/device")
+        fleet.second()
+        assert browser.submit("/device", user_code=device.user_code).status == 200
+        fleet.first()
+        assert browser.submit("/device/approve").status == 200
+        fleet.second()
+        assert works(api, device.redeem().data["accessToken"])
+
+    def test_a_user_code_is_not_given_to_two_devices(self, api: Api, fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
+        letters = iter("BBBBBBBB" + "BBBBBBBB" + "CCCCCCCC")
+        choose = secrets.choice
+        monkeypatch.setattr(
+            secrets, "choice", lambda among: next(letters) if among == USER_CODE_LETTERS else choose(among)
+        )
+        fleet.first()
+        assert ask(api).user_code == "BBBB-BBBB"
+        fleet.second()
+        assert ask(api).user_code == "CCCC-CCCC"
+
+    def test_a_code_that_is_given_again_means_the_later_device(self, api: Api, world: World, fleet: Fleet, now):
+        fleet.first()
+        user_code = ask(api, deviceName="old").user_code
+        now.advance(device_store.LIFE_SECONDS)
+        letters = iter(user_code.replace("-", ""))
+        choose = secrets.choice
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                secrets, "choice", lambda among: next(letters) if among == USER_CODE_LETTERS else choose(among)
+            )
+            fleet.second()
+            assert ask(api, deviceName="new").user_code == user_code
+        fleet.first()
+        assert device_store.find_by_user_code(user_code, world.person().user_id).device_name == "new"
+
+    def test_a_refresh_token_is_rotated_and_its_repetition_gets_the_same_pair(
+        self, api: Api, world: World, fleet: Fleet
+    ):
+        fleet.first()
+        token = first_pair(api, world)["refreshToken"]
+        for _ in range(3):
+            fleet.second()
+            pair = refresh(api, token).data
+            fleet.first()
+            assert refresh(api, token).data["refreshToken"] == pair["refreshToken"]
+            assert works(api, pair["accessToken"])
+            token = pair["refreshToken"]
+
+    def test_a_reused_refresh_token_ends_its_family(self, api: Api, world: World, fleet: Fleet, now):
+        fleet.first()
+        first = first_pair(api, world)
+        fleet.second()
+        second = refresh(api, first["refreshToken"]).data
+        now.advance(61)
+        fleet.first()
+        assert refresh(api, first["refreshToken"]).status == 401
+        assert not works(api, second["accessToken"])
+
+    def test_a_cursor_continues_its_list(self, api: Api, world: World, fleet: Fleet):
+        company = world.company()
+        made = {world.key(company) for _ in range(2)}
+        fleet.first()
+        page = keys_of(api, company, "&limit=1")
+        fleet.second()
+        following = keys_of(api, company, f"&limit=1&cursor={page.body['pagination']['nextCursor']}")
+        assert len(made) == len({shown["keyId"] for shown in page.data + following.data})
+
+    def test_a_sign_in_that_is_under_way_is_completed(self, api: Api, issuer: Issuer, fleet: Fleet):
+        browser = Browser(api)
+        fleet.first()
+        leads_to = browser.get("/sign-in").headers["location"]
+        fleet.second()
+        assert browser.get(callback(issuer.authorize(leads_to, "subject-1"))).status == 303
+        assert browser.get("/").status == 200
+
+
+class TestARetriedCreation:
+    def test_is_answered_as_the_first_time_with_the_same_secret(self, api: Api, world: World, fleet: Fleet):
+        company = world.company()
+        fleet.first()
+        first = create_key(api, company)
+        for turn in (fleet.second, fleet.first):
+            turn()
+            again = create_key(api, company)
+            assert again.headers["idempotency-replayed"] == "true"
+            assert again.data == first.data
+        assert len(keys_of(api, company).data) == 1
+
+    def test_is_refused_with_another_payload(self, api: Api, world: World, fleet: Fleet):
+        company = world.company()
+        fleet.first()
+        create_key(api, company)
+        fleet.second()
+        assert create_key(api, company, "another").status == 400
+
+    def test_is_not_run_again_if_the_first_attempt_died_after_it_took_effect(
+        self, api: Api, world: World, fleet: Fleet, now
+    ):
+        company = world.company()
+        fleet.first()
+        with dead_from("UpdateItem", applied=False):
+            assert create_key(api, company).status == 500
+        fleet.second()
+        assert create_key(api, company).error["details"] == {"reason": "in_flight"}
+        now.advance(31)
+        assert create_key(api, company).error["details"] == {"reason": "answer_lost"}
+        assert len(keys_of(api, company).data) == 1
+
+    def test_runs_after_an_attempt_that_died_before_it_took_effect(self, api: Api, world: World, fleet: Fleet, now):
+        company = world.company()
+        fleet.first()
+        with dead_before_creation():
+            assert create_key(api, company).status == 500
+        fleet.second()
+        now.advance(31)
+        created = create_key(api, company)
+        fleet.first()
+        assert create_key(api, company).data == created.data
+        assert len(keys_of(api, company).data) == 1
+
+    def test_is_a_new_creation_a_day_later(self, api: Api, world: World, fleet: Fleet, now):
+        company = world.company()
+        fleet.first()
+        create_key(api, company)
+        now.advance(KEPT_SECONDS)
+        company.owner.token = world.token(company.owner.user_id)
+        fleet.second()
+        assert "idempotency-replayed" not in create_key(api, company).headers
+        assert len(keys_of(api, company).data) == 2
+
+
+class TestAfterTheOldKeyIsDropped:
+    """What the operations guide says of it, and why it says to wait."""
+
+    def test_what_was_issued_by_the_new_key_goes_on(self, api: Api, world: World, now, monkeypatch: pytest.MonkeyPatch):
+        company = world.company()
+        use_ring(monkeypatch, SWITCHED)
+        token = first_pair(api, world)["refreshToken"]
+        created = create_key(api, company)
+        use_ring(monkeypatch, ADDED_AGAIN)
+        assert refresh(api, token).status == 200
+        assert create_key(api, company).data == created.data
+
+    def test_what_was_issued_by_the_old_key_has_ended_and_sessions_go_on(
+        self, api: Api, world: World, only_new: Fleet, issuer: Issuer
+    ):
+        company = world.company()
+        browser, stranger = Browser(api).signed_in(company.owner.user_id), Browser(api)
+        for _ in range(2):
+            world.key(company)
+        only_new.first()
+        token = first_pair(api, world)["refreshToken"]
+        device = ask(api)
+        cursor = keys_of(api, company, "&limit=1").body["pagination"]["nextCursor"]
+        leads_to = stranger.get("/sign-in").headers["location"]
+        browser.get("/device")
+        only_new.second()
+        assert refresh(api, token).status == 401
+        with pytest.raises(UnknownUserCode):
+            device_store.approve(device.user_code, company.owner.user_id, [])
+        assert keys_of(api, company, f"&limit=1&cursor={cursor}").status == 400
+        assert stranger.get(callback(issuer.authorize(leads_to, "subject-1"))).status == 400
+        assert browser.submit("/device", user_code="BBBB-BBBB").status == 403
+        assert browser.get("/").status == 200
+
+    def test_a_refresh_whose_successors_nobody_can_derive_anymore_is_refused(
+        self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch
+    ):
+        use_ring(monkeypatch, ADDED)
+        token = first_pair(api, world)["refreshToken"]
+        use_ring(monkeypatch, SWITCHED)
+        refresh(api, token)
+        use_ring(monkeypatch, BEFORE)
+        assert refresh(api, token).status == 401
+
+
+class TestProperty:
+    def test_a_ring_verifies_what_either_of_its_keys_signed_and_nothing_else(self, monkeypatch: pytest.MonkeyPatch):
+        binding = ("listThings", "org_1")
+        for number in range(200):
+            issued, verifying = secrets.token_hex(16), secrets.token_hex(16)
+            text = secrets.token_urlsafe(number % 40)
+            use_ring(monkeypatch, SigningSecret(current=issued))
+            token, cursor = tokens.mint_refresh("0123456789abcdef"), cursors.seal(binding, text)
+            digest, successors = tokens.keyed_digest("form", text), tokens.successors_of(token)
+            for ring in (
+                SigningSecret(current=verifying, previous=issued),
+                SigningSecret(current=issued, next=verifying),
+            ):
+                use_ring(monkeypatch, ring)
+                assert tokens.family_of(token) == "0123456789abcdef"
+                assert cursors.open_sealed(binding, cursor) == text
+                assert keyring.signer_of("form", text, digest) is not None
+                assert successors[0] in tokens.successors_of(token)
+            use_ring(monkeypatch, SigningSecret(current=verifying))
+            assert tokens.family_of(token) is None
+            assert keyring.signer_of("form", text, digest) is None
+            with pytest.raises(InvalidPayload):
+                cursors.open_sealed(binding, cursor)
+
+
+def test_without_a_signing_secret_its_use_fails_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    use_ring(monkeypatch, None)
+    with pytest.raises(NoSigningSecret):
+        tokens.keyed_digest("form", "x")
+    assert "SIGNING_SECRET" in str(NoSigningSecret.__doc__)

@@ -1,0 +1,143 @@
+"""While the signing secret is rotated, functions with the old and with the new current key run at the same time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane.settings import SigningSecret
+from tests.functional.device_auth.devices import refresh, works
+from tests.races.stage import STILL_AT, Stage
+from tests.races.test_device_requests import uncounted
+from tests.races.test_idempotency_keys import LATER_SECONDS, Client, check_replies
+from tests.races.test_refresh_tokens import first_pair
+from tests.races.yields import only_writes
+from tests.support.api import Reply
+from tests.support.faults import Case, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.rings import MIXED_FLEETS, use_ring_of_thread
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+
+pytestmark = pytest.mark.races
+
+type SetSecret = Callable[[SigningSecret], None]
+type Mixed = tuple[SigningSecret, SigningSecret]
+
+
+@pytest.fixture
+def set_secret(monkeypatch: pytest.MonkeyPatch) -> SetSecret:
+    return use_ring_of_thread(monkeypatch)
+
+
+@pytest.fixture(params=MIXED_FLEETS, ids=["added later", "added first", "switched later", "switched first"])
+def mixed(request: pytest.FixtureRequest) -> Mixed:
+    both: Mixed = request.param
+    return both
+
+
+class TestACreationIsRepeatedByAnotherVersion:
+    def test_at_the_same_time_and_at_most_one_takes_effect(
+        self, stage: Stage, set_secret: SetSecret, mixed: Mixed
+    ) -> None:
+        def scenario() -> Race:
+            client = Client(stage.fresh(), stage.api)
+
+            def create(secret: SigningSecret) -> Reply:
+                set_secret(secret)
+                return client.create()
+
+            def check(outcomes: list[Outcome]) -> None:
+                replies: list[Reply] = [outcome.get() for outcome in outcomes]
+                assert 201 in {reply.status for reply in replies}
+                check_replies(client, replies)
+                stage.hold()
+
+            return Race([lambda secret=secret: create(secret) for secret in mixed], check)
+
+        assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+
+    def test_after_the_lease_of_a_slow_attempt_and_at_most_one_takes_effect(
+        self, stage: Stage, set_secret: SetSecret, mixed: Mixed, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Race:
+            client = Client(stage.fresh(), stage.api)
+
+            def create() -> Reply:
+                set_secret(mixed[0])
+                return client.create()
+
+            def repeat_later() -> Reply:
+                set_secret(mixed[1])
+                own_clock(STILL_AT + LATER_SECONDS)
+                return client.create()
+
+            def check(outcomes: list[Outcome]) -> None:
+                check_replies(client, [outcome.get() for outcome in outcomes])
+                stage.hold()
+
+            return Race([create, repeat_later], check)
+
+        assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+
+    @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
+    def test_after_every_fault_and_never_creates_a_second_one(
+        self, wait_seconds: int, stage: Stage, set_secret: SetSecret, mixed: Mixed, own_clock: Callable[[float], None]
+    ) -> None:
+        def scenario() -> Trial:
+            client = Client(stage.fresh(), stage.api)
+            own_clock(STILL_AT)
+            set_secret(mixed[0])
+
+            def again() -> Reply:
+                own_clock(STILL_AT + wait_seconds)
+                set_secret(mixed[1])
+                return client.create()
+
+            def check(case: Case) -> None:
+                stage.hold()
+                replies = [case.second.get()]
+                if case.first.error is None:
+                    replies.append(case.first.get())
+                check_replies(client, replies)
+                if wait_seconds and not client.made():
+                    assert replies[0].status != 409
+
+            return Trial(client.create, check, again)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    def test_in_sixteen_threads_of_both_versions(self, stage: Stage, set_secret: SetSecret, mixed: Mixed) -> None:
+        client = Client(stage.fresh(), stage.api)
+
+        def create(secret: SigningSecret) -> Reply:
+            set_secret(secret)
+            return client.create()
+
+        acts = [lambda secret=secret: create(secret) for secret in mixed * 8]
+        replies: list[Reply] = [outcome.get() for outcome in hammer(acts)]
+        assert 201 in {reply.status for reply in replies}
+        check_replies(client, replies)
+        stage.hold()
+
+
+class TestTwoVersionsRefreshOneToken:
+    def test_and_both_return_the_same_pair(self, stage: Stage, set_secret: SetSecret, mixed: Mixed) -> None:
+        def scenario() -> Race:
+            first: dict[str, Any] = first_pair(stage)
+
+            def act(secret: SigningSecret) -> Reply:
+                set_secret(secret)
+                return refresh(stage.api, first["refreshToken"])
+
+            def check(outcomes: list[Outcome]) -> None:
+                one, other = (outcome.get().data for outcome in outcomes)
+                assert one == other
+                assert works(stage.api, one["accessToken"])
+                set_secret(mixed[0])
+                assert refresh(stage.api, one["refreshToken"]).status == 200
+                stage.hold()
+
+            return Race([lambda secret=secret: act(secret) for secret in mixed], check)
+
+        assert explore(stage.client, scenario, yields_at=uncounted).exhaustive

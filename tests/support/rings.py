@@ -1,0 +1,46 @@
+"""Sets the signing secret of tests: one key, or a ring of two as during a rotation."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from controlplane.settings import SigningSecret, settings
+
+OLD, NEW, NEWER = "an-old-signing-key-of-enough-length", "a-new-signing-key-of-enough-length", "n" * 40
+
+# The steps of a rotation, as docs/operations.md has them. While a step is deployed, functions of the step before it
+# are still running, and a rollback returns to it.
+BEFORE = SigningSecret(current=OLD)
+ADDED = SigningSecret(current=OLD, next=NEW)
+SWITCHED = SigningSecret(current=NEW, previous=OLD)
+# The first step of the rotation after it, at least 30 days later, which drops the oldest key.
+ADDED_AGAIN = SigningSecret(current=NEW, next=NEWER)
+# Which two steps run at the same time.
+MIXED_FLEETS = [(BEFORE, ADDED), (ADDED, BEFORE), (ADDED, SWITCHED), (SWITCHED, ADDED)]
+
+
+def use_ring(monkeypatch: pytest.MonkeyPatch, secret: SigningSecret | None) -> None:
+    """From now on functions have this signing secret."""
+    monkeypatch.setitem(settings.__dict__, "signing_secret", secret)
+
+
+def use_ring_of_thread(monkeypatch: pytest.MonkeyPatch) -> Callable[[SigningSecret], None]:
+    """From now on each thread has a signing secret of its own, as each version of a function has.
+
+    The callable that is returned sets the secret of the calling thread. Until then a thread has the secret of BEFORE.
+    """
+    own = threading.local()
+
+    class OfThread:
+        @property
+        def keys(self) -> tuple[str, ...]:
+            secret: SigningSecret = getattr(own, "secret", BEFORE)
+            return secret.keys
+
+    monkeypatch.setitem(settings.__dict__, "signing_secret", OfThread())
+
+    def set_secret(secret: SigningSecret) -> None:
+        own.secret = secret
+
+    return set_secret
