@@ -15,6 +15,7 @@ from ops.commands import (
     members,
     organizations,
     repositories,
+    signing_keys,
     tokens,
     users,
 )
@@ -46,4 +47,5 @@ app.add_typer(inbox.issue_app, name="issue")
 app.add_typer(intake.app, name="intake")
 app.add_typer(repositories.app, name="repository")
 app.add_typer(code_host.app, name="github")
+app.add_typer(signing_keys.app, name="signing-key")
 app.add_typer(dead_letters.app, name="dead-letters")

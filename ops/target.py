@@ -118,14 +118,24 @@ def create_client(service: str, endpoint_url: str | None) -> Any:
 
 
 def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
-    """A client of SQS, and the address of a queue of the stack, or the one in that variable where no stack is named.
+    """A client of SQS, and the address of a queue of the stack, or the one in that variable if no stack is named.
 
-    Comes after `connect`. Raises Misused where nothing says where the queue is, NotFound where the stack has none.
+    Comes after `connect`. Raises Misused if nothing says where the queue is, NotFound if the stack doesn't have it.
     """
+    return create_client("sqs", _connected[1]), _find_resource(logical_id, variable, "queue")
+
+
+def find_secret(logical_id: str, variable: str) -> tuple[Any, str]:
+    """The same for a secret: a client of Secrets Manager, and the secret's ARN."""
+    return create_client("secretsmanager", _connected[1]), _find_resource(logical_id, variable, "secret")
+
+
+def _find_resource(logical_id: str, variable: str, kind: str) -> str:
+    """The physical id of a resource. Raises Misused, NotFound."""
     from botocore.exceptions import ClientError  # noqa: PLC0415
 
     stack, endpoint_url = _connected
-    url = os.environ.get(variable)
+    found = os.environ.get(variable)
     if stack is not None:
         try:
             client = create_client("cloudformation", endpoint_url)
@@ -134,10 +144,10 @@ def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
             if error.response["Error"]["Code"] != "ValidationError":
                 raise
             raise NotFound(f"The stack {stack} has no {logical_id}.") from None
-        url = str(resource["StackResourceDetail"]["PhysicalResourceId"])
-    if not url:
-        raise Misused(f"Say which queue: --local, --stack NAME, or the variable {variable}.")
-    return create_client("sqs", endpoint_url), url
+        found = str(resource["StackResourceDetail"]["PhysicalResourceId"])
+    if not found:
+        raise Misused(f"Say which {kind}: --local, --stack NAME, or the variable {variable}.")
+    return found
 
 
 def _read_stack(stack: str, endpoint_url: str | None) -> str:

@@ -41,7 +41,7 @@ class SigningSecret(BaseModel):
         return self
 
 
-def _read_signing_secret(text: Any) -> Any:
+def read_signing_secret(text: Any) -> Any:
     """Plain text is one key. A JSON object is a ring: {"current": …, "next": …} or {"current": …, "previous": …}."""
     if not isinstance(text, str) or not text:
         return text or None
@@ -61,7 +61,7 @@ class Settings(BaseModel):
 
     table_name: str = Field(min_length=3)
     # None: this function signs and verifies nothing. See controlplane.keyring.
-    signing_secret: Annotated[SigningSecret | None, BeforeValidator(_read_signing_secret)] = Field(None, repr=False)
+    signing_secret: Annotated[SigningSecret | None, BeforeValidator(read_signing_secret)] = Field(None, repr=False)
     # None: see controlplane.addresses.
     public_base_url: OptionalUrl = None
     dashboard_base_url: OptionalUrl = None
