@@ -116,12 +116,14 @@ def _call(function: Callable[..., Shown], values: dict[str, Any], options: Optio
 
 
 def _call_connected(function: Callable[..., Shown], values: dict[str, Any]) -> Shown:
-    from controlplane.store.table import Throttled  # noqa: PLC0415 (reads the environment)
+    from controlplane.store.table import TableUnavailable, Throttled  # noqa: PLC0415 (reads the environment)
 
     try:
         return function(**values)
     except Throttled as error:
         raise Refused(f"The table takes no more for now ({error}). Look at what is there, and try again.") from error
+    except TableUnavailable as error:
+        raise Refused(f"The table does not answer ({error}). Look at what is there, and try again.") from error
 
 
 class Program(TyperGroup):

@@ -10,14 +10,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 import requests
+import urllib3
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
+from requests.adapters import HTTPAdapter
 
-from controlplane import clock
+from controlplane import clock, deadline
+from controlplane.connections import BoundedConnection
 from controlplane.store.sign_in import Identity
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
@@ -75,7 +78,7 @@ class Provider:
         """Who signed in. Raises ProviderUnavailable, SignInRejected."""
         endpoint = self._metadata()["token_endpoint"]
         try:
-            with self._session(client_id, redirect_uri) as session:
+            with self._session(client_id, redirect_uri) as session, deadline.spending():
                 answer = session.fetch_token(
                     endpoint,
                     grant_type="authorization_code",
@@ -101,7 +104,7 @@ class Provider:
             token_endpoint_auth_method="none",  # nosec B106  # noqa: S106 - a public client: PKCE binds the code
             default_timeout=_TIMEOUT_SECONDS,
         )
-        session.trust_env = False
+        _restrict(session)
         return session
 
     def _verify(self, id_token: Any, access_token: Any, client_id: str, nonce: str) -> dict[str, Any]:
@@ -157,8 +160,8 @@ class Provider:
 def _fetch(url: str) -> dict[str, Any]:
     """A JSON object. Raises ProviderUnavailable."""
     try:
-        with requests.Session() as session:
-            session.trust_env = False
+        with requests.Session() as session, deadline.spending():
+            _restrict(session)
             answer = session.get(url, timeout=_TIMEOUT_SECONDS, headers={"Accept": "application/json"})
         content = answer.json() if answer.ok else None
     except requests.RequestException as failure:
@@ -166,6 +169,37 @@ def _fetch(url: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ProviderUnavailable(reason=f"status {answer.status_code}")
     return content
+
+
+class _Connection(BoundedConnection, urllib3.connection.HTTPConnection):
+    pass
+
+
+class _TlsConnection(BoundedConnection, urllib3.connection.HTTPSConnection):
+    pass
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class _BoundedAdapter(HTTPAdapter):
+    """Keeps the request's deadline, also while an answer trickles in."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+
+def _restrict(session: requests.Session) -> None:
+    """No proxy and no credential of the environment, and no longer than the request may take."""
+    session.trust_env = False
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _BoundedAdapter())
 
 
 def _identity(issuer: str, claims: dict[str, Any]) -> Identity:

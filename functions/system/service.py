@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from controlplane import deadline
 from controlplane.access import Principal, key_organization
 from controlplane.addresses import public_base_url
 from controlplane.errors import RouteNotFound, ServiceUnavailable
@@ -13,6 +14,9 @@ from controlplane.store import feedback, organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.table import StoreError, table
 
+# A monitor wants to know soon.
+_HEALTH_SECONDS = 1.5
+
 
 class DatabaseUnreachable(ServiceUnavailable):
     message = "The database does not answer. Try again shortly."
@@ -21,7 +25,8 @@ class DatabaseUnreachable(ServiceUnavailable):
 def check_database() -> None:
     """Raises DatabaseUnreachable unless a read of the table succeeds."""
     try:
-        table.ping()
+        with deadline.budget(_HEALTH_SECONDS):
+            table.ping()
     except (ClientError, BotoCoreError, StoreError) as error:
         raise DatabaseUnreachable(reason=type(error).__name__) from error
 

@@ -11,6 +11,7 @@ from controlplane.app import ControlRoute
 from controlplane.described import refusals_of
 from controlplane.errors import (
     ApiError,
+    DatabaseUnavailable,
     Forbidden,
     InsufficientScope,
     InternalError,
@@ -119,7 +120,7 @@ def of(route: ControlRoute, operation: dict[str, Any]) -> list[Refusal]:
         if variant := _VARIANTS.get(_name(kind)):
             name, arguments = variant
             found.append(_refusal(kind(*arguments), name))
-    found += [_refusal(_made(RateLimited)), _refusal(InternalError())]
+    found += [_refusal(_made(RateLimited)), _refusal(InternalError()), _refusal(DatabaseUnavailable())]
     by_name = {refusal.name: refusal for refusal in found}
     return sorted(by_name.values(), key=lambda refusal: refusal.status)
 
@@ -129,7 +130,7 @@ def in_oauth(route: ControlRoute) -> list[Refusal]:
     if route.anonymous is None:
         return []
     (dialect,) = route.anonymous.dialects.values()
-    kinds = [*refusals_of(route.service_endpoint), PayloadTooLarge, RateLimited, InternalError]
+    kinds = [*refusals_of(route.service_endpoint), PayloadTooLarge, RateLimited, InternalError, DatabaseUnavailable]
     missing = InvalidPayload.at(
         [next(iter(getattr(dialect, "required", ())), "token")], "This parameter is missing.", "missing"
     )

@@ -261,7 +261,7 @@ class TestEveryFault:
 
             def check(case: Case) -> None:
                 if case.fault.kind is not Kind.CRASH:
-                    assert case.first.get().status in {409, 429, 500}
+                    assert case.first.get().status in {409, 429, 503}
                 desk.settle()
                 assert len(desk.issues_of(item)) == 1
                 assert stage.api.post(path, token).status == 201

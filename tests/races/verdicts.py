@@ -11,7 +11,7 @@ def check_first(case: Case, good: int) -> Reply | None:
     """The first attempt's reply, or None where the process died.
 
     A contended or lost write is tried again and answers as if nothing had been; a throttle may also become a 429; and
-    where the SDK's tries at a read or at a lone write are used up, a 500. Never a 409 that is not true.
+    where the SDK's tries at a read or at a lone write are used up, a 503. Never a 409 that is not true.
     """
     if case.fault.kind is Kind.CRASH:
         assert isinstance(case.first.error, Crashed)
@@ -21,6 +21,6 @@ def check_first(case: Case, good: int) -> Reply | None:
     if case.fault.kind is Kind.THROTTLED:
         allowed.add(429)
     elif case.fault.kind not in _HIDDEN and case.calls[case.position].operation != "TransactWriteItems":
-        allowed.add(500)
+        allowed.add(503)
     assert reply.status in allowed, reply.text
     return reply

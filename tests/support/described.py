@@ -141,7 +141,7 @@ def _outline(body: dict[str, Any]) -> tuple[str, ...]:
 _seen: set[Any] = set()
 _ALWAYS_SENT = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
 # Nothing is known of the count where it could not be written, or where something failed before it.
-_MAYBE_UNCOUNTED = {429, 500}
+_MAYBE_UNCOUNTED = {429, 500, 503}
 
 
 def check_described(method: str, path: str, status: int, headers: dict[str, str], body: Any) -> None:

@@ -23,16 +23,18 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane import access as gate
-from controlplane import addresses, envelope, strict_json, visitors
+from controlplane import addresses, deadline, envelope, strict_json, visitors
 from controlplane import anonymous as door
 from controlplane.access import Access, Requires
 from controlplane.anonymous import Anonymous, Dialect, Stranger
 from controlplane.errors import (
     ApiError,
+    DatabaseUnavailable,
     InternalError,
     InvalidPayload,
     MethodNotAllowed,
@@ -42,13 +44,16 @@ from controlplane.errors import (
     UnsupportedMediaType,
 )
 from controlplane.observability import count_limited, describe, log_request, logger
-from controlplane.store.table import Throttled
+from controlplane.settings import settings
+from controlplane.store.table import TableUnavailable, Throttled
 from controlplane.visitors import Visitor, Visits
 
 # FastAPI silences this where it makes a body's validator. Ours is made at the first request, beyond that silence.
 warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
 MAX_BODY_BYTES = 1_048_576
+# For the log alone: the client closed the connection before it had the answer.
+CLIENT_CLOSED_REQUEST = 499
 _STATE = "controlplane"
 _JSON_HEADERS = {"content-type": "application/json"}
 
@@ -272,6 +277,9 @@ class ControlRoute(APIRoute):
             except Throttled as error:
                 logger.warning("throttled", extra=describe(error))
                 return refuse(request.scope[_STATE], RateLimited(1))
+            except TableUnavailable as error:
+                logger.error("table unavailable", extra=describe(error))
+                return refuse(request.scope[_STATE], DatabaseUnavailable())
 
         return handle
 
@@ -317,10 +325,17 @@ class Edge:
                 headers += [(name.lower().encode(), value.encode()) for name, value in state.headers.items()]
                 if not any(name == b"cache-control" for name, _ in headers):
                     headers.append((b"cache-control", b"no-store"))
-            await send(message)
+            try:
+                await send(message)
+            except OSError:
+                raise ClientDisconnect from None
 
         try:
-            await self.app(scope, receive, send_with_headers)
+            with deadline.budget(settings.dependency_seconds):
+                await self.app(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            # Not an error of ours. No answer can be sent; what the request has written stays.
+            status = CLIENT_CLOSED_REQUEST
         except Exception as error:  # the edge: nothing may leave unanswered or unlogged
             logger.error(
                 "failed", extra={"requestId": state.request_id, "operation": state.operation, **describe(error)}

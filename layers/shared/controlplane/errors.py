@@ -156,3 +156,15 @@ class InternalError(ApiError):
 class ServiceUnavailable(ApiError):
     code = "SERVICE_UNAVAILABLE"
     message = "The service is temporarily unavailable. Try again shortly."
+
+
+class DatabaseUnavailable(ServiceUnavailable):
+    """The table did not answer in time. A write may have been applied."""
+
+    message = (
+        "The database does not answer. Try again shortly. A creation may have taken effect: look for it first, or "
+        "repeat it with the same Idempotency-Key."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(headers={"Retry-After": "1"})

@@ -15,13 +15,17 @@ from botocore.session import Session
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from controlplane import connections, deadline
 from controlplane.observability import describe, logger
 from controlplane.settings import settings
 from controlplane.store import outbox
 from controlplane.store.outbox import Entry
 from controlplane.store.table import StoreError
 
-_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 3})
+_ATTEMPTS = 3
+_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": _ATTEMPTS})
+# How long one message may take, with all attempts. What takes longer is left to the sweep.
+_DISPATCH_SECONDS = 1.5
 # After so many receives a queue of the template hands a message to its dead letters.
 MAX_RECEIVES = 5
 
@@ -103,6 +107,7 @@ class _Sender:
     def client(self) -> Any:
         if self._client is None:
             self._client = Session().create_client("sqs", config=_CONFIG)
+            connections.bound(self._client, _ATTEMPTS)
         return self._client
 
     @client.setter
@@ -130,7 +135,8 @@ def send(queue: str, message: Mapping[str, Any]) -> None:
 def dispatch(written: Entry) -> None:
     """Sends what a transaction has written, and removes it from the outbox. It never fails: a sweep sends the rest."""
     try:
-        send(written.queue, written.message)
+        with deadline.budget(_DISPATCH_SECONDS), deadline.spending():
+            send(written.queue, written.message)
         outbox.delete_entry(written)
     except (Unreachable, StoreError, ClientError, BotoCoreError) as error:
         logger.warning("message left in the outbox", extra={"queue": written.queue, **describe(error)})

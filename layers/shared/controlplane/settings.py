@@ -17,7 +17,7 @@ OptionalUrl = Annotated[Url | None, BeforeValidator(lambda value: value or None)
 OptionalText = Annotated[str | None, BeforeValidator(lambda value: value or None)]
 
 
-SigningKeyText = Annotated[str, Field(min_length=32, repr=False)]
+SigningKeyText = Annotated[str, Field(min_length=32)]
 
 
 class SigningSecret(BaseModel):
@@ -25,7 +25,7 @@ class SigningSecret(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    current: SigningKeyText
+    current: SigningKeyText = Field(repr=False)
     next: SigningKeyText | None = Field(None, repr=False)
     previous: SigningKeyText | None = Field(None, repr=False)
 
@@ -108,6 +108,9 @@ class Settings(BaseModel):
     github_app_id: OptionalText = None
     github_app_secret_arn: OptionalText = None
     github_app_private_key_file: OptionalText = None
+    # How long all calls of one request to the table, a queue or the sign-in issuer may take together, with their
+    # retries. A request then ends within 6 seconds even if they never answer.
+    dependency_seconds: float = Field(4.5, gt=0, le=15)
     log_level: str = "INFO"
 
     @property

@@ -17,11 +17,15 @@ from botocore.config import Config
 from botocore.session import Session
 from pydantic_core import from_json
 
+from controlplane import connections
+
+_ATTEMPTS = 3
+# Of each attempt. Within a request, its deadline bounds all of them together: see controlplane.deadline.
 _CONFIG = Config(
     parameter_validation=False,
     connect_timeout=1,
     read_timeout=3,
-    retries={"mode": "standard", "total_max_attempts": 3},
+    retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
     max_pool_connections=32,
 )
 # The certificate roots that AWS's endpoints chain to, where the build has put them: loading all of the world's takes
@@ -119,5 +123,6 @@ def create_client(endpoint_url: str | None = None) -> Any:
     try:
         _cut_short(client)
     except AttributeError:
-        return session.create_client("dynamodb", endpoint_url=endpoint_url, config=config, verify=verify)
+        client = session.create_client("dynamodb", endpoint_url=endpoint_url, config=config, verify=verify)
+    connections.bound(client, _ATTEMPTS)
     return client

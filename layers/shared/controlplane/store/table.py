@@ -1,7 +1,8 @@
 """Calls to the single table: consistent reads, conditional writes, transactions with named legs.
 
 Failures come out as what they mean: `ConditionFailed` with the item that stood in the way, `LegFailed` with the name
-of the leg that decides, `Throttled`. What they do not name (a ValidationException, say) is a bug and stays an error.
+of the leg that decides, `Throttled`, `TableUnavailable`. What they do not name (a ValidationException, say) is a bug
+and stays an error. All calls of a request together keep its deadline (`controlplane.deadline`).
 """
 
 import re
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import botocore.exceptions
 from botocore.exceptions import ClientError, HTTPClientError
 
+from controlplane import deadline
 from controlplane.settings import settings
 from controlplane.store import codec
 from controlplane.store.client import create_client
@@ -28,6 +30,8 @@ _THROTTLING = {
     "ProvisionedThroughputExceeded",
 }
 _CONTENDED = {"TransactionConflict", *_THROTTLING}
+# No answer arrived, or not in time. Whether a write was applied is unknown.
+_NO_ANSWER = (HTTPClientError, botocore.exceptions.ConnectionError)
 _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailure", "TransactionInProgressException"}
 _TRIES = 5
 _FIRST_PAUSE_SECONDS = 0.025
@@ -44,6 +48,13 @@ class StoreError(Exception):
 
 class Throttled(StoreError):
     """The table, or one item of it, takes no more for now."""
+
+
+class TableUnavailable(StoreError):
+    """The table did not answer, or failed, and the tries or the request's time are used up.
+
+    Whether a write was applied is unknown.
+    """
 
 
 class ConditionFailed(StoreError):
@@ -186,6 +197,10 @@ def _contended(error: Exception, legs: Mapping[str, Leg]) -> bool:
 def _sent_again(error: Exception) -> bool:
     """Whether the SDK itself had sent the request before, with an outcome nobody saw."""
     return isinstance(error, ClientError) and error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+
+
+def _unavailable(error: Exception) -> TableUnavailable:
+    return TableUnavailable(_error_code(error) if isinstance(error, ClientError) else type(error).__name__)
 
 
 def _pause(attempt: int) -> None:
@@ -340,15 +355,19 @@ class Table:
             }
             for leg in legs.values()
         ]
+        with deadline.spending():
+            self._send_transaction(items, legs)
+
+    def _send_transaction(self, items: list[dict[str, Any]], legs: Mapping[str, Leg]) -> None:
         token = secrets.token_hex(16)
         certain = True
         for attempt in range(_TRIES):
             try:
                 self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
-            except (ClientError, HTTPClientError, botocore.exceptions.ConnectionError) as error:
+            except (ClientError, *_NO_ANSWER) as error:
                 contended = _contended(error, legs)
-                if attempt == _TRIES - 1:
-                    raise (Throttled("contention") if contended else error) from error
+                if attempt == _TRIES - 1 or deadline.is_over():
+                    raise (Throttled("contention") if contended else _unavailable(error)) from error
                 certain = certain and contended and not _sent_again(error)
                 if certain:
                     token = secrets.token_hex(16)
@@ -364,10 +383,16 @@ class Table:
         return self._invoke(operation, TableName=self.name, **parameters)
 
     def _invoke(self, operation: str, **parameters: Any) -> Any:
+        with deadline.spending():
+            return self._send(operation, parameters)
+
+    def _send(self, operation: str, parameters: dict[str, Any]) -> Any:
         method = getattr(self.client, operation)
         for attempt in range(_TRIES):
             try:
                 return method(**parameters)
+            except _NO_ANSWER as error:
+                raise _unavailable(error) from error
             except ClientError as error:
                 code = _error_code(error)
                 if code == "ConditionalCheckFailedException":
@@ -375,10 +400,12 @@ class Table:
                     raise ConditionFailed(codec.decode_item(item) if item else None) from None
                 if code in _THROTTLING:
                     raise Throttled(code) from error
+                if code in _UNKNOWN_OUTCOME:
+                    raise _unavailable(error) from error
                 # A transaction holds the item: nothing was applied.
                 if code != "TransactionConflictException":
                     raise
-                if attempt == _TRIES - 1:
+                if attempt == _TRIES - 1 or deadline.is_over():
                     raise Throttled(code) from error
             _pause(attempt)
         raise AssertionError("the last attempt raises")

@@ -1,0 +1,83 @@
+"""A client that goes away before it has its answer: that is no error of the service."""
+
+import asyncio
+import importlib
+import json
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from controlplane.store.table import table
+from tests.support.logs import captured_logs
+from tests.support.world import World
+
+PART_OF_A_BODY: Message = {"type": "http.request", "body": b'{"name":', "more_body": True}
+WHOLE_BODY: Message = {"type": "http.request", "body": b'{"name":"Acme"}', "more_body": False}
+GONE: Message = {"type": "http.disconnect"}
+
+
+def serve(
+    token: str, received: list[Message], *, fails_to_send: bool = False
+) -> tuple[list[Message], list[dict[str, Any]]]:
+    """Creates an organization through the function's app. Returns what it sent, and the lines of its log."""
+    app = importlib.import_module("organizations.app").app
+    messages, sent = iter(received), []
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+
+    async def receive() -> Message:
+        return next(messages, GONE)
+
+    async def send(message: Message) -> None:
+        if fails_to_send:
+            raise BrokenPipeError
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "https",
+        "path": "/v1/organizations",
+        "raw_path": b"/v1/organizations",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("198.51.100.7", 443),
+        "server": ("api.assent.test", 443),
+    }
+    loop = asyncio.new_event_loop()
+    try:
+        with captured_logs() as log:
+            loop.run_until_complete(app(scope, receive, send))
+    finally:
+        loop.close()
+    return sent, [json.loads(line) for line in log.getvalue().splitlines()]
+
+
+@pytest.fixture
+def token(world: World) -> str:
+    return world.person().token
+
+
+class TestClientThatLeaves:
+    def test_while_it_sends_its_body_is_logged_as_a_closed_request(self, token: str):
+        before = table.client.scan(TableName=table.name)["Count"]
+        sent, lines = serve(token, [PART_OF_A_BODY, GONE])
+        assert sent == []
+        assert [(line["level"], line["message"], line["status"]) for line in lines] == [("INFO", "request", 499)]
+        assert table.client.scan(TableName=table.name)["Count"] == before
+
+    def test_before_it_has_its_answer_is_logged_as_a_closed_request_and_what_was_written_stays(self, token: str):
+        before = table.client.scan(TableName=table.name)["Count"]
+        _, lines = serve(token, [WHOLE_BODY], fails_to_send=True)
+        assert {line["level"] for line in lines} == {"INFO"}
+        assert lines[-1]["status"] == 499
+        assert table.client.scan(TableName=table.name)["Count"] > before
+
+
+def test_a_client_that_stays_is_answered(token: str):
+    sent, lines = serve(token, [WHOLE_BODY])
+    assert sent[0]["status"] == 201
+    assert lines[-1]["status"] == 201

@@ -1,0 +1,228 @@
+"""A dependency that hangs: every request ends in time, with an error in the envelope, and no write happens twice.
+
+These tests measure real time, because the sockets' timeouts are what they are about. The bounds are the promised ones;
+most tests shorten the request's budget, and one keeps every shipped default.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from controlplane import queues, tokens, visitors
+from controlplane.queues import Queue
+from controlplane.settings import load, settings
+from controlplane.store.client import create_client
+from controlplane.store.table import table
+from tests.functional.device_auth.devices import code_body
+from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
+from tests.support.api import Api, Reply, operations
+from tests.support.asgi import DirectApi
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.hung import Ill, hung_server
+from tests.support.threads import hammer
+from tests.support.world import Company, World, table_dump
+
+HEALTH_SECONDS, REQUEST_SECONDS = 2, 6
+ORGANIZATION = "org_3f8k2m9q7r1s5t6v"
+# These ask the table for nothing before they know more of their caller than a form that is well-formed.
+WITHOUT_TABLE = {
+    "GET /v1/regions",
+    "GET /openapi.json",
+    "GET /.well-known/oauth-authorization-server",
+    "GET /.well-known/agent-feedback.json",
+    "GET /assets/{fileName}",
+    "GET /docs",
+    "GET /docs/{fileName}",
+    "GET /llms.txt",
+}
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests have a tenth of their time."""
+    monkeypatch.setitem(settings.__dict__, "dependency_seconds", 0.45)
+
+
+@contextmanager
+def broken_table(monkeypatch: pytest.MonkeyPatch, ill: Ill = Ill.SILENT) -> Iterator[None]:
+    """While open, the product's table is at a server that doesn't answer."""
+    with hung_server(ill) as server, monkeypatch.context() as patch:
+        patch.setattr(table, "_client", create_client(server.url))
+        yield
+
+
+def timed[T](act: Callable[[], T]) -> tuple[T, float]:
+    started = time.monotonic()
+    result = act()
+    return result, time.monotonic() - started
+
+
+def check_unavailable(reply: Reply) -> None:
+    assert reply.status == 503, reply.text
+    assert reply.headers["retry-after"] == "1"
+    if reply.body is not None:
+        assert reply.code == "SERVICE_UNAVAILABLE"
+
+
+class TestShippedDefaults:
+    def test_health_and_a_request_and_a_page_end_in_time(self, monkeypatch: pytest.MonkeyPatch):
+        assert settings.dependency_seconds == load({"TABLE_NAME": "assent"}).dependency_seconds
+        api = DirectApi()
+        session = f"{visitors.cookie_name('session')}={tokens.mint('assent_st')}"
+        acts: list[Callable[[], tuple[Reply, float]]] = [
+            lambda: timed(lambda: api.get("/health")),
+            lambda: timed(lambda: api.get("/v1/projects", tokens.mint("assent"))),
+            lambda: timed(lambda: api.get("/v1/me", tokens.mint("assent_at"))),
+            lambda: timed(lambda: api.get("/organizations", headers={"cookie": session})),
+        ]
+        for ill in (Ill.SILENT, Ill.TRICKLING):
+            with broken_table(monkeypatch, ill):
+                (health, health_seconds), *others = [outcome.get() for outcome in hammer(acts)]
+            assert (health.status, health.code) == (503, "SERVICE_UNAVAILABLE")
+            assert health_seconds < HEALTH_SECONDS
+            for reply, seconds in others:
+                check_unavailable(reply)
+                assert seconds < REQUEST_SECONDS
+
+
+@pytest.mark.usefixtures("hurried")
+class TestTable:
+    @pytest.mark.parametrize("ill", list(Ill))
+    def test_health_says_so_however_it_is_broken(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
+        with broken_table(monkeypatch, ill):
+            reply, seconds = timed(lambda: api.get("/health"))
+        assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
+        assert seconds < HEALTH_SECONDS
+
+    @pytest.mark.parametrize("ill", list(Ill))
+    def test_every_route_answers_in_time_however_it_is_broken(self, monkeypatch: pytest.MonkeyPatch, ill: Ill):
+        api = DirectApi()
+        cookie = f"{visitors.cookie_name('session')}={tokens.mint('assent_st')}"
+
+        def send(operation: Any) -> tuple[str, Reply, float]:
+            token = headers = body = None
+            path = address(operation, ORGANIZATION) if operation in PROTECTED else operation.path
+            if operation in PROTECTED:
+                token = tokens.mint("assent_at")
+                body = valid_body(operation) if operation in WITH_BODY else None
+            elif operation in PAGES:
+                headers = {"cookie": cookie}
+            elif operation in ANONYMOUS:
+                body = code_body()
+            reply, seconds = timed(lambda: api.call(operation.method, path, token, json_body=body, headers=headers))
+            return operation.name, reply, seconds
+
+        with broken_table(monkeypatch, ill):
+            outcomes = hammer([lambda operation=operation: send(operation) for operation in operations()])
+            answered = [outcome.get() for outcome in outcomes]
+        for name, reply, seconds in answered:
+            assert seconds < REQUEST_SECONDS, name
+            if name in WITHOUT_TABLE:
+                assert reply.status < 500, name
+            elif name == "GET /health":
+                assert reply.status == 503
+            else:
+                check_unavailable(reply)
+
+    def test_the_budget_is_that_of_all_calls_together(self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
+        """Each call takes two thirds of the budget: the second one is cut off, though no call is too long by itself."""
+        company = world.company()
+        with hung_server() as server:
+            hung = create_client(server.url)
+            calls: list[Call] = []
+
+            def around(call: Call, proceed: Proceed) -> Any:
+                calls.append(call)
+                if len(calls) == 1:
+                    time.sleep(0.3)
+                    return proceed()
+                return hung._make_api_call(call.operation, call.parameters)
+
+            with intercepted(table.client, around):
+                path = f"/v1/organizations/{company.organization_id}"
+                reply, seconds = timed(lambda: api.get(path, company.owner.token))
+        check_unavailable(reply)
+        assert 0.4 < seconds < 2
+
+    def test_it_is_asked_no_more_once_the_time_is_up(self, api: Api, monkeypatch: pytest.MonkeyPatch):
+        with hung_server() as server, monkeypatch.context() as patch:
+            patch.setattr(table, "_client", create_client(server.url))
+            api.get("/v1/me", tokens.mint("assent_at"))
+            assert server.connections == 1
+
+
+def create_key(api: Api, company: Company) -> Reply:
+    path = f"/v1/api-keys?organizationId={company.organization_id}"
+    return api.post(path, company.owner.token, json_body={"name": "x"}, headers={"Idempotency-Key": "one-of-mine"})
+
+
+@pytest.mark.usefixtures("hurried")
+class TestCreationOfUnknownOutcome:
+    @pytest.mark.parametrize("applied", [True, False])
+    def test_is_answered_503_and_never_takes_effect_twice(self, api: Api, world: World, now, applied: bool):
+        company = world.company()
+        with hung_server() as server:
+            hung = create_client(server.url)
+            struck: list[Call] = []
+
+            def around(call: Call, proceed: Proceed) -> Any:
+                if struck or call.operation == "TransactWriteItems":
+                    if applied and not struck:
+                        proceed()
+                    struck.append(call)
+                    return hung._make_api_call(call.operation, call.parameters)
+                return proceed()
+
+            with intercepted(table.client, around):
+                check_unavailable(create_key(api, company))
+        assert (
+            len({call.parameters["ClientRequestToken"] for call in struck if "TransactItems" in call.parameters}) == 1
+        )
+        assert create_key(api, company).error["details"] == {"reason": "in_flight"}
+        now.advance(31)
+        again = create_key(api, company)
+        assert again.status == (409 if applied else 201)
+        listed = api.get(f"/v1/api-keys?organizationId={company.organization_id}", company.owner.token)
+        assert len(listed.data) == 1
+
+
+class TestQueue:
+    @pytest.mark.parametrize("ill", list(Ill))
+    def test_a_scan_is_accepted_and_its_message_waits_in_the_outbox(
+        self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch, ill: Ill
+    ):
+        company = world.company()
+        repository = world.connected_repository(company)
+        with hung_server(ill) as server:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", server.url)
+            monkeypatch.setattr(queues.sender, "_client", None)
+            monkeypatch.setitem(settings.__dict__, "scan_preparation_queue_url", f"{server.url}/1/scan-preparation")
+            assert Queue.SCAN_PREPARATION.url.startswith(server.url)
+            reply, seconds = timed(
+                lambda: api.post(
+                    "/v1/code-audit/scans",
+                    company.owner.token,
+                    json_body={"repositoryId": repository.repository_id},
+                )
+            )
+            assert server.connections > 0 or ill is Ill.REFUSING
+        assert reply.status == 202
+        assert seconds < REQUEST_SECONDS
+        assert len([item for item in table_dump() if item["pk"]["S"].startswith("OUTBOX#")]) == 1
+
+
+@pytest.mark.usefixtures("hurried")
+class TestIssuer:
+    @pytest.mark.parametrize("ill", list(Ill))
+    def test_a_sign_in_ends_with_a_page_that_says_so(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
+        with hung_server(ill) as server:
+            monkeypatch.setattr("dashboard.service._providers", {})
+            monkeypatch.setitem(settings.__dict__, "sign_in_issuer", server.url)
+            monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "pages")
+            reply, seconds = timed(lambda: api.get("/sign-in"))
+        assert reply.status == 503
+        assert "sign-in service" in reply.text
+        assert seconds < REQUEST_SECONDS

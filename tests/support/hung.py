@@ -1,0 +1,77 @@
+"""A server that is there and doesn't answer: it accepts connections, and then does what a broken dependency does."""
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+
+class Ill(StrEnum):
+    """How the server is broken."""
+
+    SILENT = "never answers"
+    TRICKLING = "sends a byte now and then"
+    STALLING = "sends headers and no body"
+    RESETTING = "resets each connection"
+    REFUSING = "accepts no connection"
+
+
+_TRICKLE_SECONDS = 0.05
+_HEADERS = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: 1000\r\n\r\n{"
+
+
+class HungServer:
+    """`url` is its address, `connections` counts those that it accepted."""
+
+    def __init__(self, ill: Ill) -> None:
+        self.ill = ill
+        self.connections = 0
+        self._closed = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        if ill is Ill.REFUSING:
+            self._listener.close()
+        else:
+            threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._closed.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self.connections += 1
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            if self.ill is Ill.RESETTING:
+                # Closing with a linger time of 0 sends RST.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                return
+            if self.ill is Ill.STALLING:
+                connection.recv(65_536)
+                connection.sendall(_HEADERS)
+            elif self.ill is Ill.TRICKLING:
+                connection.recv(65_536)
+                for byte in _HEADERS + b" " * 10_000:
+                    if self._closed.wait(_TRICKLE_SECONDS):
+                        return
+                    connection.sendall(bytes([byte]))
+            self._closed.wait()
+
+
+@contextmanager
+def hung_server(ill: Ill = Ill.SILENT) -> Iterator[HungServer]:
+    server = HungServer(ill)
+    try:
+        yield server
+    finally:
+        server.close()

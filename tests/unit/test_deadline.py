@@ -1,0 +1,71 @@
+"""The budget of a request: what counts, and what is left of it."""
+
+import pytest
+
+from controlplane import deadline
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(deadline, "source", clock)
+    return clock
+
+
+def test_without_a_budget_nothing_is_bounded(now: Clock):
+    with deadline.spending():
+        now.seconds += 1000
+        assert deadline.remaining() is None
+        assert deadline.bounded(3) == 3
+        assert deadline.bounded(None) is None
+        assert not deadline.is_over()
+
+
+def test_only_time_inside_of_calls_counts(now: Clock):
+    with deadline.budget(5):
+        now.seconds += 100
+        with deadline.spending():
+            now.seconds += 2
+            assert deadline.remaining() == 3
+        now.seconds += 100
+        assert deadline.remaining() == 3
+
+
+def test_calls_add_up_and_a_call_inside_a_call_counts_once(now: Clock):
+    with deadline.budget(5):
+        with deadline.spending(), deadline.spending():
+            now.seconds += 2
+        with deadline.spending():
+            now.seconds += 2
+            assert deadline.bounded(3) == 1
+            assert deadline.bounded(0.5) == 0.5
+            assert deadline.bounded(None) == 1
+            now.seconds += 2
+            assert deadline.is_over()
+            # A timeout of 0 would mean that the socket does not block.
+            assert 0 < deadline.bounded(3) < 0.01  # type: ignore[operator]
+        assert deadline.is_over()
+
+
+def test_a_budget_within_another_one_is_never_longer_and_is_charged_to_it(now: Clock):
+    with deadline.budget(5):
+        with deadline.budget(2), deadline.spending():
+            now.seconds += 1.5
+            assert deadline.remaining() == 0.5
+        assert deadline.remaining() == 3.5
+        with deadline.budget(10):
+            assert deadline.remaining() == 3.5
+
+
+def test_a_budget_ends_with_its_request(now: Clock):
+    with pytest.raises(ValueError, match="x"), deadline.budget(5), deadline.spending():
+        raise ValueError("x")
+    assert deadline.remaining() is None
