@@ -8,7 +8,7 @@ RISKY_TOOLS := local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
 .DEFAULT_GOAL := help
-.PHONY: help run reset test fuzz lint template check build e2e browser bench cost deploy openapi lock format audit licences sbom
+.PHONY: help run reset test fuzz lint template check build e2e browser bench cost scale deploy openapi lock format audit licences sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench: .venv/.ready node_modules/.ready ## Measure: ratios, round trips and capa
 
 cost: .venv/.ready ## Write what a million requests cost into docs/operations.md (MEASURE=1 measures anew)
 	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)
+
+scale: .venv/.ready ## Write which limit is reached at how many organizations into docs/performance.md
+	@.venv/bin/python -m benchmarks.scale --write
 
 deploy: build ## Deploy to the AWS account of the current credentials
 	@.tools/sam/bin/sam deploy --parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ)

@@ -1,0 +1,311 @@
+"""Where the service stops growing: which AWS limit is reached at how many organizations, requests and scans a second.
+
+`python -m benchmarks.scale` prints the table for a profile of organizations (see --help), and with --write puts it
+into docs/performance.md, and the limits of each partition into docs/access-patterns.md. Four inputs, each in its place:
+limits.json (AWS's published defaults, dated), cost.json (units and time of each operation, as measured), the table's
+partitions below, and the assumptions below. Everything else is arithmetic. Nothing here calls AWS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import cost
+from benchmarks.machine import ROOT
+
+LIMITS = Path(__file__).with_name("limits.json")
+PERFORMANCE = ROOT / "docs" / "performance.md"
+ACCESS_PATTERNS = ROOT / "docs" / "access-patterns.md"
+_BEGIN, _END = "<!-- written by make scale -->\n", "<!-- end of what make scale writes -->\n"
+_DAY_SECONDS = 24 * 3600
+
+# Assumptions. How long a scan keeps its workers, and its caller (who waits for it at most that long).
+SCAN_SECONDS, PREPARATION_SECONDS, SCAN_START_SECONDS = 30, 2, 3
+# Opening an issue keeps its worker and its caller.
+ISSUE_SECONDS, ISSUE_START_SECONDS = 4, 4
+# Traffic at the busiest time of a day, as a multiple of the day's mean.
+PEAK = 4
+# What X-Ray records of one traced request: gateway, function, and the function's invocation.
+SEGMENTS = 3
+# A scan with six findings, all of them published, from the API to the inbox. A functional test measures it again.
+SCAN_WRITE_UNITS, SCAN_READ_UNITS = 110.0, 22.0
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A kind of partition key, and what one operation on it costs there. `keys` is how many there are, if fixed."""
+
+    kind: str
+    one_for: str
+    operation: str
+    write_units: float
+    read_units: float
+    keys: int | None = None
+    # What of an organization's activity runs into it, in operations of each event.
+    events: tuple[tuple[str, float], ...] = ()
+
+    def writes_per_second(self, limits: Mapping[str, float]) -> float:
+        return (self.keys or 1) * limits["partitionWriteUnitsPerSecond"] / self.write_units
+
+    def reads_per_second(self, limits: Mapping[str, float]) -> float:
+        return (self.keys or 1) * limits["partitionReadUnitsPerSecond"] / self.read_units
+
+
+def _shards() -> Mapping[str, int]:
+    """Over how many partitions that is spread which every caller writes to. 1: not at all."""
+    from controlplane.store import outbox  # noqa: PLC0415 (reads the environment)
+
+    return {"OUTBOX": outbox.SHARDS}
+
+
+def partitions() -> list[Partition]:
+    """Every kind of partition that `store/keys.py` makes. A write in a transaction costs 2 units for each KB."""
+    shards = _shards()
+    return [
+        Partition("KH", "API key", "a request", 1, 1),
+        Partition("TH", "user token or session", "a request", 1, 1),
+        Partition("ORG", "organization", "creating a project (three items in a transaction)", 6, 1),
+        Partition("USER", "person", "changing a membership", 2, 1),
+        Partition("SLUG", "slug of an organization", "creating the organization", 2, 1),
+        Partition("EMAIL", "email address", "creating the account", 2, 1),
+        Partition("IDENTITY", "identity at an issuer", "creating the account", 2, 1),
+        Partition("INVITEE", "invited address", "inviting, and answering", 4, 1),
+        Partition("DC", "device request", "a poll", 1, 1),
+        Partition("UC", "user code", "looking at the request", 1, 1),
+        Partition("FAMILY", "approved device", "a refresh", 2, 1),
+        Partition("IP", "operation and address", "a request without a credential", 1, 1),
+        Partition("TRIES", "person", "a user code", 2, 1),
+        Partition("IDEMPOTENCY", "Idempotency-Key", "a creation: begin, take effect, keep the answer", 4, 1),
+        Partition("SCAN", "scan", "storing a finding", 2, 1),
+        Partition("REPO", "repository", "dating a finding", 1, 1),
+        Partition("FEEDBACKQUOTA", "caller", "a report", 2, 1),
+        Partition(
+            "OUTBOX", "shard", "a message: put, delete", 3, 1, shards.get("OUTBOX", 1), (("scan", 2), ("issue", 1))
+        ),
+        Partition("SCANWATCH", "shard", "a scan: put, delete", 4, 1, shards.get("SCANWATCH", 1), (("scan", 1),)),
+        Partition("FEEDBACK", "shard of a day", "a report of 2 KB", 4, 1, shards.get("FEEDBACK", 1), (("report", 1),)),
+        Partition("FEEDBACKINTAKE", "switch", "a report", 2, 1, shards.get("FEEDBACKINTAKE", 1), (("report", 1),)),
+        Partition("ISSUEATTEMPTS", "shard", "an issue", 6, 1, shards.get("ISSUEATTEMPTS", 1), (("issue", 1),)),
+        Partition("DELETIONS", "shard", "a deletion", 3, 1, shards.get("DELETIONS", 1), (("deletion", 1),)),
+    ]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one organization does. Requests are those of the busiest second, everything else happens so often a day."""
+
+    requests_per_second: float = 1
+    scans: float = 4
+    issues: float = 2
+    reports: float = 0.1
+    sign_ins: float = 5
+    deletions: float = 0.05
+
+    def rates(self) -> dict[str, float]:
+        """Events of an organization in the busiest second."""
+        daily = {
+            "scan": self.scans,
+            "issue": self.issues,
+            "report": self.reports,
+            "sign-in": self.sign_ins,
+            "deletion": self.deletions,
+        }
+        return {
+            "request": self.requests_per_second,
+            **{event: count * PEAK / _DAY_SECONDS for event, count in daily.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Limit:
+    """So many units a second, and how many of them an event takes. `next_step` is what to raise or split then."""
+
+    name: str
+    units_per_second: float
+    units: Mapping[str, float]
+    next_step: str
+
+    def organizations(self, rates: Mapping[str, float]) -> float:
+        """How many organizations reach it."""
+        each = math.fsum(rates[event] * units for event, units in self.units.items())
+        return self.units_per_second / each if each else math.inf
+
+    def alone(self, event: str) -> float | None:
+        """How many of these events a second reach it, if nothing else happens; None if they don't use it."""
+        units = self.units.get(event)
+        return self.units_per_second / units if units else None
+
+
+def _request() -> dict[str, float]:
+    """The mean request of the mix, as measured: read units, write units and seconds of a function."""
+    _, _, operations = cost.load()
+    by_route = {(one.method, one.path): one for one in operations}
+    found = {"read": 0.0, "write": 0.0, "seconds": 0.0}
+    for route, share in cost.MIX.items():
+        one = by_route[route]
+        found["read"] += share * one.read_units
+        found["write"] += share * one.write_units
+        found["seconds"] += share * cost.duration_ms(one) / 1000
+    return found
+
+
+def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> list[Limit]:
+    """Every limit that the sum of all organizations runs into."""
+    request = _request()
+    throttle = template["Parameters"].get("ThrottlingRate", {}).get("Default")
+    workers = _workers(template)
+    found = [
+        Limit("API Gateway: requests of the account", published["gatewayRequestsPerSecond"], {"request": 1},
+              "raise the quota; then cells"),
+        Limit("Lambda: concurrent executions", published["lambdaConcurrency"],
+              {"request": request["seconds"], "scan": SCAN_START_SECONDS + PREPARATION_SECONDS + SCAN_SECONDS,
+               "issue": ISSUE_START_SECONDS + ISSUE_SECONDS},
+              "raise the quota, then `ReservedConcurrency` for the API"),
+        Limit("DynamoDB: write units of the table", published["tableWriteUnitsPerSecond"],
+              {"request": request["write"], "scan": SCAN_WRITE_UNITS}, "raise the quota; then cells"),
+        Limit("DynamoDB: write units of a new table", published["newTableWriteUnitsPerSecond"],
+              {"request": request["write"], "scan": SCAN_WRITE_UNITS},
+              "grows with the traffic; before a launch, set the table's warm throughput"),
+        Limit("DynamoDB: read units of the table", published["tableReadUnitsPerSecond"],
+              {"request": request["read"], "scan": SCAN_READ_UNITS}, "raise the quota; then cells"),
+        Limit("Queue: executions of scans at once", workers["ScanExecutionFunction"], {"scan": SCAN_SECONDS},
+              "raise `MaximumConcurrency` of its event source"),
+        Limit("Queue: preparations of scans at once", workers["ScanPreparationFunction"],
+              {"scan": PREPARATION_SECONDS}, "raise `MaximumConcurrency` of its event source"),
+        Limit("Queue: issues opened at once", workers["IssueCreationFunction"], {"issue": ISSUE_SECONDS},
+              "raise `MaximumConcurrency` of its event source"),
+        Limit("Cognito: sign-ins", published["cognitoSignInsPerSecond"], {"sign-in": 1},
+              "raise the quota, or use another issuer"),
+        Limit("X-Ray: segments", published["xraySegmentsPerSecond"], {"request": SEGMENTS * cost.TRACED_SHARE},
+              "raise the quota, or sample less"),
+    ]  # fmt: skip
+    if throttle:
+        found.append(Limit("Stage: `ThrottlingRate`", float(throttle), {"request": 1}, "raise the parameter"))
+    for partition in partitions():
+        if partition.keys is not None:
+            name = f"Partition `{partition.kind}` ({partition.keys} key{'s' if partition.keys > 1 else ''})"
+            units = {event: count * partition.write_units for event, count in partition.events}
+            capacity = partition.keys * published["partitionWriteUnitsPerSecond"]
+            found.append(Limit(name, capacity, units, "more shards; then cells"))
+    return found
+
+
+def _workers(template: Mapping[str, Any]) -> dict[str, float]:
+    """How many executions of each queue's function run at once, at most."""
+    return {
+        resource["Properties"]["FunctionName"]["Ref"].removesuffix(".Alias"): float(
+            resource["Properties"].get("ScalingConfig", {}).get("MaximumConcurrency", 1000)
+        )
+        for resource in template["Resources"].values()
+        if resource["Type"] == "AWS::Lambda::EventSourceMapping"
+    }
+
+
+def simulate(
+    profile: Profile, template: Mapping[str, Any], published: Mapping[str, float]
+) -> list[tuple[float, Limit]]:
+    """Each limit with the number of organizations at which it is reached, the first one first."""
+    rates = profile.rates()
+    found = [(limit.organizations(rates), limit) for limit in limits_of(template, published)]
+    return sorted(found, key=lambda pair: (pair[0], pair[1].name))
+
+
+def load() -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the published limits, the template)."""
+    from local.template import load_template  # noqa: PLC0415 (cost.py does so too)
+
+    return json.loads(LIMITS.read_text()), load_template()
+
+
+def render(profile: Profile = Profile()) -> str:
+    """The section of docs/performance.md."""
+    published, template = load()
+    rates = profile.rates()
+    rows = []
+    for organizations, limit in simulate(profile, template, published):
+        alone = [(event, limit.alone(event)) for event in limit.units]
+        rows.append(
+            [
+                limit.name,
+                _number(limit.units_per_second),
+                ", or ".join(f"{_number(rate)} {event}s/s" for event, rate in alone if rate is not None),
+                _number(organizations),
+                f"{_number(organizations * rates['request'])} and {_number(organizations * rates['scan'])}",
+                limit.next_step,
+            ]
+        )
+    header = ["limit", "units/s", "alone reached at", "organizations", "requests/s and scans/s then", "raise or split"]
+    sources = ", ".join(f"[{name}]({address})" for name, address in published["sources"].items())
+    profiled = (
+        f"An organization of this profile makes {profile.requests_per_second:g} request a second at the busiest time. "
+        f"A day has {profile.scans:g} scans, {profile.issues:g} issues, {profile.sign_ins:g} sign-ins, "
+        f"{profile.reports:g} reports and {profile.deletions:g} deletions, {PEAK} times as many as the mean when it is "
+        "busiest. `python -m benchmarks.scale --help` says how to compute with another profile."
+    )
+    origin = (
+        f"The limits are AWS's defaults as known in {published['asOf']} ({sources}), in `benchmarks/limits.json`. They "
+        "differ by region and account: look at Service Quotas. Units and time of a request are those of the mix of "
+        "`make cost`; a scan with six findings takes "
+        f"{SCAN_WRITE_UNITS:g} write and {SCAN_READ_UNITS:g} read units (a test measures it). That a scan runs for "
+        f"{SCAN_SECONDS} s is an assumption."
+    )
+    return "\n".join([*cost._filled(profiled), "", *cost._table(header, rows), "", *cost._filled(origin)])
+
+
+def render_partitions() -> str:
+    """The section of docs/access-patterns.md."""
+    published, _ = load()
+    rows = [
+        [
+            f"`{one.kind}`",
+            one.one_for + (f", {one.keys} in all" if one.keys else ""),
+            one.operation,
+            f"{one.write_units:g}",
+            _number(one.writes_per_second(published)),
+            _number(one.reads_per_second(published)),
+        ]
+        for one in partitions()
+    ]
+    return "\n".join(cost._table(["partition", "one for each", "operation", "WCU", "operations/s", "reads/s"], rows))
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "never"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def in_document(path: Path, section: str) -> str:
+    """The document with the section in its place. Raises LookupError if it has no place for it."""
+    before, begin, rest = path.read_text().partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise LookupError(f"{path.name} has no place for the limits")
+    return f"{before}{begin}\n{section}\n\n{end}{after}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Show which limit is reached at how many organizations.")
+    parser.add_argument("--write", action="store_true", help="write the documents instead")
+    parser.add_argument(
+        "--requests", type=float, default=1, help="requests/s of an organization, in the busiest second"
+    )
+    for name in ("scans", "issues", "reports", "sign-ins", "deletions"):
+        default = getattr(Profile, name.replace("-", "_"))
+        parser.add_argument(f"--{name}", type=float, default=default, help=f"{name} of an organization, a day")
+    options = vars(parser.parse_args())
+    if options.pop("write"):
+        PERFORMANCE.write_text(in_document(PERFORMANCE, render()))
+        ACCESS_PATTERNS.write_text(in_document(ACCESS_PATTERNS, render_partitions()))
+        return
+    print(render(Profile(requests_per_second=options.pop("requests"), **options)))
+
+
+if __name__ == "__main__":
+    main()
