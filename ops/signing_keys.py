@@ -59,6 +59,7 @@ def add(*, early: bool = False) -> Ring:
     if ring.step == "added":
         raise Conflict("There is a next key already. Deploy, then switch to it.")
     if ring.step == "switched":
+        _check_deployed(ring)
         _check_age(ring, early)
     return _write(SigningSecret(current=ring.secret.current, next=secrets.token_urlsafe(48)))
 
@@ -68,6 +69,7 @@ def switch() -> Ring:
     ring = read()
     if ring.secret.next is None:
         raise Conflict("There is no next key. Add one, and deploy.")
+    _check_deployed(ring)
     return _write(SigningSecret(current=ring.secret.next, previous=ring.secret.current))
 
 
@@ -79,8 +81,16 @@ def drop(*, early: bool = False) -> Ring:
     ring = read()
     if ring.step != "switched":
         raise Conflict("There is no previous key.")
+    _check_deployed(ring)
     _check_age(ring, early)
     return _write(SigningSecret(current=ring.secret.current))
+
+
+def _check_deployed(ring: Ring) -> None:
+    """Raises Refused if functions may still run with the ring of the step before. Without a stack nobody knows."""
+    deployed_at = target.deployed_at()
+    if deployed_at is not None and deployed_at < ring.since:
+        raise Refused("The last step has not been deployed yet. Deploy, and try again when that has completed.")
 
 
 def _check_age(ring: Ring, early: bool) -> None:

@@ -130,6 +130,20 @@ def find_secret(logical_id: str, variable: str) -> tuple[Any, str]:
     return create_client("secretsmanager", _connected[1]), _find_resource(logical_id, variable, "secret")
 
 
+def deployed_at() -> float | None:
+    """The Unix time at which the stack's last deployment was started, or None if no stack is named.
+
+    Comes after `connect`. Raises Refused unless that deployment has completed.
+    """
+    stack, endpoint_url = _connected
+    if stack is None:
+        return None
+    described = create_client("cloudformation", endpoint_url).describe_stacks(StackName=stack)["Stacks"][0]
+    if described["StackStatus"] not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
+        raise Refused(f"The last deployment of {stack} has not completed ({described['StackStatus']}). Deploy first.")
+    return float(described.get("LastUpdatedTime", described["CreationTime"]).timestamp())
+
+
 def _find_resource(logical_id: str, variable: str, kind: str) -> str:
     """The physical id of a resource. Raises Misused, NotFound."""
     from botocore.exceptions import ClientError  # noqa: PLC0415
