@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from controlplane import queues, tokens, visitors
+from controlplane import deadline, queues, tokens, visitors
 from controlplane.queues import Queue
 from controlplane.settings import load, settings
+from controlplane.store import keys
 from controlplane.store.client import create_client
-from controlplane.store.table import table
+from controlplane.store.table import Check, TableUnavailable, table
 from tests.functional.device_auth.devices import code_body
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
 from tests.support.api import Api, Reply, operations
@@ -147,10 +148,14 @@ class TestTable:
         check_unavailable(reply)
         assert 0.4 < seconds < 2
 
-    def test_it_is_asked_no_more_once_the_time_is_up(self, api: Api, monkeypatch: pytest.MonkeyPatch):
-        with hung_server() as server, monkeypatch.context() as patch:
+    def test_it_is_asked_no_more_once_the_time_is_up(self, monkeypatch: pytest.MonkeyPatch):
+        with hung_server() as server, monkeypatch.context() as patch, deadline.budget(0.2):
             patch.setattr(table, "_client", create_client(server.url))
-            api.get("/v1/me", tokens.mint("assent_at"))
+            for _ in range(3):
+                with pytest.raises(TableUnavailable):
+                    table.ping()
+                with pytest.raises(TableUnavailable):
+                    table.transact({"one": Check(keys.organization(ORGANIZATION), "attribute_exists(pk)")})
             assert server.connections == 1
 
 

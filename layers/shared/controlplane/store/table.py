@@ -199,6 +199,12 @@ def _sent_again(error: Exception) -> bool:
     return isinstance(error, ClientError) and error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
 
 
+def _check_deadline() -> None:
+    """Raises TableUnavailable if the request has no time left: nothing more is sent then."""
+    if deadline.is_over():
+        raise TableUnavailable("out of time")
+
+
 def _unavailable(error: Exception) -> TableUnavailable:
     return TableUnavailable(_error_code(error) if isinstance(error, ClientError) else type(error).__name__)
 
@@ -362,6 +368,7 @@ class Table:
         token = secrets.token_hex(16)
         certain = True
         for attempt in range(_TRIES):
+            _check_deadline()
             try:
                 self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
             except (ClientError, *_NO_ANSWER) as error:
@@ -389,6 +396,7 @@ class Table:
     def _send(self, operation: str, parameters: dict[str, Any]) -> Any:
         method = getattr(self.client, operation)
         for attempt in range(_TRIES):
+            _check_deadline()
             try:
                 return method(**parameters)
             except _NO_ANSWER as error:
