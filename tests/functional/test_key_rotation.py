@@ -10,7 +10,6 @@ import pytest
 
 from controlplane import cursors, keyring, tokens
 from controlplane.errors import InvalidPayload
-from controlplane.keyring import NoSigningSecret
 from controlplane.settings import SigningSecret, settings
 from controlplane.store import device as device_store
 from controlplane.store.device import USER_CODE_LETTERS, UnknownUserCode
@@ -297,10 +296,3 @@ class TestProperty:
             assert keyring.signer_of("form", text, digest) is None
             with pytest.raises(InvalidPayload):
                 cursors.open_sealed(binding, cursor)
-
-
-def test_without_a_signing_secret_its_use_fails_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
-    use_ring(monkeypatch, None)
-    with pytest.raises(NoSigningSecret):
-        tokens.keyed_digest("form", "x")
-    assert "SIGNING_SECRET" in str(NoSigningSecret.__doc__)

@@ -1,0 +1,56 @@
+"""The key ring: a secret from before it still makes and accepts the same tokens, cursors, codes and records."""
+
+import pytest
+
+from controlplane import cursors, keyring, replays, tokens
+from controlplane.access import Access, Principal
+from controlplane.keyring import NoSigningSecret
+from controlplane.settings import SigningSecret, load
+from controlplane.store.credentials import Counted
+from tests.support.rings import NEW, use_ring
+
+# Made by the release before key rings, from this secret.
+SECRET = "a-signing-secret-from-before-key-rings"
+REFRESH_TOKEN = "assent_rt_0123456789abcdef000000000000000000000000000000yWRf4qDks3OgY3JP8gKAVc"
+SUCCESSORS = (
+    "assent_at_MZPipSYolIYV2g4VsgV1SWgl2PVzBv3haazJ",
+    "assent_rt_0123456789abcdef4rjEmFh1Nug4QCkZZOMP6SYWls1WJMN50FQj3p6S0xzWalsA4874",
+)
+BINDING, POSITION, CURSOR = ("listThings", "org_1"), "PROJECT#01j0", "k2i5Ca4gvdMvAs7egt4mSVBST0pFQ1QjMDFqMA"
+USER_CODE_DIGEST = "af34dc13c105698173c85afaa494c61e188f647c6c0e60f43f6b371bbfd4c8c5"
+RECORD = "IDEMPOTENCY#453df0208f242a44bdc33285db110b6e3b9489d4749b5ed7af58a1b17e23ed38"
+API_KEY = "assent_KraA8IGTwkZW5Pp3E4urc66gb0XCDm1tYE9v"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        load({"TABLE_NAME": "assent", "SIGNING_SECRET": SECRET}).signing_secret,
+        SigningSecret(current=SECRET, next=NEW),
+        SigningSecret(current=NEW, previous=SECRET),
+    ],
+    ids=["as it was", "while a key is added", "after the switch"],
+)
+def test_what_a_release_before_key_rings_issued_stays_valid(secret: SigningSecret, monkeypatch: pytest.MonkeyPatch):
+    use_ring(monkeypatch, secret)
+    assert tokens.family_of(REFRESH_TOKEN) == "0123456789abcdef"
+    assert SUCCESSORS in tokens.successors_of(REFRESH_TOKEN)
+    assert cursors.open_sealed(BINDING, CURSOR) == POSITION
+    assert USER_CODE_DIGEST in [key.digest("user code", "BCDF-GHJK") for key in keyring.ring()]
+    access: Access[None] = Access(Principal("api_key", (), key_id="key_1", organization_id="org_1"), Counted(1, 1, 1))
+    record = replays.Record.of(access, "createThing", "k")
+    (key,) = (key for key in record.seeds if key.pk == RECORD)
+    assert record.secret("assent", key, "0" * 32) == API_KEY
+
+
+def test_the_current_key_signs(monkeypatch: pytest.MonkeyPatch):
+    use_ring(monkeypatch, SigningSecret(current=SECRET, next=NEW))
+    assert tokens.successors_of(REFRESH_TOKEN)[0] == SUCCESSORS
+    assert cursors.seal(BINDING, POSITION) == CURSOR
+    assert tokens.keyed_digest("user code", "BCDF-GHJK") == USER_CODE_DIGEST
+
+
+def test_a_function_without_the_secret_fails_with_a_name_that_says_so(monkeypatch: pytest.MonkeyPatch):
+    use_ring(monkeypatch, None)
+    with pytest.raises(NoSigningSecret):
+        tokens.keyed_digest("form", "x")
