@@ -15,7 +15,7 @@ from controlplane.store.organizations import Membership
 from controlplane.store.table import StoreError, table
 
 # A monitor wants to know soon.
-_HEALTH_SECONDS = 1.5
+_HEALTH_SECONDS = 1.2
 
 
 class DatabaseUnreachable(ServiceUnavailable):
