@@ -55,7 +55,7 @@ seen: set[Permission] = set()
 def granted() -> frozenset[Permission]:
     """What the policies of the template allow and a function calls by itself, and who has the signing secret."""
     signs = {Permission(function, *_SIGN) for function in signing_functions()}
-    return signs | frozenset(
+    return frozenset(signs).union(
         Permission(function, action, target)
         for function, statements in policies().items()
         for statement in statements

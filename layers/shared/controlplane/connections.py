@@ -30,7 +30,7 @@ class _BoundedStream(io.RawIOBase):
         self._sock.settimeout(deadline.bounded(self._timeout))
         if deadline.is_over():
             raise TimeoutError("timed out")
-        return self._stream.readinto(buffer)  # type: ignore[no-any-return]
+        return self._stream.readinto(buffer)
 
     def close(self) -> None:
         self._stream.close()
@@ -40,13 +40,13 @@ class _BoundedStream(io.RawIOBase):
 class _BoundedResponse(HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        self.fp = io.BufferedReader(_BoundedStream(self.fp.detach(), sock))  # type: ignore[attr-defined]
+        self.fp = io.BufferedReader(_BoundedStream(self.fp.detach(), sock))
 
 
 class BoundedConnection:
     """Mixed into a connection of http.client or urllib3, whose `timeout` is that of the next socket operation."""
 
-    response_class = _BoundedResponse
+    response_class: Any = _BoundedResponse
     _timeout: float | None = None
 
     @property
@@ -58,19 +58,19 @@ class BoundedConnection:
         self._timeout = seconds
 
 
-class _Connection(BoundedConnection, AWSHTTPConnection):
+class _Connection(BoundedConnection, AWSHTTPConnection):  # type: ignore[misc]
     pass
 
 
-class _TlsConnection(BoundedConnection, AWSHTTPSConnection):
+class _TlsConnection(BoundedConnection, AWSHTTPSConnection):  # type: ignore[misc]
     pass
 
 
-class _Pool(AWSHTTPConnectionPool):
+class _Pool(AWSHTTPConnectionPool):  # type: ignore[misc]
     ConnectionCls = _Connection
 
 
-class _TlsPool(AWSHTTPSConnectionPool):
+class _TlsPool(AWSHTTPSConnectionPool):  # type: ignore[misc]
     ConnectionCls = _TlsConnection
 
 
