@@ -21,6 +21,7 @@ from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.mailbox import Letter, Mailbox
 from tests.support.outcomes import Ended, Outcome
 from tests.support.schedules import Race, explore
+from tests.support.sweeping import swept
 from tests.support.threads import hammer
 from tests.support.world import Company, World
 
@@ -73,7 +74,7 @@ class Desk:
                 self.deliver(letter)
             if not due:
                 self.advance(60)
-                issue_messages.announce_overdue()
+                swept(issue_messages.announce_overdue)
 
     def issues_of(self, item: InboxItem) -> list[HostedIssue]:
         return [

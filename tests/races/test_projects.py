@@ -18,6 +18,7 @@ from tests.support.faults import Case, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Explored, Race, explore
+from tests.support.sweeping import swept
 from tests.support.threads import hammer
 from tests.support.world import World
 
@@ -175,7 +176,7 @@ class TestEveryOrder:
             deletion, decision = replies
             assert deletion.status == 200
             assert decision.status in {200, 404}
-            assert vendors.finish_deletions() == 1
+            assert swept(vendors.finish_deletions) == 1
             assert shop.children() == []
 
         race(lambda shop: [shop.deletes, shop.decides], check)

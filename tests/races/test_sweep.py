@@ -15,6 +15,7 @@ from tests.races.yields import only_writes
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
+from tests.support.sweeping import swept
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -95,7 +96,7 @@ class TestScans:
                 assert ended == (not taken)
                 assert notes(keys.SCAN_WATCH_PK) == taken
 
-            return Race([made.takes, scan_requests.end_abandoned], check)
+            return Race([made.takes, lambda: swept(scan_requests.end_abandoned)], check)
 
         assert explore(stage.client, scenario).exhaustive
 
@@ -109,7 +110,7 @@ class TestScans:
                 assert (made.stored()["status"], made.is_free()) == ("failed", True)
                 assert notes(keys.SCAN_WATCH_PK) == 0
 
-            return Race([scan_requests.end_abandoned] * 2, check)
+            return Race([lambda: swept(scan_requests.end_abandoned)] * 2, check)
 
         assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
@@ -122,7 +123,7 @@ class TestScans:
                 assert (made.stored()["status"], made.is_free()) == ("failed", True)
                 assert notes(keys.SCAN_WATCH_PK) == 0
 
-            return Trial(scan_requests.end_abandoned, check)
+            return Trial(lambda: swept(scan_requests.end_abandoned), check)
 
         assert explore_faults(stage.client, scenario) > 10
 
@@ -136,6 +137,6 @@ def test_the_next_sweep_removes_what_any_fault_left_of_a_deleted_project(stage: 
             case.second.get()
             assert (shop.vendors_left(), notes(keys.DELETIONS_PK)) == (0, 0)
 
-        return Trial(vendors.finish_deletions, check)
+        return Trial(lambda: swept(vendors.finish_deletions), check)
 
     assert explore_faults(stage.client, scenario) > 10

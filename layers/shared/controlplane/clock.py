@@ -1,4 +1,4 @@
-"""The one source of time. Code asks `clock.now()` and awaits `clock.pause()`, so that tests can set both."""
+"""The one source of time: `clock.now()`, `clock.monotonic()` and `clock.pause()`, which tests can set."""
 
 import asyncio
 import time
@@ -6,12 +6,18 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 source: Callable[[], float] = time.time
+monotonic_source: Callable[[], float] = time.monotonic
 pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 def now() -> float:
     """Unix time in seconds."""
     return source()
+
+
+def monotonic() -> float:
+    """Seconds from an arbitrary start, never backwards: for deadlines inside one process."""
+    return monotonic_source()
 
 
 def timestamp(seconds: float | None = None) -> str:

@@ -9,8 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from controlplane.observability import describe, logger
 from controlplane.queues import CreateIssue, Queue, Unreachable, send
 from controlplane.store import issue_attempts
-
-_PAGE = 100
+from controlplane.store.sweep_runs import SweepRun
 
 
 def announce(item_id: str) -> None:
@@ -26,15 +25,6 @@ def try_to_announce(item_id: str) -> None:
         logger.warning("attempt left to the sweep", extra={"itemId": item_id, **describe(error)})
 
 
-def announce_overdue() -> int:
-    """Sends the messages of all attempts that should have been taken up, or settled, by now: how many."""
-    sent, after = 0, None
-    while True:
-        page = issue_attempts.list_attempts(_PAGE, after)
-        for attempt in page.attempts:
-            if attempt.is_overdue:
-                announce(attempt.item_id)
-                sent += 1
-        if page.next_sk is None:
-            return sent
-        after = page.next_sk
+def announce_overdue(run: SweepRun) -> None:
+    """A step of the sweep: sends the messages of attempts that a worker should have taken or settled by now."""
+    issue_attempts.resume_overdue(run, announce)

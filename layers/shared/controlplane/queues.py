@@ -20,6 +20,7 @@ from controlplane.observability import describe, logger
 from controlplane.settings import settings
 from controlplane.store import outbox
 from controlplane.store.outbox import Entry
+from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import StoreError
 
 _ATTEMPTS = 3
@@ -142,6 +143,21 @@ def dispatch(written: Entry) -> None:
         logger.warning("message left in the outbox", extra={"queue": written.queue, **describe(error)})
 
 
-def resend() -> int:
-    """Sends what has waited in the outbox for a minute or more: how many. Raises Unreachable."""
-    return outbox.resend(send)
+def resend(run: SweepRun) -> None:
+    """A step of the sweep: sends the messages that have waited in the outbox for a minute.
+
+    A queue that didn't respond is left out for the rest of the run, so that its timeouts don't take the others' time.
+    """
+    silent: set[str] = set()
+
+    def send_unless_silent(queue: str, message: Mapping[str, Any]) -> None:
+        if queue in silent:
+            raise Unreachable(queue)
+        try:
+            send(queue, message)
+        except Unreachable as failure:
+            if isinstance(failure.__cause__, BotoCoreError):
+                silent.add(queue)
+            raise
+
+    outbox.resend(run, send_unless_silent)

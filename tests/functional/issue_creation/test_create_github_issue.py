@@ -4,6 +4,7 @@ import pytest
 
 from controlplane.store import inbox, issue_attempts, repositories
 from tests.functional.issue_creation.conftest import QUEUE, Opening
+from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
 
 
@@ -100,9 +101,9 @@ class Test201:
         opening.mailbox.broken = True
         assert opening.post().error["details"] == {"status": "creation_pending"}
         opening.mailbox.broken = False
-        assert issue_messages.announce_overdue() == 0
+        assert swept(issue_messages.announce_overdue) == 0
         now.advance(60)
-        assert issue_messages.announce_overdue() == 1
+        assert swept(issue_messages.announce_overdue) == 1
         opening.work_until_quiet()
         assert opening.post().status == 201
 

@@ -10,6 +10,7 @@ from controlplane.store.keys import repository as repository_key
 from controlplane.store.table import Delete, table
 from issue_creation.app import handler
 from tests.functional.issue_creation.conftest import DEAD_LETTERS, QUEUE, Opening
+from tests.support.sweeping import swept
 
 
 @pytest.fixture
@@ -166,9 +167,9 @@ class TestUnknownOutcomes:
         wanted.work_until_quiet()
         (dead,) = wanted.mailbox.at(DEAD_LETTERS)
         assert dead.attributes["reason"]["StringValue"] == "the code host is not reached"
-        assert issue_messages.announce_overdue() == 0
+        assert swept(issue_messages.announce_overdue) == 0
         now.advance(660)
-        assert issue_messages.announce_overdue() == 1
+        assert swept(issue_messages.announce_overdue) == 1
         wanted.work_until_quiet()
         assert len(wanted.issues) == 1
 

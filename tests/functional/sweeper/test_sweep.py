@@ -103,9 +103,7 @@ class TestResentMessages:
         projects.delete_project(make_project(company))
         now.advance(61)
         mailbox.broken = True
-        with pytest.raises(StepsFailed) as failed:
-            sweep()
-        assert len(failed.value.exceptions) == 1
+        assert sweep() == {**NOTHING, "FinishedDeletions": 1}
         assert stored_partitions("DELETIONS") == 0
         mailbox.broken = False
         assert sweep() == {**NOTHING, "ResentMessages": 1}
@@ -221,8 +219,8 @@ class TestFinishedDeletions:
                 raise RuntimeError
             return proceed()
 
-        with intercepted(table.client, broken), pytest.raises(StepsFailed):
-            sweep()
+        with intercepted(table.client, broken):
+            assert sweep() == NOTHING
         assert (len(stored("VENDOR#")), stored_partitions("DELETIONS")) == (1, 1)
         assert sweep() == {**NOTHING, "FinishedDeletions": 1}
         assert stored("VENDOR#") == []

@@ -7,12 +7,14 @@ may still turn up. Every state is written with what must have been so before, so
 """
 
 import secrets
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock
 from controlplane.store import inbox, keys
 from controlplane.store.inbox import GithubIssue, InboxItem
 from controlplane.store.organizations import role_check
+from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import (
     Check,
     ConditionFailed,
@@ -120,6 +122,16 @@ def list_attempts(limit: int | None = None, after: str | None = None) -> Attempt
     """The open attempts of all organizations, by item. Eventually consistent."""
     page = table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after)
     return AttemptPage([_read(item) for item in page.items], page.next_sk)
+
+
+def resume_overdue(run: SweepRun, announce: Callable[[str], None]) -> None:
+    """A step of the sweep: announces the item of each attempt that should have been taken up, or settled, by now."""
+    for item in run.entries([keys.ISSUE_ATTEMPTS_PK]):
+        with run.isolating(item):
+            attempt = _read(item)
+            if attempt.is_overdue:
+                announce(attempt.item_id)
+                run.finished += 1
 
 
 # Asking for an issue

@@ -353,3 +353,9 @@ def scan_watch(at: str, request_id: str) -> Key:
 
 
 SCAN_WATCH_PK = "SCANWATCH"
+
+
+# Where a step of the sweep ran out of time, and its next run continues.
+# {pk: SWEEP#ResentMessages, sk: POSITION, partition: OUTBOX#17, after: 2026-03-04T05:06:07.000Z#01j…}
+def sweep_position(step: str) -> Key:
+    return Key(f"SWEEP#{step}", "POSITION")

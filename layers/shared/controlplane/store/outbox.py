@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from controlplane import clock, ids
 from controlplane.store import keys
 from controlplane.store.keys import Key
+from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Delete, Put, table
 
 # Writes of one partition are limited; entries spread over these.
 SHARDS = 4
 # A function sends its own messages within this time, or has died.
 RESEND_AFTER_SECONDS = 60
-_PAGE = 100
 
 
 class Entry(NamedTuple):
@@ -44,24 +44,16 @@ def delete_entry(entry: Entry) -> None:
     table.delete(Delete(entry.key))
 
 
-def resend(send: Callable[[str, dict[str, Any]], None], older_than_seconds: int = RESEND_AFTER_SECONDS) -> int:
-    """Sends what has waited longer than that, oldest first, and removes it. Returns how many were sent.
+def resend(
+    run: SweepRun, send: Callable[[str, dict[str, Any]], None], older_than_seconds: int = RESEND_AFTER_SECONDS
+) -> None:
+    """A step of the sweep: sends the messages that have waited longer than that, and removes their entries.
 
-    send: takes a queue's name and a message; what it raises ends the call, and the rest waits for the next one.
+    send: takes a queue's name and a message, and raises if the queue doesn't take it; the entry then stays.
     """
     before = clock.timestamp(clock.now() - older_than_seconds)
-    sent = 0
-    for shard in range(SHARDS):
-        after = None
-        while True:
-            # Eventually consistent: an entry that is not seen yet is seen by the next call.
-            page = table.query(keys.outbox_pk(shard), after=after, limit=_PAGE)
-            due = [item for item in page.items if item["sk"] < before]
-            for item in due:
-                send(item["queue"], item["message"])
-                table.delete(Delete(Key(item["pk"], item["sk"])))
-            sent += len(due)
-            after = page.next_sk
-            if after is None or len(due) < len(page.items):
-                break
-    return sent
+    for item in run.entries([keys.outbox_pk(shard) for shard in range(SHARDS)], before=before):
+        with run.isolating(item):
+            send(item["queue"], item["message"])
+            table.delete(Delete(Key(item["pk"], item["sk"])))
+            run.finished += 1

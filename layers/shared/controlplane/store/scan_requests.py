@@ -15,6 +15,7 @@ from controlplane.store.leases import Lease
 from controlplane.store.outbox import Entry
 from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository, read_repository
 from controlplane.store.scans import STAGES, Access, Failure, Progress, ScanItem
+from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 _STARTING = "starting"
@@ -22,7 +23,6 @@ _STARTING = "starting"
 _ABANDONED_AFTER_SECONDS = 4 * 3600
 # From then on a request is looked after. Most have ended by then, with their scans.
 _WATCHED_AFTER_SECONDS = 600
-_PAGE = 100
 # How long after a worker's lease ended somebody else may ask for another scan in its place.
 _GRACE_SECONDS = 60
 _TRIES = 8
@@ -130,25 +130,14 @@ def create_request(
     raise Throttled("the repository keeps changing")
 
 
-def end_abandoned() -> int:
-    """Ends requests and scans whose workers died, so that whoever polls is told and the repository is free: how many.
-
-    It looks at those alone that were asked for some time ago, and forgets those that have ended.
-    """
-    now = clock.timestamp()
-    ended, after = 0, None
-    while True:
-        # Eventually consistent: what is not seen yet is seen by the next call.
-        page = table.query(keys.SCAN_WATCH_PK, limit=_PAGE, after=after)
-        due = [watch for watch in page.items if watch["sk"] < now]
-        for watch in due:
+def end_abandoned(run: SweepRun) -> None:
+    """A step of the sweep: ends requests and scans whose workers died, and forgets those that have ended."""
+    for watch in run.entries([keys.SCAN_WATCH_PK], before=clock.timestamp()):
+        with run.isolating(watch):
             holds, was_ended = _look_after(watch)
-            ended += was_ended
+            run.finished += was_ended
             if not holds:
                 table.delete(Delete(Key(watch["pk"], watch["sk"])))
-        after = page.next_sk
-        if after is None or len(due) < len(page.items):
-            return ended
 
 
 def _look_after(watch: Mapping[str, Any]) -> tuple[bool, bool]:

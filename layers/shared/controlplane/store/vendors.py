@@ -12,6 +12,7 @@ from controlplane.store.billing import UnknownOrganization
 from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import UnknownProject
+from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Throttled, Update, table
 
 VendorState = Literal["approved", "ignored"]
@@ -163,23 +164,17 @@ def _detected(key: keys.Key, detection: Detection, item_id: str, vendor: Mapping
     return Update(key, f"{change}, #reviewState = :review", "attribute_not_exists(#state)", values)
 
 
-def finish_deletions() -> int:
-    """Removes the vendors of deleted projects, and then the notes of their deletion: of how many projects."""
-    finished, after = 0, None
-    while True:
-        # Eventually consistent: a note that is not seen yet is seen by the next call.
-        page = table.query(keys.DELETIONS_PK, limit=_PAGE, after=after)
-        for note in page.items:
-            _delete_vendors(note["sk"])
-            table.delete(Delete(keys.project_deletion(note["sk"])))
-        finished += len(page.items)
-        after = page.next_sk
-        if after is None:
-            return finished
+def finish_deletions(run: SweepRun) -> None:
+    """A step of the sweep: removes the vendors of deleted projects, then the notes of their deletion."""
+    for note in run.entries([keys.DELETIONS_PK]):
+        with run.isolating(note):
+            if _delete_vendors(note["sk"], run):
+                table.delete(Delete(keys.Key(note["pk"], note["sk"])))
+                run.finished += 1
 
 
-def _delete_vendors(project_id: str) -> None:
-    """Removes the vendors of a project that is deleted already, page by page."""
+def _delete_vendors(project_id: str, run: SweepRun) -> bool:
+    """Removes the vendors of a deleted project, page by page. Returns False if the time was up before the last page."""
     located = ids.locate(ids.PROJECT, project_id)
     if located is None:
         raise LookupError("a note of a deletion names no project")
@@ -193,4 +188,6 @@ def _delete_vendors(project_id: str) -> None:
         )
         table.delete_all(keys.Key(item["pk"], item["sk"]) for item in page.items)
         if page.next_sk is None:
-            return
+            return True
+        if run.is_over:
+            return False

@@ -1,0 +1,191 @@
+"""A bad entry stops nothing else, a step stays within its share of the time, and no entry starves behind others."""
+
+import json
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from controlplane import clock, queues
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.store import keys, outbox, projects
+from controlplane.store.table import Put, table
+from sweeper import service
+from sweeper.service import STEPS, SWEEP_SECONDS, StepsFailed
+from tests.functional.projects.builders import make_project
+from tests.support.calls import intercepted
+from tests.support.logs import captured_logs
+from tests.support.mailbox import Mailbox
+from tests.support.template import resources
+from tests.support.world import Company, World
+
+NOTHING = dict.fromkeys(STEPS, 0)
+
+type Ticking = Callable[[float], None]
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> Ticking:
+    """Makes each look at the clock take so many seconds."""
+
+    def start(seconds: float) -> None:
+        ticks = count()
+        monkeypatch.setattr(clock, "monotonic_source", lambda: next(ticks) * seconds)
+
+    return start
+
+
+def waiting(number: int, queue: str = "scan-preparation") -> None:
+    """An unsent message in one shard of the outbox, in that place of the order."""
+    key = keys.outbox_message(0, f"2026-03-04T04:00:{number:02d}.000Z", f"{number:02d}")
+    table.put(Put({**key._asdict(), "queue": queue, "message": {"number": number}}))
+
+
+def sent(mailbox: Mailbox) -> list[int]:
+    return [json.loads(letter.body)["number"] for letter in mailbox.letters]
+
+
+def counted(lines: str, name: str) -> float:
+    """The metric's value in the last line that has it."""
+    found: list[float] = []
+    for line in map(json.loads, lines.splitlines()):
+        value: Any = line.get(name)
+        if isinstance(value, list):
+            found = value
+    return sum(found)
+
+
+class TestABadEntry:
+    def test_is_skipped_counted_and_logged_by_its_keys(self, sweep, mailbox: Mailbox, capsys):
+        waiting(0, "a-queue-of-a-later-release")
+        waiting(1)
+        with captured_logs() as log:
+            assert sweep() == {**NOTHING, "ResentMessages": 1}
+        assert sent(mailbox) == [1]
+        (line,) = [entry for entry in map(json.loads, log.getvalue().splitlines()) if entry["level"] == "ERROR"]
+        assert (line["message"], line["step"], line["partition"]) == ("entry failed", "ResentMessages", "OUTBOX#0")
+        assert line["errorType"] == "ValueError"
+        assert counted(capsys.readouterr().out, "FailedEntries") == 1
+
+    def test_stays_and_stops_no_later_sweep(self, sweep, mailbox: Mailbox):
+        waiting(0, "a-queue-of-a-later-release")
+        for number in range(1, 4):
+            waiting(number)
+            assert sweep() == {**NOTHING, "ResentMessages": 1}
+        assert sent(mailbox) == [1, 2, 3]
+        assert len(table.query(keys.outbox_pk(0)).items) == 1
+
+    def test_of_every_step_stops_no_other_entry(self, sweep, company: Company, mailbox: Mailbox):
+        """Each step has an entry without any attribute in front of what it can do."""
+        project = make_project(company)
+        projects.delete_project(project)
+        waiting(1)
+        for pk in ("OUTBOX#0", keys.ISSUE_ATTEMPTS_PK, keys.SCAN_WATCH_PK, keys.DELETIONS_PK):
+            table.put(Put({"pk": pk, "sk": "!"}))
+        with captured_logs() as log:
+            assert sweep() == {**NOTHING, "ResentMessages": 1, "FinishedDeletions": 1}
+        failed = [line["step"] for line in map(json.loads, log.getvalue().splitlines()) if line["level"] == "ERROR"]
+        assert failed == list(STEPS)
+
+    def test_has_an_alarm(self):
+        alarms = [it["Properties"] for it in resources("AWS::CloudWatch::Alarm").values()]
+        assert [alarm.get("MetricName") for alarm in alarms].count("FailedEntries") == 1
+
+
+class TestAQueue:
+    def test_that_refuses_keeps_no_message_of_another_queue(self, sweep, mailbox: Mailbox, monkeypatch):
+        def send(**message: Any) -> dict[str, Any]:
+            if message["QueueUrl"] == Queue.SCAN_PREPARATION.url:
+                raise ClientError({"Error": {"Code": "KMS.DisabledException"}}, "SendMessage")
+            return Mailbox.send_message(mailbox, **message)
+
+        monkeypatch.setattr(mailbox, "send_message", send)
+        waiting(0)
+        waiting(1, "scan-execution")
+        assert sweep() == {**NOTHING, "ResentMessages": 1}
+        assert sent(mailbox) == [1]
+
+    def test_that_is_silent_is_asked_once_a_sweep(self, sweep, mailbox: Mailbox):
+        asked = []
+        mailbox.broken = True
+        inner = mailbox.send_message
+        mailbox.send_message = lambda **message: (asked.append(message), inner(**message))  # type: ignore[method-assign]
+        for number in range(5):
+            waiting(number)
+        assert sweep() == NOTHING
+        assert len(asked) == 1
+
+
+class TestTime:
+    def test_of_a_step_is_its_share_of_what_is_left(self, ticking: Ticking, monkeypatch):
+        ticking(0)
+        ends: list[float] = []
+        monkeypatch.setattr(service, "STEPS", dict.fromkeys("ABCD", lambda run: ends.append(run._ends_at)))
+        service.sweep()
+        # No step used any time, so each may use what is left of the time divided by the steps that are left.
+        assert ends == [SWEEP_SECONDS / 4, SWEEP_SECONDS / 3, SWEEP_SECONDS / 2, SWEEP_SECONDS]
+
+    def test_that_one_step_uses_up_is_not_that_of_the_others(self, sweep, company: Company, ticking: Ticking, mailbox):
+        for number in range(30):
+            waiting(number)
+        projects.delete_project(make_project(company))
+        ticking(1)
+        finished = sweep()
+        assert 0 < finished["ResentMessages"] < 30
+        assert finished["FinishedDeletions"] == 1
+
+    def test_that_is_up_ends_the_step_where_the_next_sweep_goes_on(
+        self, sweep, ticking: Ticking, mailbox: Mailbox, capsys
+    ):
+        """However many entries in front fail every time, those behind them get their turn."""
+        for number in range(20):
+            waiting(number, "a-queue-of-a-later-release")
+        waiting(20)
+        sweeps = 0
+        ticking(1)
+        while not sent(mailbox):
+            sweep()
+            sweeps += 1
+            assert sweeps < 10
+        assert sweeps > 1
+        ticking(0)
+        capsys.readouterr()
+        sweep()
+        assert table.get(keys.sweep_position("ResentMessages")) is None
+
+    def test_a_position_in_a_partition_of_another_release_means_the_start(self, sweep, mailbox: Mailbox):
+        key = keys.sweep_position("ResentMessages")
+        table.put(Put({**key._asdict(), "partition": "OUTBOX#99999", "after": "x"}))
+        waiting(0)
+        assert sweep() == {**NOTHING, "ResentMessages": 1}
+        assert table.get(key) is None
+
+    def test_of_the_sweep_is_within_the_function_s(self):
+        timeout = resources("AWS::Serverless::Function")["SweeperFunction"]["Properties"]["Timeout"]
+        assert SWEEP_SECONDS + 10 < timeout < 60
+
+
+def test_a_partition_that_cannot_be_read_hides_no_other(sweep, company: Company, mailbox: Mailbox):
+    entry = queues.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id="scn_" + "0" * 34))
+    shard = outbox.SHARDS - 1
+    key = keys.outbox_message(shard, "2026-03-04T04:00:00.000Z", "1")
+    table.transact({"message": entry._replace(key=key).leg})
+    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id="spr_" + "0" * 34))
+    table.transact({"message": message._replace(key=keys.outbox_message(0, "2026-03-04T04:00:00.000Z", "1")).leg})
+
+    def throttled(call: Any, proceed: Callable[[], Any]) -> Any:
+        values = call.parameters.get("ExpressionAttributeValues", {})
+        if call.operation == "Query" and values[":pk"] == {"S": keys.outbox_pk(0)}:
+            raise ClientError({"Error": {"Code": "ThrottlingException"}}, "Query")
+        return proceed()
+
+    with intercepted(table.client, throttled), pytest.raises(StepsFailed):
+        sweep()
+    assert [letter.queue_url for letter in mailbox.letters] == [Queue.SCAN_EXECUTION.url]
