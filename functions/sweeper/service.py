@@ -7,9 +7,9 @@ with the clock, and TTL removes it some days later.
 
 from aws_lambda_powertools.metrics import MetricUnit
 
-from controlplane import clock, issue_messages, queues
+from controlplane import clock, issue_messages, queues, scan_messages
 from controlplane.observability import describe, logger, metrics
-from controlplane.store import scan_requests, vendors
+from controlplane.store import vendors
 from controlplane.store.sweep_runs import Step, SweepRun
 
 # The function's timeout in template.yaml is longer, so that the entry at which the time is up can still end.
@@ -18,7 +18,7 @@ SWEEP_SECONDS = 38
 STEPS: dict[str, Step] = {
     "ResentMessages": queues.resend,
     "ResumedIssueAttempts": issue_messages.announce_overdue,
-    "EndedScans": scan_requests.end_abandoned,
+    "RecoveredScans": scan_messages.recover_scans,
     "FinishedDeletions": vendors.finish_deletions,
 }
 

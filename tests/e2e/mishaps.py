@@ -72,7 +72,7 @@ def unsent(
 
 @dataclass
 class Forgotten:
-    """A request for a scan whose worker was told and died."""
+    """A request for a scan whose message was lost."""
 
     request_id: str
     repository_id: str
@@ -83,7 +83,7 @@ def forgotten(world: World, operator: Operator, organization: Organization, proj
     connect = ("repository", "connect", organization.slug, f"{setup.DEMO_OWNER}/forgotten", "--installation", "1")
     repository_id: str = operator(*connect)["repositoryId"]
     operator("repository", "link", repository_id, project["id"])
-    with minutes_ago(5 * 60):
+    with minutes_ago(6 * 24 * 60):
         request_id, message = request_scan(repository_id)
     outbox.delete_entry(message)
     return Forgotten(request_id, repository_id)

@@ -26,7 +26,7 @@ class TestSweeper:
     def test_has_an_issue_opened_that_no_worker_was_told_of(self, late_issue: dict[str, Any]):
         assert late_issue["number"]
 
-    def test_ends_a_scan_whose_worker_died(self, call: Caller, forgotten: Forgotten, swept: Invoked):
+    def test_ends_a_scan_whose_message_was_lost(self, call: Caller, forgotten: Forgotten, swept: Invoked):
         target = f"/v1/code-audit/scan-requests/{forgotten.request_id}?repositoryId={forgotten.repository_id}"
         answer = call(200, "GET", target)
         assert (answer["status"], answer["error"]["code"]) == ("failed", "ABANDONED")

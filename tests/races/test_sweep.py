@@ -1,10 +1,11 @@
 """The sweep beside what it takes for dead: of a worker and the sweep one has the scan, and nothing is half done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
+from controlplane import scan_messages
 from controlplane.queues import Queue
 from controlplane.store import keys, leases, outbox, projects, repositories, scan_requests, scans, vendors
 from controlplane.store.project_items import Address, ProjectItem
@@ -68,8 +69,8 @@ class Shop:
         return len(table.query(pk, prefix=keys.vendor_prefix(local), consistent=True).items)
 
 
-def notes(pk: str) -> int:
-    return len(table.query(pk, consistent=True).items)
+def notes(pks: Iterable[str]) -> int:
+    return sum(len(table.query(pk, consistent=True).items) for pk in pks)
 
 
 class TestScans:
@@ -94,9 +95,9 @@ class TestScans:
                 assert made.stored()["status"] == ("starting" if taken else "failed")
                 assert made.is_free() is not taken
                 assert ended == (not taken)
-                assert notes(keys.SCAN_WATCH_PK) == taken
+                assert notes(keys.SCAN_WATCH_PKS) == taken
 
-            return Race([made.takes, lambda: swept(scan_requests.end_abandoned)], check)
+            return Race([made.takes, lambda: swept(scan_messages.recover_scans)], check)
 
         assert explore(stage.client, scenario).exhaustive
 
@@ -108,9 +109,9 @@ class TestScans:
                 for outcome in outcomes:
                     outcome.get()
                 assert (made.stored()["status"], made.is_free()) == ("failed", True)
-                assert notes(keys.SCAN_WATCH_PK) == 0
+                assert notes(keys.SCAN_WATCH_PKS) == 0
 
-            return Race([lambda: swept(scan_requests.end_abandoned)] * 2, check)
+            return Race([lambda: swept(scan_messages.recover_scans)] * 2, check)
 
         assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
@@ -121,9 +122,9 @@ class TestScans:
             def check(case: Case) -> None:
                 case.second.get()
                 assert (made.stored()["status"], made.is_free()) == ("failed", True)
-                assert notes(keys.SCAN_WATCH_PK) == 0
+                assert notes(keys.SCAN_WATCH_PKS) == 0
 
-            return Trial(lambda: swept(scan_requests.end_abandoned), check)
+            return Trial(lambda: swept(scan_messages.recover_scans), check)
 
         assert explore_faults(stage.client, scenario) > 10
 
@@ -135,7 +136,7 @@ def test_the_next_sweep_removes_what_any_fault_left_of_a_deleted_project(stage: 
 
         def check(case: Case) -> None:
             case.second.get()
-            assert (shop.vendors_left(), notes(keys.DELETIONS_PK)) == (0, 0)
+            assert (shop.vendors_left(), notes(keys.DELETIONS_PKS)) == (0, 0)
 
         return Trial(lambda: swept(vendors.finish_deletions), check)
 

@@ -21,6 +21,11 @@ def only_writes(call: Call) -> bool:
     return beyond_the_token(call) and call.operation not in {"GetItem", "BatchGetItem", "Query"}
 
 
+def beyond_queries(call: Call) -> bool:
+    """All but queries, for a sweep: of its many partitions one has an entry, and it decides by what it reads later."""
+    return call.operation != "Query"
+
+
 def came_first(race: Race, index: int) -> bool:
     """Whether that one of two acts made its last transaction before the other's last, or the other made none."""
     committed = [number for number, call in race.steps if call.operation == "TransactWriteItems"]

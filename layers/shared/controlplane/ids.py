@@ -74,6 +74,14 @@ def new_local() -> str:
     return _time_part(clock.now()) + _random(_RANDOM_LENGTH)
 
 
+def created_at(local: str) -> float:
+    """Returns the moment of an own part that `new_local` made, in Unix seconds."""
+    value = 0
+    for character in local[:_TIME_LENGTH]:
+        value = value * 32 + _ALPHABET.index(character)
+    return value / 1000
+
+
 def derived_local(*parts: str) -> str:
     """The own part of an item that exists once for these parts: whoever makes it, and however often, makes the same."""
     digest = hashlib.sha256("\0".join(parts).encode()).digest()

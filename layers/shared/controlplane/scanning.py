@@ -1,7 +1,7 @@
 """What both workers of a scan share: one attempt from its lease to its end, and what the code host's refusals mean.
 
-An attempt ends the work, or gives it back for the next delivery; the last one always ends it. So whoever asked for a
-scan learns how it came out, whatever fails.
+An attempt ends the work, or gives it back for the next delivery; the last one always ends it. If a worker dies, the
+sweep gives the work back in its place. So every scan ends, whatever fails.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from controlplane.observability import describe, logger
 from controlplane.store import leases
 from controlplane.store.leases import Lease
 from controlplane.store.scans import Failure
-from controlplane.worker import Postponed, Rejected
+from controlplane.worker import LeftToSweep, Postponed, Rejected, is_last_delivery
 
 _UNAVAILABLE_SECONDS = 30
 
@@ -60,16 +60,17 @@ def attempt[T](
     work: Callable[[Lease, T], None],
     fail: Callable[[Failure, Lease | None], None],
 ) -> None:
-    """One delivery's try at the work. Finished work is a success; raises Postponed or Rejected, or what `work` raises.
+    """Works on the item for one delivery. Finished work is a success.
 
     acquire: takes the lease, as `leases.acquire` does. work: does it, and ends it. fail: ends it with that failure.
+    Raises Postponed, Rejected once the work has ended as failed, LeftToSweep, or what `work` raises.
     """
     try:
         lease, item = acquire()
     except leases.Finished:
         return
     except leases.Held as held:
-        raise Postponed(held.seconds, "held by another delivery") from None
+        raise _held(held.seconds) from None
     except leases.Exhausted:
         _end(fail, _GAVE_UP, None)
         raise Rejected("no attempt came to an end") from None
@@ -81,18 +82,32 @@ def attempt[T](
         logger.info("given up", extra={"reason": hopeless.failure.code})
         _end(fail, hopeless.failure, lease)
     except Postponed as postponed:
-        if lease.last:
-            _end(fail, _NO_HOST, lease)
-            raise Rejected(postponed.reason) from postponed
-        leases.release(lease)
+        _give_back(lease, postponed.reason, lambda: _end(fail, _NO_HOST, lease))
         raise
-    except Exception as failure:  # whatever it is: the last attempt ends the work, and the worker tells of it
-        if not lease.last:
-            leases.release(lease)
-            raise
+    except Exception as failure:  # whatever it is: the last attempt ends the work, and the worker logs it
         described = describe(failure)
-        _end(fail, _GAVE_UP, lease)
-        raise Rejected(f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}") from failure
+        reason = f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
+        _give_back(lease, reason, lambda: _end(fail, _GAVE_UP, lease))
+        raise
+
+
+def _held(seconds: int) -> Exception:
+    """What a delivery raises that finds another one at work. If that one dies, the sweep has the work taken again."""
+    reason = "held by another delivery"
+    return LeftToSweep(reason) if is_last_delivery() else Postponed(seconds, reason)
+
+
+def _give_back(lease: Lease, reason: str, end: Callable[[], None]) -> None:
+    """Leaves the next attempt to the message's next delivery. Raises LeftToSweep if there is none.
+
+    Raises Rejected if this attempt was the last one; `end` has then ended the work.
+    """
+    if lease.last:
+        end()
+        raise Rejected(reason)
+    leases.release(lease, redelivered=not is_last_delivery())
+    if is_last_delivery():
+        raise LeftToSweep(reason)
 
 
 def _end(fail: Callable[[Failure, Lease | None], None], failure: Failure, lease: Lease | None) -> None:

@@ -7,6 +7,7 @@ Only a worker that dies leaves that to SQS, which knows no reason. Logs and reas
 
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
@@ -18,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from controlplane.observability import describe, logger, metrics
 from controlplane.queues import MAX_RECEIVES, Queue, Unreachable, sender
 
+_last_delivery: ContextVar[bool] = ContextVar("last_delivery", default=False)
 _FIRST_PAUSE_SECONDS = 5
 _LONGEST_PAUSE_SECONDS = 900
 
@@ -31,12 +33,28 @@ class Postponed(Exception):
         self.reason = reason
 
 
+class LeftToSweep(Exception):
+    """This message doesn't come again, and the sweep sends another one for its work, if there is anything left to do.
+
+    A dead letter would say that a person has to look, and none has to.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Rejected(Exception):
     """Coming again changes nothing: the message goes to the dead letters, for a person to look at."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def is_last_delivery() -> bool:
+    """Whether the message that is being worked on doesn't come again."""
+    return _last_delivery.get()
 
 
 def create_worker[M](
@@ -75,7 +93,7 @@ def _receives(record: SQSRecord) -> int:
 
 
 def _take[M](queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None], record: SQSRecord) -> str:
-    """How it went: `done`, or `buried`. Raises where the message is to come again."""
+    """Returns how it went: `done`, `buried` or `left to the sweep`. Raises if the message is to come again."""
     try:
         message = accepted.validate_json(record.body)
     except ValidationError as error:
@@ -83,15 +101,20 @@ def _take[M](queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None], 
         places = sorted({f"{'.'.join(map(str, found['loc']))} {found['type']}" for found in error.errors()})
         _bury(queue, record, "malformed: " + "; ".join(places)[:500])
         return "buried"
+    _last_delivery.set(_receives(record) >= MAX_RECEIVES)
     try:
         take(message)
     except Rejected as rejection:
         _bury(queue, record, rejection.reason)
         return "buried"
+    except LeftToSweep as left:
+        metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
+        logger.error("message left to the sweep", extra={**_named(record), "reason": left.reason})
+        return "left to the sweep"
     except Exception as failure:  # the edge: whatever it is, the message must come again or be kept with its reason
         metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
         logger.error("message failed", extra={**_named(record), **describe(failure)})
-        if _receives(record) >= MAX_RECEIVES:
+        if is_last_delivery():
             _bury(queue, record, _reason(failure))
             return "buried"
         _pause(queue, record, failure)

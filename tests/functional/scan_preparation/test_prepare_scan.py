@@ -13,6 +13,7 @@ from controlplane.store.repositories import Link, RepositoryItem
 from tests.support.audits import make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
 from tests.support.mailbox import Letter, Mailbox
+from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
 
 QUEUE = Queue.SCAN_PREPARATION
@@ -205,7 +206,7 @@ class TestDelivery:
         mailbox.broken = False
         assert mailbox.at(Queue.SCAN_EXECUTION.url) == []
         now.advance(outbox.RESEND_AFTER_SECONDS + 1)
-        queues.resend()
+        swept(queues.resend)
         assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
 
     def test_a_death_in_the_middle_is_repeated_by_the_next_delivery(self, world: World, mailbox: Mailbox, now):

@@ -9,16 +9,11 @@ from controlplane.queues import ExecuteScan, PrepareScan, Queue
 from controlplane.store import (
     invitations,
     issue_attempts,
-    keys,
     outbox,
     projects,
-    repositories,
-    scan_requests,
-    scans,
     vendors,
 )
 from controlplane.store.inbox import Discovery, publish_finding
-from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.table import table
 from sweeper.app import handler
 from sweeper.service import STEPS, StepsFailed
@@ -133,67 +128,6 @@ class TestResumedIssueAttempts:
         (letter,) = mailbox.letters
         assert letter.queue_url == Queue.ISSUE_CREATION.url
         assert json.loads(letter.body)["itemId"] == found.item_id
-
-
-class TestEndedScans:
-    @pytest.fixture
-    def started(self, company: Company) -> scan_requests.RequestItem:
-        """A request for a scan of a linked repository."""
-        project = make_project(company)
-        hosted = HostedRepository(1, "acme", "shop", "https://code.example/acme/shop", "main", "private")
-        repository = repositories.connect_repository(company.organization_id, hosted)
-        link = Link(project.project_id, None, None, False)
-        repository = repositories.link_project(repository.repository_id, link)
-        request_id = scan_requests.new_request_id(company.organization_id)
-        message = outbox.new_entry(Queue.SCAN_PREPARATION, {})
-        request = scan_requests.create_request(repository, link, request_id, message=message, requested_by="x")
-        outbox.delete_entry(message)
-        return request
-
-    def _active(self, request: scan_requests.RequestItem) -> Any:
-        item = table.get(keys.repository(*scans.located("rep", request.repository_id)))
-        assert item is not None
-        return item.get("activeRequestId")
-
-    def _status(self, request: scan_requests.RequestItem) -> str:
-        item = table.get(keys.scan_request(*scans.located("spr", request.request_id)))
-        assert item is not None
-        return item["status"]
-
-    def test_are_those_whose_worker_died(self, sweep, started: scan_requests.RequestItem, now):
-        scan_requests.acquire_request(started.request_id, 30)
-        now.advance(599)
-        assert sweep() == NOTHING
-        assert (self._status(started), self._active(started)) == ("starting", started.request_id)
-        now.advance(2)
-        assert sweep() == {**NOTHING, "EndedScans": 1}
-        assert (self._status(started), self._active(started)) == ("failed", None)
-        assert stored_partitions("SCANWATCH") == 0
-        assert sweep() == NOTHING
-
-    def test_are_not_those_that_a_worker_has(self, sweep, started: scan_requests.RequestItem, now):
-        now.advance(601)
-        scan_requests.acquire_request(started.request_id, 30)
-        assert sweep() == NOTHING
-        assert (self._status(started), self._active(started)) == ("starting", started.request_id)
-        assert stored_partitions("SCANWATCH") == 1
-
-    def test_are_not_those_that_wait_for_their_first_worker_for_hours(
-        self, sweep, started: scan_requests.RequestItem, now
-    ):
-        now.advance(4 * 3600 - 1)
-        assert sweep() == NOTHING
-        now.advance(2)
-        assert sweep() == {**NOTHING, "EndedScans": 1}
-        assert self._active(started) is None
-
-    def test_that_ended_by_themselves_are_forgotten(self, sweep, started: scan_requests.RequestItem, now):
-        lease, _ = scan_requests.acquire_request(started.request_id, 30)
-        scan_requests.fail_request(started.request_id, scans.Failure("X", "Y."), lease)
-        assert stored_partitions("SCANWATCH") == 1
-        now.advance(601)
-        assert sweep() == NOTHING
-        assert stored_partitions("SCANWATCH") == 0
 
 
 class TestFinishedDeletions:

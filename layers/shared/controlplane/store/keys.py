@@ -5,6 +5,9 @@ Above each builder stands one example item.
 
 from typing import NamedTuple
 
+from controlplane.store import shards
+from controlplane.store.shards import shard_of
+
 
 class Key(NamedTuple):
     pk: str
@@ -308,6 +311,10 @@ def outbox_pk(shard: int) -> str:
     return f"OUTBOX#{shard}"
 
 
+# Releases before the last change of the number used the first four of these.
+OUTBOX_PKS = tuple(outbox_pk(shard) for shard in range(shards.OUTBOX))
+
+
 # A message that is to be sent: written with what it speaks of, and removed once it is sent.
 # {pk: OUTBOX#3, sk: 2026-03-04T05:06:07.000Z#01j…, queue: scan-preparation, message: {kind: …, version: 1, …}}
 def outbox_message(shard: int, at: str, local: str) -> Key:
@@ -338,21 +345,23 @@ def feedback_intake() -> Key:
 
 
 # A project that was deleted, while its vendors may still be there.
-# {pk: DELETIONS, sk: prj_2f…, deletedAt: 2026-…}
+# {pk: DELETIONS#17, sk: prj_2f…, deletedAt: 2026-…}
 def project_deletion(project_id: str) -> Key:
-    return Key(DELETIONS_PK, project_id)
+    return Key(f"DELETIONS#{shard_of(project_id, shards.DELETIONS)}", project_id)
 
 
-DELETIONS_PK = "DELETIONS"
+# The last one holds what releases before the sharding wrote.
+DELETIONS_PKS = (*(f"DELETIONS#{shard}" for shard in range(shards.DELETIONS)), "DELETIONS")
 
 
-# A request for a scan, from when on somebody looks whether it or its scan died.
-# {pk: SCANWATCH, sk: 2026-03-04T05:06:07.000Z#spr_2f…, requestId: spr_2f…, repositoryId: rep_2f…}
+# Makes the sweep look after a request and then its scan, from that time on until either has ended.
+# {pk: SCANWATCH#17, sk: 2026-03-04T05:16:07.000Z#spr_2f…, requestId: spr_2f…, repositoryId: rep_2f…}
 def scan_watch(at: str, request_id: str) -> Key:
-    return Key(SCAN_WATCH_PK, f"{at}#{request_id}")
+    return Key(f"SCANWATCH#{shard_of(request_id, shards.SCAN_WATCH)}", f"{at}#{request_id}")
 
 
-SCAN_WATCH_PK = "SCANWATCH"
+# The last one holds what releases before the sharding wrote.
+SCAN_WATCH_PKS = (*(f"SCANWATCH#{shard}" for shard in range(shards.SCAN_WATCH)), "SCANWATCH")
 
 
 # Where a step of the sweep ran out of time, and its next run continues.

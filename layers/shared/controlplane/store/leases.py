@@ -99,19 +99,41 @@ def acquire(
     return Lease(key, claim, item["attempts"]), item
 
 
-def release(lease: Lease) -> None:
-    """Gives the item back before its time, for the next delivery to take. A lost lease is no failure."""
-    values = {"claim": lease.claim, "released": _RELEASED}
+def release(lease: Lease, *, redelivered: bool = True) -> None:
+    """Gives the item back before the lease ends. Does nothing if the lease is lost.
+
+    redelivered: whether the worker's message comes again, which takes the item. If not, the sweep has to send another
+    one: the lease then ends now, as if the worker had died.
+    """
+    values = {"claim": lease.claim, "until": _RELEASED if redelivered else int(clock.now())}
     try:
-        table.update(Update(lease.key, "SET #leaseUntil = :released", HELD, values))
+        table.update(Update(lease.key, "SET #leaseUntil = :until", HELD, values))
     except ConditionFailed:
         return
 
 
+def is_waiting(item: Mapping[str, Any]) -> bool:
+    """Whether no worker has the item, and its message is still to come: it was never taken, or it was given back."""
+    return bool(item["leaseUntil"] == _RELEASED)
+
+
 def is_abandoned(item: Mapping[str, Any], grace_seconds: int) -> bool:
-    """Whether the item's worker died: its lease ran out so long ago, and it was not given back."""
-    until = item["leaseUntil"]
-    return bool(until != _RELEASED and until + grace_seconds < clock.now())
+    """Whether the item's worker died: its lease ended so long ago, and it wasn't given back for another delivery."""
+    return not is_waiting(item) and bool(item["leaseUntil"] + grace_seconds < clock.now())
+
+
+def given_back(item: Mapping[str, Any], change: str, when: str, values: Mapping[str, Any]) -> Update:
+    """Gives an abandoned item back in the dead worker's place, unless the item has changed since it was read.
+
+    `change` and `when` are parts of the same write (`, #name = :value…` and ` AND …`).
+    """
+    unchanged = {"seen": item["leaseUntil"], "attempts": item["attempts"], "released": _RELEASED}
+    return Update(
+        Key(item["pk"], item["sk"]),
+        "SET #leaseUntil = :released" + change,
+        "#leaseUntil = :seen AND #attempts = :attempts" + when,
+        {**values, **unchanged},
+    )
 
 
 NEVER_TAKEN: dict[str, Any] = {"attempts": 0, "leaseUntil": _RELEASED}

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from controlplane import clock, ids
-from controlplane.store import keys
+from controlplane.store import keys, shards
 from controlplane.store.keys import Key
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Delete, Put, table
 
-# Writes of one partition are limited; entries spread over these.
-SHARDS = 4
+# A message that no worker takes stays in its queue for so long: MessageRetentionPeriod in template.yaml.
+RETENTION_SECONDS = 345_600
 # A function sends its own messages within this time, or has died.
 RESEND_AFTER_SECONDS = 60
 
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 def new_entry(queue: str, message: Mapping[str, Any]) -> Entry:
     """An entry for the message, not written yet."""
     # Not `random`: copies of one snapshot would all choose the same shards.
-    shard = secrets.randbelow(SHARDS)
+    shard = secrets.randbelow(shards.OUTBOX)
     return Entry(keys.outbox_message(shard, clock.timestamp(), ids.new_local()), queue, dict(message))
 
 
@@ -52,7 +52,7 @@ def resend(
     send: takes a queue's name and a message, and raises if the queue doesn't take it; the entry then stays.
     """
     before = clock.timestamp(clock.now() - older_than_seconds)
-    for item in run.entries([keys.outbox_pk(shard) for shard in range(SHARDS)], before=before):
+    for item in run.entries(keys.OUTBOX_PKS, before=before):
         with run.isolating(item):
             send(item["queue"], item["message"])
             table.delete(Delete(Key(item["pk"], item["sk"])))

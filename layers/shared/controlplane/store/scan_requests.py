@@ -4,12 +4,12 @@ A repository has one scan at a time: its item names the request, then the scan, 
 that has it prepared are written together, as are a scan and the message that has it run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.plans import SCAN_UNLOCK_CREDITS
-from controlplane.store import keys, leases, scans
+from controlplane.store import keys, leases, outbox, scans
 from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
 from controlplane.store.outbox import Entry
@@ -19,11 +19,10 @@ from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 _STARTING = "starting"
-# Longer than all deliveries of both messages can take: after it a repository is free whatever became of its scan.
-_ABANDONED_AFTER_SECONDS = 4 * 3600
-# From then on a request is looked after. Most have ended by then, with their scans.
-_WATCHED_AFTER_SECONDS = 600
-# How long after a worker's lease ended somebody else may ask for another scan in its place.
+# A request or scan whose message is in no queue any more ends after this. A message is sent at most a day late: while
+# a queue refuses it, it is in the outbox.
+_LOST_AFTER_SECONDS = outbox.RETENTION_SECONDS + 86_400
+# A worker's clock and ours may differ: its work is taken for abandoned so long after its lease ended.
 _GRACE_SECONDS = 60
 _TRIES = 8
 
@@ -98,7 +97,7 @@ def create_request(
         "createdAt": clock.timestamp(),
         **leases.NEVER_TAKEN,
     }
-    watch = keys.scan_watch(clock.timestamp(clock.now() + _WATCHED_AFTER_SECONDS), request_id)
+    watch = scans.watch_key(request_id)
     legs: dict[str, Leg] = {
         **(first or {}),
         "project": Check(keys.project(*scans.located(ids.PROJECT, link.project_id)), "attribute_exists(pk)"),
@@ -106,7 +105,8 @@ def create_request(
             keys.repository(*repository.location),
             "SET #activeRequestId = :request, #activeUntil = :until",
             "attribute_exists(pk) AND attribute_not_exists(#activeRequestId)",
-            {"request": request_id, "until": int(clock.now()) + _ABANDONED_AFTER_SECONDS},
+            # Releases that failed a scan for waiting read `activeUntil`. This one doesn't.
+            {"request": request_id, "until": int(clock.now()) + _LOST_AFTER_SECONDS},
         ),
         "request": Put(item, "attribute_not_exists(pk)"),
         "watch": Put({**watch._asdict(), "requestId": request_id, "repositoryId": repository.repository_id}),
@@ -124,57 +124,98 @@ def create_request(
             if stands is None:
                 raise UnknownRepository from None
             if stands["activeRequestId"] != request_id:  # else our own write, whose answer was lost
-                _end_abandoned(stands)
+                _end_if_dead(stands)
                 continue
         return read_request(item)
     raise Throttled("the repository keeps changing")
 
 
-def end_abandoned(run: SweepRun) -> None:
-    """A step of the sweep: ends requests and scans whose workers died, and forgets those that have ended."""
-    for watch in run.entries([keys.SCAN_WATCH_PK], before=clock.timestamp()):
+def recover_scans(
+    run: SweepRun, message_of: Callable[[str, str | None], Entry], dispatch: Callable[[Entry], None]
+) -> None:
+    """A step of the sweep: looks after requests and scans that haven't ended ten minutes after they were asked for.
+
+    Work of a dead worker is given back and its message is sent again, once for each attempt, while attempts are left;
+    then it is ended as failed. Work that waits in a queue is left alone for as long as its message can be there.
+
+    message_of: makes the message of a request, or of its scan if there is one. dispatch: sends what it made.
+    """
+    for watch in run.entries(keys.SCAN_WATCH_PKS, before=clock.timestamp()):
         with run.isolating(watch):
-            holds, was_ended = _look_after(watch)
-            run.finished += was_ended
-            if not holds:
+            repository = table.get(keys.repository(*scans.located(ids.REPOSITORY, watch["repositoryId"])))
+            if repository is None or repository.get("activeRequestId") != watch["requestId"]:
                 table.delete(Delete(Key(watch["pk"], watch["sk"])))
+                continue
+            work = _get_work(repository)
+            if not _is_open(work):
+                continue  # it ended, or became a scan, since the repository was read
+            if _is_dead(work):
+                run.finished += _end_dead(work)
+            elif leases.is_abandoned(work, _GRACE_SECONDS):
+                message = message_of(work["requestId"], work.get("scanId"))
+                if _retry(work, message):
+                    dispatch(message)
+                    run.finished += 1
 
 
-def _look_after(watch: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Whether the request still holds its repository afterwards, and whether it was ended here."""
-    key = keys.repository(*scans.located(ids.REPOSITORY, watch["repositoryId"]))
-    was_ended = False
-    for _ in range(_TRIES):
-        repository = table.get(key)
-        if repository is None or repository.get("activeRequestId") != watch["requestId"]:
-            return False, was_ended
-        try:
-            _end_abandoned(repository)
-        except ScanInProgress:
-            return True, False
-        was_ended = True
-    return True, False
-
-
-def _end_abandoned(repository: Mapping[str, Any]) -> None:
-    """Ends what has the repository if its worker died. Raises ScanInProgress where it lives."""
+def _get_work(repository: Mapping[str, Any]) -> dict[str, Any]:
+    """The scan that has the repository, or the request while there is no scan. Consistent."""
     request_id, scan_id = repository["activeRequestId"], repository.get("activeScanId")
-    key = scans.scan_key(scan_id) if scan_id else _request_key(request_id)
-    item = table.get(key)
-    overdue = repository["activeUntil"] < clock.now()
+    item = table.get(scans.scan_key(scan_id) if scan_id else _request_key(request_id))
     if item is None:
         raise LookupError("a repository names a scan that does not exist")
-    if item["status"] not in (_STARTING, *scans.OPEN):
-        return  # it ended, or became a scan, since the repository was read
-    if not (overdue or leases.is_abandoned(item, _GRACE_SECONDS)):
-        raise ScanInProgress(request_id, scan_id)
+    return item
+
+
+def _is_open(work: Mapping[str, Any]) -> bool:
+    return work["status"] in (_STARTING, *scans.OPEN)
+
+
+def _is_dead(work: Mapping[str, Any]) -> bool:
+    """Whether no worker will take the open work any more: its attempts are used up, or its message is in no queue."""
+    if leases.is_waiting(work):
+        return clock.timestamp(clock.now() - _LOST_AFTER_SECONDS) > str(work.get("queuedAt", work["createdAt"]))
+    return leases.is_abandoned(work, _GRACE_SECONDS) and work["attempts"] >= leases.MAX_ATTEMPTS
+
+
+def _end_if_dead(repository: Mapping[str, Any]) -> None:
+    """Ends what has the repository if no worker will take it any more. Raises ScanInProgress if one has it or will."""
+    work = _get_work(repository)
+    if not _is_open(work):
+        return
+    if not _is_dead(work):
+        raise ScanInProgress(repository["activeRequestId"], repository.get("activeScanId"))
+    _end_dead(work)
+
+
+def _retry(work: Mapping[str, Any], message: Entry) -> bool:
+    """Gives the work of a dead worker back, with the message that has it taken again; False if it has moved on.
+
+    Both are one transaction, on the condition that the work is as the dead worker left it. So there is one message for
+    each attempt, whichever sweep writes it and whatever dies before it is sent.
+    """
+    legs: dict[str, Leg] = {
+        "item": leases.given_back(
+            work, ", #queuedAt = :now", " AND #status = :open", {"now": clock.timestamp(), "open": work["status"]}
+        ),
+        "message": message.leg,
+    }
+    try:
+        table.transact(legs)
+    except LegFailed:
+        return False
+    return True
+
+
+def _end_dead(work: Mapping[str, Any]) -> bool:
+    """Ends the work as failed; False if it has moved on since it was read."""
     failure = Failure("ABANDONED", "The scan did not come to an end. Start another one.")
     unmoved = "#leaseUntil = :seen AND #attempts = :attempts"
-    values = {"seen": item["leaseUntil"], "attempts": item["attempts"]}
     try:
-        scans.end_work(item, failure, unmoved, values)
+        scans.end_work(work, failure, unmoved, {"seen": work["leaseUntil"], "attempts": work["attempts"]})
     except leases.LeaseLost:
-        return  # it moved on meanwhile, or somebody else ended it: look again
+        return False
+    return True
 
 
 def get_request(request_id: str) -> RequestItem:

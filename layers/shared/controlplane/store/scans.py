@@ -12,7 +12,7 @@ from controlplane.store import keys, leases
 from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import RepositoryItem, UnknownRepository, read_repository
-from controlplane.store.table import ConditionFailed, LegFailed, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, StoreError, Update, table
 
 Status = Literal["queued", "running", "completed", "failed", "canceled"]
 STATUSES: tuple[Status, ...] = ("queued", "running", "completed", "failed", "canceled")
@@ -21,6 +21,8 @@ Access = Literal["full", "free-preview", "locked"]
 Stage = Literal["fetch", "inventory", "analyze", "publish"]
 STAGES: tuple[Stage, ...] = ("fetch", "inventory", "analyze", "publish")
 PREVIEW_FINDINGS = 3
+# From then on the sweep looks after a request for a scan. Most have ended by then, with their scans.
+_WATCHED_AFTER_SECONDS = 600
 
 
 class UnknownScan(StoreError):
@@ -142,6 +144,12 @@ def scan_key(scan_id: str) -> Key:
     return keys.scan(*located(ids.SCAN, scan_id))
 
 
+def watch_key(request_id: str) -> Key:
+    """Where the sweep finds the request. It follows from the id, so the end of the request or scan removes it."""
+    created_at = ids.created_at(located(ids.SCAN_REQUEST, request_id).local)
+    return keys.scan_watch(clock.timestamp(created_at + _WATCHED_AFTER_SECONDS), request_id)
+
+
 def get_scan(scan_id: str) -> ScanItem:
     """Consistent. Raises UnknownScan."""
     item = table.get(scan_key(scan_id))
@@ -233,7 +241,7 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
     }
     if ended.unlock_credits is not None:
         changed["unlockCredits"] = ended.unlock_credits
-    legs = {
+    legs: dict[str, Leg] = {
         "scan": Update(
             lease.key,
             _set(changed),
@@ -241,6 +249,7 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
             {**changed, "claim": lease.claim, "open": "running"},
         ),
         "repository": _freed(scan.repository_id, scan.request_id),
+        "watch": Delete(watch_key(scan.request_id)),
     }
     try:
         table.transact(legs)
@@ -277,7 +286,7 @@ def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mappi
         changed["progress"] = {**item["progress"], "stageStatus": "failed"}
     else:
         changed["status"] = "failed"
-    legs = {
+    legs: dict[str, Leg] = {
         "item": Update(
             Key(item["pk"], item["sk"]),
             _set(changed),
@@ -286,6 +295,7 @@ def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mappi
         ),
         # Whoever got nothing for the free preview gets another one.
         "repository": _freed(item["repositoryId"], item["requestId"], gives_back=item.get("access") == "free-preview"),
+        "watch": Delete(watch_key(item["requestId"])),
     }
     try:
         table.transact(legs)

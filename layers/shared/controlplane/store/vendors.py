@@ -166,7 +166,7 @@ def _detected(key: keys.Key, detection: Detection, item_id: str, vendor: Mapping
 
 def finish_deletions(run: SweepRun) -> None:
     """A step of the sweep: removes the vendors of deleted projects, then the notes of their deletion."""
-    for note in run.entries([keys.DELETIONS_PK]):
+    for note in run.entries(keys.DELETIONS_PKS):
         with run.isolating(note):
             if _delete_vendors(note["sk"], run):
                 table.delete(Delete(keys.Key(note["pk"], note["sk"])))

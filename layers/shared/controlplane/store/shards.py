@@ -1,0 +1,24 @@
+"""Over how many partitions the items are spread that every caller writes to, and the arithmetic behind each number.
+
+DynamoDB takes at most 1,000 write units and 3,000 read units a second for one partition key (DynamoDB Developer Guide,
+"Quotas": partition throughput). A write costs one unit per started KB, twice as much inside a transaction, and a delete
+costs as much as a write. Each number is the smallest round one that takes 10,000 operations a second with every
+partition at most two thirds full, because keys spread unevenly within any one second. `tests/unit/store/test_shards.py`
+does the sum again.
+
+A shard that follows from an id must be found again: never change these numbers without reading the old partitions too.
+"""
+
+import zlib
+
+# An entry is below 1 KB: its Put in a transaction takes 2 units and its Delete 1. 30,000 units a second, 469 a shard.
+OUTBOX = 64
+# A watch is below 1 KB: its Put and its Delete are both in a transaction, 2 units each. 40,000 units, 625 a shard.
+SCAN_WATCH = 64
+# A note is below 1 KB: its Put in a transaction takes 2 units and its Delete 1. 30,000 units, 469 a shard.
+DELETIONS = 64
+
+
+def shard_of(text: str, shards: int) -> int:
+    """Returns the shard of a text, the same in every process and release."""
+    return zlib.crc32(text.encode()) % shards

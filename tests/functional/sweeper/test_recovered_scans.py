@@ -1,0 +1,270 @@
+"""A scan whose worker dies is retried until its attempts are used up; one that waits in a queue is left alone."""
+
+import json
+
+import pytest
+
+from controlplane import queues, scan_messages
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.store import keys, leases, outbox, scan_requests, scans
+from controlplane.store.leases import MAX_ATTEMPTS
+from controlplane.store.table import Delete, Put, Update, table
+from sweeper.service import STEPS
+from tests.support.api import Api
+from tests.support.audits import lease_of, make_request, make_scan, stored_repository
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.mailbox import Mailbox
+from tests.support.outcomes import Ended
+from tests.support.scan_line import ScanLine
+from tests.support.sweeping import swept
+from tests.support.template import resources
+from tests.support.world import World, table_dump
+
+NOTHING = dict.fromkeys(STEPS, 0)
+RECOVERED = {**NOTHING, "RecoveredScans": 1}
+# The message's retention, and a day in which an unsent one is sent.
+LOST_AFTER_SECONDS = 5 * 86_400
+
+
+@pytest.fixture
+def line(world: World, api: Api, mailbox: Mailbox, now) -> ScanLine:
+    return ScanLine(world, api, mailbox, lambda seconds: setattr(now, "seconds", seconds), now())
+
+
+def move_to_old_partition(line: ScanLine) -> None:
+    """Makes the scan look as a release before the sharding and the retries has written it."""
+    (watch,) = [item for pk in keys.SCAN_WATCH_PKS for item in table.query(pk, consistent=True).items]
+    table.delete(Delete(keys.Key(watch["pk"], watch["sk"])))
+    table.put(Put({**watch, "pk": "SCANWATCH"}))
+    until = int(line._at) + 4 * 3_600
+    table.update(
+        Update(keys.repository(*line.repository.location), "SET #activeUntil = :until", None, {"until": until})
+    )
+
+
+class TestADeadWorker:
+    @pytest.mark.parametrize("operation", ["get_branch_head", "stream_tarball"])
+    @pytest.mark.parametrize("repeated_by", ["redelivery", "sweep"])
+    def test_is_followed_by_another_one_until_the_attempts_are_used_up(
+        self, repeated_by: str, operation: str, line: ScanLine, now
+    ):
+        first = line
+        for deaths in (MAX_ATTEMPTS - 1, MAX_ATTEMPTS):
+            line.mailbox.letters.clear()
+            line = ScanLine(first.world, first.api, first.mailbox, first._set_clock, now())
+            line.redelivers, line.sweeps = repeated_by != "sweep", repeated_by != "redelivery"
+            line.host.deaths[operation] = deaths
+            assert line.start().status == 202
+            line.run_to_the_end()
+            line.check_end()
+            work = line.work()
+            if deaths < MAX_ATTEMPTS:
+                assert (work["status"], len(line.published())) == ("completed", scans.PREVIEW_FINDINGS), deaths
+                assert work["attempts"] == (deaths + 1 if operation == "stream_tarball" else 1)
+            else:
+                assert (work["status"], work["attempts"]) == ("failed", MAX_ATTEMPTS)
+                assert work["failure"]["code"] in {"ABANDONED", "INTERNAL_ERROR"}
+                assert stored_repository(line.repository).get("previewUsed", False) is False
+
+    def test_has_its_message_sent_again_once(self, line: ScanLine, sweep, mailbox: Mailbox, now):
+        scan = make_scan(line.repository, status="running")
+        line.forget_unsent()
+        now.advance(601)
+        assert sweep() == RECOVERED
+        (letter,) = mailbox.at(Queue.SCAN_EXECUTION.url)
+        assert json.loads(letter.body) == ExecuteScan(scan_id=scan.scan_id).model_dump(by_alias=True)
+        for _ in range(5):
+            now.advance(600)
+            assert sweep() == NOTHING
+        assert len(mailbox.letters) == 1
+
+    def test_of_a_request_has_the_request_s_message_sent_again(self, line: ScanLine, sweep, mailbox: Mailbox, now):
+        request_id = make_request(line.repository)
+        scan_requests.acquire_request(request_id, 30)
+        line.forget_unsent()
+        now.advance(599)
+        assert sweep() == NOTHING
+        now.advance(2)
+        assert sweep() == RECOVERED
+        (letter,) = mailbox.letters
+        assert letter.queue_url == Queue.SCAN_PREPARATION.url
+        assert json.loads(letter.body) == PrepareScan(request_id=request_id).model_dump(by_alias=True)
+
+    def test_after_the_last_attempt_ends_the_scan(self, line: ScanLine, sweep, api: Api, world: World, now):
+        scan = make_scan(line.repository, status="running")
+        for attempt in range(2, MAX_ATTEMPTS + 1):
+            now.advance(601)
+            sweep()
+            lease, _ = scans.acquire_scan(scan.scan_id, 420)
+            assert lease.attempt == attempt
+        now.advance(420 + 60)
+        assert sweep()["RecoveredScans"] == 0
+        now.advance(1)
+        assert sweep()["RecoveredScans"] == 1
+        reply = api.get(f"/v1/code-audit/scans/{scan.scan_id}", world.token(line.company.owner.user_id))
+        assert (reply.data["status"], reply.data["failure"]["code"]) == ("failed", "ABANDONED")
+        assert line.active is None
+        assert line.watches() == 0
+
+    def test_is_not_one_that_works(self, line: ScanLine, sweep, now):
+        make_scan(line.repository, status="queued")
+        now.advance(601)
+        scans.acquire_scan(line.scan().scan_id, 420)
+        assert sweep()["RecoveredScans"] == 0
+        now.advance(420 + 60)
+        assert sweep()["RecoveredScans"] == 0
+
+    def test_leaves_its_message_in_the_outbox_if_the_sweep_dies_as_well(
+        self, line: ScanLine, sweep, mailbox: Mailbox, now
+    ):
+        make_scan(line.repository, status="running")
+        line.forget_unsent()
+        now.advance(601)
+
+        def dies(call: Call, proceed: Proceed) -> None:
+            answer = proceed()
+            if call.operation == "TransactWriteItems":
+                raise Ended
+            return answer
+
+        with intercepted(table.client, dies), pytest.raises(Ended):
+            swept(scan_messages.recover_scans)
+        assert mailbox.letters == []
+        assert len(line.unsent) == 1
+        now.advance(61)
+        assert sweep() == {**NOTHING, "ResentMessages": 1}
+        assert len(mailbox.letters) == 1
+
+
+class TestAScanThatWaits:
+    def test_is_left_alone_for_as_long_as_its_message_may_be_in_the_queue(self, line: ScanLine, sweep, now):
+        for hours in (4, 24, 95):
+            mailbox_line = ScanLine(line.world, line.api, line.mailbox, line._set_clock, now())
+            assert mailbox_line.start().status == 202
+            now.advance(hours * 3_600)
+            assert sweep() == NOTHING
+            assert mailbox_line.start().code == "SCAN_IN_PROGRESS"
+            mailbox_line._at = now()
+            mailbox_line.run_to_the_end()
+            assert mailbox_line.work()["status"] == "completed"
+            mailbox_line.check_end()
+
+    @pytest.mark.parametrize("status", ["starting", "queued", "given back"])
+    def test_whose_message_is_lost_ends_after_that(self, status: str, line: ScanLine, sweep, mailbox: Mailbox, now):
+        if status == "starting":
+            make_request(line.repository)
+        else:
+            make_scan(line.repository, status="queued")
+        if status == "given back":
+            lease, _ = scans.acquire_scan(line.scan().scan_id, 420)
+            leases.release(lease)
+        line.forget_unsent()
+        now.advance(LOST_AFTER_SECONDS)
+        assert sweep() == NOTHING
+        assert line.start().code == "SCAN_IN_PROGRESS"
+        now.advance(1)
+        assert sweep() == RECOVERED
+        assert (line.work()["status"], line.work()["failure"]["code"]) == ("failed", "ABANDONED")
+        line.check_end()
+
+    def test_after_a_retry_waits_for_the_new_message(self, line: ScanLine, sweep, now):
+        make_scan(line.repository, status="running")
+        now.advance(601)
+        sweep()
+        now.advance(LOST_AFTER_SECONDS)
+        sweep()
+        assert line.work()["status"] == "running"
+        now.advance(1)
+        assert sweep() == RECOVERED
+        assert line.work()["status"] == "failed"
+
+    def test_is_ended_for_a_new_one_once_its_message_is_lost(self, line: ScanLine, now):
+        make_request(line.repository)
+        now.advance(LOST_AFTER_SECONDS + 1)
+        assert line.start().status == 202
+
+    def test_waits_as_long_as_the_template_keeps_messages(self):
+        made = resources("AWS::SQS::Queue")
+        kept = [
+            made[name]["Properties"]["MessageRetentionPeriod"]
+            for name in ("ScanPreparationQueue", "ScanExecutionQueue")
+        ]
+        assert kept == [outbox.RETENTION_SECONDS] * 2
+
+
+class TestAMessageAtItsLastDelivery:
+    """It doesn't come again, so the attempts that are left belong to the sweep."""
+
+    def deliver_last(self, line: ScanLine, scan_id: str) -> None:
+        queues.send(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id).model_dump(by_alias=True))
+        letter = line.mailbox.at(Queue.SCAN_EXECUTION.url)[-1]
+        letter.receives = queues.MAX_RECEIVES - 1
+        line.deliver_due()
+
+    def test_that_fails_is_followed_by_another_one(self, line: ScanLine, sweep, now):
+        scan = make_scan(line.repository, status="queued")
+        line.host.failures.append(OSError())
+        self.deliver_last(line, scan.scan_id)
+        assert (line.dead_letters(), line.mailbox.letters) == ([], [])
+        assert scans.get_scan(scan.scan_id).status == "running"
+        line._at = now()
+        line.run_to_the_end()
+        assert (line.work()["status"], line.work()["attempts"]) == ("completed", 2)
+        line.check_end()
+
+    def test_that_finds_another_worker_is_done(self, line: ScanLine):
+        scan = make_scan(line.repository, status="running")
+        self.deliver_last(line, scan.scan_id)
+        assert (line.dead_letters(), line.mailbox.letters) == ([], [])
+        scans.complete_scan(scan, lease_of(scan), 0, 0, scans.Coverage(1, 1, {}))
+        assert line.active is None
+
+    def test_that_fails_at_the_last_attempt_is_a_dead_letter_of_a_scan_that_has_ended(self, line: ScanLine, now):
+        scan = make_scan(line.repository, status="running")
+        for _ in range(MAX_ATTEMPTS - 2):
+            now.advance(421)
+            scans.acquire_scan(scan.scan_id, 420)
+        now.advance(421)
+        line.host.failures.append(OSError())
+        self.deliver_last(line, scan.scan_id)
+        assert len(line.dead_letters()) == 1
+        assert (line.work()["status"], line.active) == ("failed", None)
+
+
+class TestScansOfEarlierReleases:
+    """In the partition that isn't sharded, with a limit of four hours."""
+
+    def test_are_retried(self, line: ScanLine):
+        assert line.start().status == 202
+        move_to_old_partition(line)
+        line.host.deaths["stream_tarball"] = 1
+        line.redelivers = False
+        line.run_to_the_end()
+        assert (line.work()["status"], line.work()["attempts"]) == ("completed", 2)
+        swept(scan_messages.recover_scans)
+        line.check_end()
+
+    def test_wait_for_longer_than_four_hours(self, line: ScanLine, sweep, now):
+        line.start()
+        move_to_old_partition(line)
+        now.advance(20 * 3_600)
+        assert sweep() == NOTHING
+        assert line.start().code == "SCAN_IN_PROGRESS"
+
+    def test_that_have_ended_are_forgotten(self, line: ScanLine, sweep, now):
+        line.start()
+        move_to_old_partition(line)
+        line.run_to_the_end()
+        now.advance(601)
+        assert sweep() == NOTHING
+        assert line.watches() == 0
+
+
+def test_a_scan_that_ended_leaves_nothing_to_sweep(line: ScanLine, sweep, now):
+    line.start()
+    line.run_to_the_end()
+    line.check_end()
+    now.advance(601)
+    before = table_dump()
+    assert sweep() == NOTHING
+    assert table_dump() == before

@@ -1,0 +1,180 @@
+"""A scan from the request to its published findings, with workers that tests let die, and a clock that they set."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from controlplane import queues, scan_messages
+from controlplane.queues import Queue
+from controlplane.store import inbox, keys, scans
+from controlplane.store.inbox import InboxItem
+from controlplane.store.leases import MAX_ATTEMPTS
+from controlplane.store.table import Delete, table
+from controlplane.worker import create_worker
+from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.service import execute_scan, publish_scan
+from tests.support.api import Api, Reply
+from tests.support.audits import preparation_worker, serving, stored_repository
+from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.mailbox import Letter, Mailbox
+from tests.support.outcomes import Ended
+from tests.support.sweeping import swept
+from tests.support.world import World
+
+# Five trackers, each of them a finding.
+_TRACKERS = "".join(
+    f'<script async src="https://{address}"></script>\n'
+    for address in (
+        "www.googletagmanager.com/gtag/js?id=G-1234567890",
+        "static.hotjar.com/c/hotjar-123456.js",
+        "connect.facebook.net/en_US/fbevents.js",
+        "snap.licdn.com/li.lms-analytics/insight.min.js",
+        "bat.bing.com/bat.js",
+    )
+)
+FILES: dict[str, str | bytes] = {"index.html": f"<!doctype html>\n<html><head>\n{_TRACKERS}</head></html>\n"}
+FINDINGS = 5
+# The queues' visibility in template.yaml.
+VISIBILITY_SECONDS = {Queue.SCAN_PREPARATION: 180, Queue.SCAN_EXECUTION: 2_520}
+_STEP_SECONDS = 240
+_LONGEST_SECONDS = 4 * 3_600
+
+
+class Died(Ended):
+    """The worker's process ended here."""
+
+
+class DyingHost(FakeHost):
+    """Ends the process of whoever asks it, so many times for each operation."""
+
+    deaths: dict[str, int]
+
+    def _fail(self, operation: str) -> None:
+        super()._fail(operation)
+        if self.deaths.get(operation, 0) > 0:
+            self.deaths[operation] -= 1
+            raise Died
+
+
+class ScanLine:
+    """A company with one repository. `redelivers` and `sweeps` say which of the two repeats what died."""
+
+    def __init__(self, world: World, api: Api, mailbox: Mailbox, set_clock: Callable[[float], None], at: float) -> None:
+        self.world, self.api, self.mailbox = world, api, mailbox
+        self._set_clock, self._at = set_clock, at
+        set_clock(at)
+        self.company = world.company("free")
+        self.repository = world.connected_repository(self.company)
+        served = serving(self.repository, archive(FILES))
+        self.host = DyingHost(served.heads, {SHA: served.archives[SHA]})
+        self.host.deaths = {}
+        self.redelivers = self.sweeps = True
+
+    # What happens
+
+    def start(self) -> Reply:
+        path = f"/v1/code-audit/scans?organizationId={self.company.organization_id}"
+        token = self.world.token(self.company.owner.user_id)  # signed in anew: days may have passed
+        return self.api.post(path, token, json_body={"repositoryId": self.repository.repository_id})
+
+    def unlock(self) -> Reply:
+        return self.api.post(
+            f"/v1/code-audit/scans/{self.scan().scan_id}/unlock", self.world.token(self.company.owner.user_id)
+        )
+
+    def deliver(self, queue: Queue) -> None:
+        """Hands the oldest message of the queue to its worker. Raises what the worker died of."""
+        self._deliver(queue, self.mailbox.due(queue.url)[0])
+
+    def _deliver(self, queue: Queue, letter: Letter) -> None:
+        self.mailbox.visibility_seconds = VISIBILITY_SECONDS[queue] if self.redelivers else _LONGEST_SECONDS * 99
+        if queue is Queue.SCAN_PREPARATION:
+            handler = preparation_worker(self.host)
+        else:
+            handler = create_worker(queue, ACCEPTED, self._take)
+        self.mailbox.deliver(letter, handler, queue.dead_letters_url)
+
+    def _take(self, message: ScanMessage) -> None:
+        if message.kind == "execute-scan":
+            execute_scan(message, self.host.connect)
+        else:
+            publish_scan(message)
+
+    def deliver_due(self) -> None:
+        """Delivers all that is due, also what that leads to; workers that die are left as they are."""
+        for queue in VISIBILITY_SECONDS:
+            for letter in self.mailbox.due(queue.url):
+                with suppress(Ended):
+                    self._deliver(queue, letter)
+
+    def forget_unsent(self) -> None:
+        """As if whoever wrote the messages had sent them, and their queues had lost them."""
+        for item in self.unsent:
+            table.delete(Delete(keys.Key(item["pk"], item["sk"])))
+
+    def sweep(self) -> None:
+        swept(queues.resend)
+        swept(scan_messages.recover_scans)
+
+    def wait(self, seconds: float) -> None:
+        self._at += seconds
+        self._set_clock(self._at)
+
+    def run_to_the_end(self) -> None:
+        """Delivers and sweeps while time passes, until nothing is wanted, waits or runs any more."""
+        ends_at = self._at + _LONGEST_SECONDS
+        while True:
+            self.deliver_due()
+            is_open = bool(self.active or self.unsent)
+            waits_until = self._redelivered_at()
+            if not is_open and waits_until is None:
+                return
+            assert self._at < ends_at, "the scan never ended"
+            self.wait(_STEP_SECONDS if is_open or waits_until is None else waits_until - self._at)
+            if self.sweeps and is_open:
+                self.sweep()
+
+    def _redelivered_at(self) -> float | None:
+        times = [letter.visible_at for queue in VISIBILITY_SECONDS for letter in self.mailbox.at(queue.url)]
+        return min(times) if times and self.redelivers else None
+
+    # What holds
+
+    @property
+    def active(self) -> str | None:
+        """The request that has the repository."""
+        return stored_repository(self.repository).get("activeRequestId")
+
+    @property
+    def unsent(self) -> list[dict[str, Any]]:
+        return [item for pk in keys.OUTBOX_PKS for item in table.query(pk, consistent=True).items]
+
+    def watches(self) -> int:
+        return sum(len(table.query(pk, consistent=True).items) for pk in keys.SCAN_WATCH_PKS)
+
+    def work(self) -> dict[str, Any]:
+        """The item of the scan or, while there is none, of its request."""
+        pk = keys.organization_pk(self.company.organization_id)
+        for prefix in (keys.SCAN_PREFIX, "SCANREQ#"):
+            items = table.query(pk, prefix=prefix, consistent=True).items
+            if items:
+                (item,) = items
+                return item
+        raise LookupError("nothing was asked for")
+
+    def scan(self) -> scans.ScanItem:
+        (scan,) = scans.list_scans(self.company.organization_id, 10, None).scans
+        return scans.get_scan(scan.scan_id)
+
+    def published(self) -> list[InboxItem]:
+        return inbox.list_items(self.company.organization_id, None, 100, None).items
+
+    def dead_letters(self) -> list[Letter]:
+        return [letter for queue in VISIBILITY_SECONDS for letter in self.mailbox.at(queue.dead_letters_url)]
+
+    def check_end(self) -> None:
+        """Whatever happened: the repository is free, nothing is left to send or to watch."""
+        assert self.active is None
+        assert (self.unsent, self.watches()) == ([], 0)
+        assert self.work()["status"] in {"completed", "failed"}
+        assert self.work()["attempts"] <= MAX_ATTEMPTS
