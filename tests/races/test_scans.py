@@ -95,10 +95,12 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
-    def test_two_who_find_a_dead_worker_start_one_scan(self, stage: Stage, own_clock: Callable[[float], None]) -> None:
+    def test_two_who_find_a_scan_without_an_attempt_left_start_one_scan(
+        self, stage: Stage, own_clock: Callable[[float], None]
+    ) -> None:
         def later(act: Callable[[], Reply]) -> Callable[[], Reply]:
             def run() -> Reply:
-                own_clock(STILL_AT + 600)
+                own_clock(STILL_AT + 2_400)
                 return act()
 
             return run
@@ -106,6 +108,10 @@ class TestEveryOrder:
         def scenario() -> Race:
             audited = Audited(stage.fresh(), stage.api)
             dead = make_scan(audited.repository, status="running")
+            for attempt in range(2, leases.MAX_ATTEMPTS + 1):
+                own_clock(STILL_AT + attempt * 421)
+                scans.acquire_scan(dead.scan_id, 420)
+            own_clock(STILL_AT)
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]

@@ -1,19 +1,23 @@
-"""The sweep beside what it takes for dead: of a worker and the sweep one has the scan, and nothing is half done."""
+"""The sweep next to the worker that it takes for dead: one of the two has the scan, and nothing is half done."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
-from controlplane import scan_messages
-from controlplane.queues import Queue
+from controlplane import queues, scan_messages
+from controlplane.queues import PrepareScan, Queue
 from controlplane.store import keys, leases, outbox, projects, repositories, scan_requests, scans, vendors
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.table import table
+from controlplane.worker import Rejected
+from scan_preparation.service import prepare_scan
 from tests.races.stage import STILL_AT, Stage
-from tests.races.yields import only_writes
+from tests.races.yields import beyond_queries, only_writes
+from tests.support.code_host import FakeHost
 from tests.support.faults import Case, Trial, explore_faults
+from tests.support.mailbox import Mailbox
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.sweeping import swept
@@ -46,7 +50,7 @@ class Shop:
             message=message,
             requested_by=self.company.owner.user_id,
         )
-        scan_requests.acquire_request(self.request.request_id, 30)
+        outbox.delete_entry(message)
 
     def takes(self) -> bool:
         """A worker's delivery: whether it has the request now."""
@@ -73,60 +77,105 @@ def notes(pks: Iterable[str]) -> int:
     return sum(len(table.query(pk, consistent=True).items) for pk in pks)
 
 
+def sweeps() -> int:
+    return swept(scan_messages.recover_scans)
+
+
 class TestScans:
     @pytest.fixture
-    def shop(self, stage: Stage, own_clock: Callable[[float], None]) -> Callable[[], Shop]:
-        def make() -> Shop:
+    def shop(self, stage: Stage, own_clock: Callable[[float], None], mailbox: Mailbox) -> Callable[[int], Shop]:
+        def make(attempts: int) -> Shop:
             own_clock(LONG_AGO)
+            mailbox.letters.clear()
             made = Shop(stage.fresh())
+            for number in range(attempts):
+                own_clock(LONG_AGO + number * 31)
+                scan_requests.acquire_request(made.request.request_id, 30)
             own_clock(STILL_AT)
             return made
 
         return make
 
-    def test_either_a_worker_has_the_request_or_the_sweep_has_ended_it(
-        self, stage: Stage, shop: Callable[[], Shop]
+    def test_a_worker_and_the_sweep_that_gives_the_request_back_do_not_mix(
+        self, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox
     ) -> None:
         def scenario() -> Race:
-            made = shop()
+            made = shop(1)
 
             def check(outcomes: list[Outcome]) -> None:
-                taken, ended = outcomes[0].get(), outcomes[1].get()
-                assert made.stored()["status"] == ("starting" if taken else "failed")
-                assert made.is_free() is not taken
-                assert ended == (not taken)
-                assert notes(keys.SCAN_WATCH_PKS) == taken
+                taken, retried = outcomes[0].get(), outcomes[1].get()
+                assert taken
+                assert (made.stored()["attempts"], made.stored()["leaseUntil"]) == (2, STILL_AT + 30)
+                assert len(mailbox.letters) == retried
+                assert (made.is_free(), notes(keys.SCAN_WATCH_PKS)) == (False, 1)
 
-            return Race([made.takes, lambda: swept(scan_messages.recover_scans)], check)
+            return Race([made.takes, sweeps], check)
 
-        assert explore(stage.client, scenario).exhaustive
+        assert explore(stage.client, scenario, yields_at=beyond_queries).exhaustive
 
-    def test_two_sweeps_end_it_once(self, stage: Stage, shop: Callable[[], Shop]) -> None:
+    def test_two_sweeps_send_one_message(self, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox) -> None:
         def scenario() -> Race:
-            made = shop()
+            made = shop(1)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert sum(outcome.get() for outcome in outcomes) == len(mailbox.letters) == 1
+                assert (made.stored()["attempts"], made.stored()["leaseUntil"]) == (1, 0)
+
+            return Race([sweeps] * 2, check)
+
+        assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+
+    def test_either_a_worker_or_the_sweep_ends_what_has_no_attempt_left(
+        self, stage: Stage, shop: Callable[[int], Shop]
+    ) -> None:
+        def scenario() -> Race:
+            made = shop(leases.MAX_ATTEMPTS)
+            host = FakeHost()
+
+            def deliver() -> bool:
+                try:
+                    prepare_scan(PrepareScan(request_id=made.request.request_id), host.connect)
+                except Rejected:
+                    return True
+                return False
 
             def check(outcomes: list[Outcome]) -> None:
                 for outcome in outcomes:
                     outcome.get()
                 assert (made.stored()["status"], made.is_free()) == ("failed", True)
                 assert notes(keys.SCAN_WATCH_PKS) == 0
+                assert host.asked == []
 
-            return Race([lambda: swept(scan_messages.recover_scans)] * 2, check)
+            return Race([deliver, sweeps], check)
 
-        assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+        assert explore(stage.client, scenario, yields_at=beyond_queries).exhaustive
 
-    def test_the_next_sweep_ends_what_any_fault_left(self, stage: Stage, shop: Callable[[], Shop]) -> None:
+    @pytest.mark.parametrize("attempts", [1, leases.MAX_ATTEMPTS])
+    def test_the_next_sweep_finishes_what_any_fault_left(
+        self, attempts: int, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox, own_clock
+    ) -> None:
         def scenario() -> Trial:
-            made = shop()
+            made = shop(attempts)
+
+            def sweep_again() -> None:
+                own_clock(STILL_AT + 120)
+                sweeps()
+                swept(queues.resend)
 
             def check(case: Case) -> None:
                 case.second.get()
-                assert (made.stored()["status"], made.is_free()) == ("failed", True)
-                assert notes(keys.SCAN_WATCH_PKS) == 0
+                if attempts == 1:
+                    # Once, and twice only if the message was sent and that couldn't be noted.
+                    assert len(mailbox.letters) in {1, 2}
+                    assert (made.stored()["status"], made.stored()["leaseUntil"]) == ("starting", 0)
+                else:
+                    assert (made.stored()["status"], made.is_free()) == ("failed", True)
+                    assert notes(keys.SCAN_WATCH_PKS) == 0
+                assert notes(keys.OUTBOX_PKS) == 0
 
-            return Trial(lambda: swept(scan_messages.recover_scans), check)
+            return Trial(sweeps, check, sweep_again)
 
-        assert explore_faults(stage.client, scenario) > 10
+        assert explore_faults(stage.client, scenario, breaks=beyond_queries) > 10
 
 
 def test_the_next_sweep_removes_what_any_fault_left_of_a_deleted_project(stage: Stage) -> None:
@@ -140,4 +189,4 @@ def test_the_next_sweep_removes_what_any_fault_left_of_a_deleted_project(stage: 
 
         return Trial(lambda: swept(vendors.finish_deletions), check)
 
-    assert explore_faults(stage.client, scenario) > 10
+    assert explore_faults(stage.client, scenario, breaks=beyond_queries) > 10

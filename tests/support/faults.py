@@ -94,17 +94,23 @@ class Trial:
 
 
 def explore_faults(
-    client: Any, scenario: Callable[[], Trial], *, kinds: frozenset[Kind] = ALL_KINDS, every_time: bool = False
+    client: Any,
+    scenario: Callable[[], Trial],
+    *,
+    kinds: frozenset[Kind] = ALL_KINDS,
+    every_time: bool = False,
+    breaks: Callable[[Call], bool] = lambda _: True,
 ) -> int:
     """Runs the scenario without a fault, then once for each fault at each of its calls. Returns the number of runs.
 
     `every_time` repeats the fault at all later calls of the same operation too, until the client's second attempt.
+    `breaks` leaves out calls that are not worth a run of their own.
     """
     replay = os.environ.get("REPLAY_FAULT")
     calls = _run(client, scenario(), NO_FAULT, 0, every_time=False)
     runs = 1
     for position, call in enumerate(calls):
-        for fault in faults_of(call):
+        for fault in faults_of(call) if breaks(call) else ():
             if fault.kind in kinds and replay in (None, _name(position, fault)):
                 _run(client, scenario(), fault, position, every_time=every_time)
                 runs += 1

@@ -21,7 +21,7 @@ from tests.support.outcomes import Ended
 from tests.support.sweeping import swept
 from tests.support.world import World
 
-# Five trackers, each of them a finding.
+# Five trackers, each of them a finding, and one more that nothing asks for consent.
 _TRACKERS = "".join(
     f'<script async src="https://{address}"></script>\n'
     for address in (
@@ -33,7 +33,7 @@ _TRACKERS = "".join(
     )
 )
 FILES: dict[str, str | bytes] = {"index.html": f"<!doctype html>\n<html><head>\n{_TRACKERS}</head></html>\n"}
-FINDINGS = 5
+FINDINGS = 6
 # The queues' visibility in template.yaml.
 VISIBILITY_SECONDS = {Queue.SCAN_PREPARATION: 180, Queue.SCAN_EXECUTION: 2_520}
 _STEP_SECONDS = 240
@@ -106,6 +106,11 @@ class ScanLine:
             for letter in self.mailbox.due(queue.url):
                 with suppress(Ended):
                     self._deliver(queue, letter)
+
+    def redeliver(self) -> None:
+        """Makes every message due that a worker left."""
+        for letter in self.mailbox.letters:
+            letter.visible_at = self._at
 
     def forget_unsent(self) -> None:
         """As if whoever wrote the messages had sent them, and their queues had lost them."""

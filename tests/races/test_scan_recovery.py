@@ -1,0 +1,162 @@
+"""A crash at every step of a scan, then redelivery and the sweep: none is lost, charged twice or published twice."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane.queues import Queue
+from controlplane.store import billing, keys, leases, scans
+from controlplane.store.table import table
+from tests.races.stage import STILL_AT, Stage
+from tests.races.yields import beyond_the_own, only_writes
+from tests.support.calls import Call
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.mailbox import Mailbox
+from tests.support.scan_line import FINDINGS, ScanLine
+
+pytestmark = pytest.mark.races
+
+# The kinds that leave something half done. What the others do to each write is in test_scans.py.
+DEADLY = frozenset({Kind.CRASH, Kind.LOST})
+
+
+def decisive(call: Call) -> bool:
+    """The writes: a process that dies at a read leaves what one leaves that dies before its next write."""
+    return beyond_the_own(call) and only_writes(call)
+
+
+@pytest.fixture
+def fresh_line(stage: Stage, mailbox: Mailbox, own_clock: Callable[[float], None]) -> Callable[[], ScanLine]:
+    def make() -> ScanLine:
+        mailbox.letters.clear()
+        return ScanLine(stage.fresh(), stage.api, mailbox, own_clock, STILL_AT)
+
+    return make
+
+
+def ends_well(line: ScanLine, stage: Stage) -> None:
+    """The one scan is completed, and its findings are published once."""
+    line.check_end()
+    assert line.work()["status"] == "completed"
+    published = [item.title for item in line.published()]
+    assert len(published) == len(set(published)) == scans.PREVIEW_FINDINGS
+    assert line.dead_letters() == []
+    items = stage.hold()
+    assert len([item for item in items.values() if "headCommitSha" in item]) == 1
+    assert not [key for key in items if key.pk.startswith(("OUTBOX#", "SCANWATCH"))]
+
+
+class TestACrash:
+    def test_of_the_request_leaves_no_scan_or_one_that_ends(
+        self, stage: Stage, fresh_line: Callable[[], ScanLine]
+    ) -> None:
+        def scenario() -> Trial:
+            line = fresh_line()
+
+            def ask_again() -> None:
+                assert line.start().status in {202, 409}
+                line.run_to_the_end()
+
+            def check(case: Case) -> None:
+                case.second.get()
+                ends_well(line, stage)
+
+            return Trial(line.start, check, ask_again)
+
+        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 5
+
+    @pytest.mark.parametrize("queue", [Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION])
+    def test_of_a_worker_is_made_up_for(self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]) -> None:
+        def scenario() -> Trial:
+            line = fresh_line()
+            assert line.start().status == 202
+            if queue is Queue.SCAN_EXECUTION:
+                line.deliver(Queue.SCAN_PREPARATION)
+
+            def check(case: Case) -> None:
+                case.second.get()
+                ends_well(line, stage)
+
+            return Trial(lambda: line.deliver(queue), check, line.run_to_the_end)
+
+        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 8
+
+    @pytest.mark.parametrize("queue", [Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION])
+    def test_of_a_worker_that_has_the_work_is_made_up_for_by_the_sweep_alone(
+        self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]
+    ) -> None:
+        def scenario() -> Trial:
+            line = fresh_line()
+            line.start()
+            if queue is Queue.SCAN_EXECUTION:
+                line.deliver(Queue.SCAN_PREPARATION)
+            line.redelivers = False
+
+            def sweep_on() -> None:
+                if leases.is_waiting(line.work()):
+                    line.redeliver()  # it died before it had the work, which is the queue's to bring again
+                line.run_to_the_end()
+
+            def check(case: Case) -> None:
+                case.second.get()
+                ends_well(line, stage)
+
+            return Trial(lambda: line.deliver(queue), check, sweep_on)
+
+        kinds = frozenset({Kind.CRASH})
+        assert explore_faults(stage.client, scenario, kinds=kinds, breaks=decisive) > 4
+
+    def test_of_the_sweep_after_one_of_the_worker_is_made_up_for(
+        self, stage: Stage, fresh_line: Callable[[], ScanLine]
+    ) -> None:
+        def scenario() -> Trial:
+            line = fresh_line()
+            line.redelivers = False
+            line.start()
+            line.host.deaths["stream_tarball"] = 1
+            line.deliver_due()
+            line.wait(700)
+
+            def check(case: Case) -> None:
+                case.second.get()
+                ends_well(line, stage)
+                assert line.work()["attempts"] == 2
+
+            return Trial(line.sweep, check, line.run_to_the_end)
+
+        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 5
+
+    def test_while_a_scan_is_unlocked_and_published_charges_and_publishes_once(
+        self, stage: Stage, fresh_line: Callable[[], ScanLine]
+    ) -> None:
+        def scenario() -> Trial:
+            line = fresh_line()
+            billing.add_credits(line.company.organization_id, 60)
+            line.start()
+            line.run_to_the_end()
+
+            def unlock_and_publish() -> None:
+                line.unlock()
+                line.deliver(Queue.SCAN_EXECUTION)
+
+            def unlock_again() -> None:
+                assert line.unlock().status == 200
+                line.run_to_the_end()
+
+            def check(case: Case) -> None:
+                case.second.get()
+                line.check_end()
+                stage.hold()
+                published = [item.title for item in line.published()]
+                assert len(published) == len(set(published)) == FINDINGS
+                assert credits_of(line) == 10
+
+            return Trial(unlock_and_publish, check, unlock_again)
+
+        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 10
+
+
+def credits_of(line: ScanLine) -> int:
+    item: dict[str, Any] = table.get(keys.billing(line.company.organization_id)) or {}
+    return int(item["credits"])
