@@ -1,18 +1,20 @@
 """Reports on the service itself, as agents and people send them.
 
-A report stands under its UTC day, and its own part follows from caller and content: the same report of the same caller
-is one item a day, whoever sends it how often, and its reference says where it stands. The transaction that writes a
-report counts it against the caller's hour, and is refused while intake is paused.
+A report's key follows from UTC day, caller and content: the same report of the same caller is one item a day, however
+often it is sent, and its reference says where it is. The transaction that writes a report counts it against the
+caller's hour. Whether intake is paused is read before: a report that passes in that moment does no harm.
 """
 
 import json
 import re
+import secrets
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
-from controlplane.store import keys
-from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store import keys, shards
+from controlplane.store.table import Leg, LegFailed, Put, StoreError, Update, table
 
 Category = Literal["bug", "friction", "docs_mismatch", "feature_request", "performance"]
 Surface = Literal["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"]
@@ -30,9 +32,10 @@ FIELD_LIMITS = {
     "clientVersion": 100,
 }
 KEPT_DAYS = 400
+# What a report may have, as JSON, for its item to stay below 1 KB: the rest of the item has some 350 bytes.
+INLINE_BYTES = 600
 
 _HOUR_SECONDS, _DAY_SECONDS = 3_600, 86_400
-_PAGE = 100
 _GROUP = "([0-9a-hjkmnp-tv-z]{6})"
 _REFERENCE = re.compile(rf"fdb-(\d{{4}})(\d{{2}})(\d{{2}})-{_GROUP}-{_GROUP}-{_GROUP}")
 
@@ -73,13 +76,18 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
     day, hour = at[:10], at[:13]
     local = ids.derived_local(caller_id, json.dumps(report, sort_keys=True, ensure_ascii=False))
     reference = _reference(day, local)
+    if _is_paused():
+        return _repeated(caller_id, local, moment)
+    text = json.dumps(report, ensure_ascii=False).encode()
+    is_detached = len(text) > INLINE_BYTES
+    expires_at = int(moment) + KEPT_DAYS * _DAY_SECONDS
     item = {
         **keys.feedback_report(day, local)._asdict(),
         "reference": reference,
         "callerId": caller_id,
-        **report,
+        **({"detached": True} if is_detached else report),
         "createdAt": at,
-        "expiresAt": int(moment) + KEPT_DAYS * _DAY_SECONDS,
+        "expiresAt": expires_at,
     }
     legs: dict[str, Leg] = {
         **(first or {}),
@@ -90,8 +98,9 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
             "attribute_not_exists(#taken) OR #taken < :most",
             {"one": 1, "most": NEW_PER_HOUR, "until": int(moment) + _DAY_SECONDS},
         ),
-        "intake": Check(keys.feedback_intake(), "attribute_not_exists(#paused) OR #paused = :false", {"false": False}),
     }
+    if is_detached:
+        legs["text"] = Put({**keys.feedback_text(day, local)._asdict(), **report, "expiresAt": expires_at})
     try:
         table.transact(legs)
     except LegFailed as refusal:
@@ -99,10 +108,37 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
             return Receipt(reference, already_submitted=True)
         if refusal.leg == "quota":
             raise QuotaUsedUp(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS) from None
-        if refusal.leg == "intake":
-            raise IntakePaused from None
         raise
     return Receipt(reference, already_submitted=False)
+
+
+def _repeated(caller_id: str, local: str, moment: float) -> Receipt:
+    """What a report gets while intake is paused: its receipt if it was taken before. Raises as `submit_report` does."""
+    at = clock.timestamp(moment)
+    day = at[:10]
+    report, unsharded, quota = table.batch_get(
+        [
+            keys.feedback_report(day, local),
+            keys.unsharded_feedback_report(day, local),
+            keys.feedback_quota(caller_id, at[:13]),
+        ]
+    )
+    if report or unsharded:
+        return Receipt(_reference(day, local), already_submitted=True)
+    if quota is not None and quota["taken"] >= NEW_PER_HOUR:
+        raise QuotaUsedUp(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS)
+    raise IntakePaused
+
+
+def _is_paused() -> bool:
+    switch = table.get(keys.feedback_intake(secrets.randbelow(shards.FEEDBACK_INTAKE)))
+    return _was_paused(table.name) if switch is None else bool(switch["paused"])
+
+
+@lru_cache(maxsize=1)
+def _was_paused(_table_name: str) -> bool:
+    """Whether an earlier release has paused intake; from this one on, a change of the switch writes its copies."""
+    return bool((table.get(keys.single_feedback_intake()) or {}).get("paused", False))
 
 
 def _reference(day: str, local: str) -> str:
@@ -113,33 +149,54 @@ def _reference(day: str, local: str) -> str:
 def get_report(reference: str) -> dict[str, Any]:
     """The report of a reference, in whatever letter case. Consistent. Raises UnknownReport."""
     match = _REFERENCE.fullmatch(reference.strip().lower())
-    item = None
-    if match is not None:
-        year, month, day, *groups = match.groups()
-        item = table.get(keys.feedback_report(f"{year}-{month}-{day}", "".join(groups)))
-    if item is None:
+    if match is None:
         raise UnknownReport
-    return item
+    year, month, date, *groups = match.groups()
+    day, local = f"{year}-{month}-{date}", "".join(groups)
+    report, unsharded, text = table.batch_get(
+        [
+            keys.feedback_report(day, local),
+            keys.unsharded_feedback_report(day, local),
+            keys.feedback_text(day, local),
+        ]
+    )
+    whole = _whole(report or unsharded, text)
+    if whole is None:
+        raise UnknownReport
+    return whole
+
+
+def _whole(item: dict[str, Any] | None, text: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The report with its texts, as if they were in one item. None if one of the two has expired."""
+    if item is None or "detached" not in item:
+        return item
+    return None if text is None else {**text, **{name: item[name] for name in item if name != "detached"}}
 
 
 def list_reports(day: str) -> list[dict[str, Any]]:
     """All reports of a UTC day (2026-03-04), the newest first."""
-    reports: list[dict[str, Any]] = []
-    after = None
-    while True:
-        page = table.query(keys.feedback_pk(day), after=after, limit=_PAGE)
-        reports += page.items
-        after = page.next_sk
-        if after is None:
-            return sorted(reports, key=lambda report: str(report["createdAt"]), reverse=True)
+    found: dict[str, dict[str, Any]] = {}
+    for pk in keys.feedback_pks(day):
+        # One that was sent before and after the deployment of the sharding is there twice, under one reference.
+        found |= {item["sk"]: item for item in table.query(pk).items}
+    detached = [local for local, item in found.items() if "detached" in item]
+    texts = dict(zip(detached, table.batch_get([keys.feedback_text(day, local) for local in detached]), strict=True))
+    whole = [_whole(item, texts.get(local)) for local, item in found.items()]
+    reports = [report for report in whole if report is not None]
+    return sorted(reports, key=lambda report: str(report["createdAt"]), reverse=True)
 
 
 def set_intake(*, paused: bool) -> None:
     """Pauses or resumes the intake of new reports, for every caller and from the next request on."""
-    table.put(Put({**keys.feedback_intake()._asdict(), "paused": paused, "changedAt": clock.timestamp()}))
+    switch = {"paused": paused, "changedAt": clock.timestamp()}
+    copies = [keys.feedback_intake(copy) for copy in range(shards.FEEDBACK_INTAKE)]
+    # Functions of earlier releases, which run for a while next to these, read the single one.
+    places = [*copies, keys.single_feedback_intake()]
+    table.transact({place.pk: Put({**place._asdict(), **switch}) for place in places})
 
 
 def get_intake() -> tuple[bool, str | None]:
-    """Whether intake is paused, and since when it is as it is (None where it never was paused). Consistent."""
-    item = table.get(keys.feedback_intake()) or {}
+    """Whether intake is paused, and since when; None if it never was paused. Consistent."""
+    copy, single = table.batch_get([keys.feedback_intake(0), keys.single_feedback_intake()])
+    item = copy or single or {}
     return item.get("paused", False), item.get("changedAt")

@@ -322,14 +322,25 @@ def outbox_message(shard: int, at: str, local: str) -> Key:
 
 
 # What a caller reported on a day; the end of the key follows from the caller and the content.
-# {pk: FEEDBACK#2026-03-04, sk: 7k3m9q…, reference: FDB-20260304-7K3M9Q-…, callerId: usr_8k…, category: bug,
+# {pk: FEEDBACK#2026-03-04#17, sk: 7k3m9q…, reference: FDB-20260304-7K3M9Q-…, callerId: usr_8k…, category: bug,
 #  surface: api, message: …, createdAt: 2026-…, expiresAt: 1807160767}
 def feedback_report(date: str, local: str) -> Key:
-    return Key(feedback_pk(date), local)
+    return Key(f"FEEDBACK#{date}#{shard_of(local, shards.FEEDBACK)}", local)
 
 
-def feedback_pk(date: str) -> str:
-    return f"FEEDBACK#{date}"
+# The same, where releases before the sharding wrote it.
+def unsharded_feedback_report(date: str, local: str) -> Key:
+    return Key(f"FEEDBACK#{date}", local)
+
+
+def feedback_pks(date: str) -> tuple[str, ...]:
+    return (*(f"FEEDBACK#{date}#{shard}" for shard in range(shards.FEEDBACK)), f"FEEDBACK#{date}")
+
+
+# The texts of a long report, whose item among those of the day then says `detached`.
+# {pk: FEEDBACKTEXT#2026-03-04#7k3m9q…, sk: TEXT, message: …, expected: …, expiresAt: 1807160767}
+def feedback_text(date: str, local: str) -> Key:
+    return Key(f"FEEDBACKTEXT#{date}#{local}", "TEXT")
 
 
 # How many new reports of a caller were taken in an hour.
@@ -338,9 +349,14 @@ def feedback_quota(caller_id: str, hour: str) -> Key:
     return Key(f"FEEDBACKQUOTA#{caller_id}", hour)
 
 
-# Whether new reports are taken. Nothing there: they are.
-# {pk: FEEDBACKINTAKE, sk: FEEDBACKINTAKE, paused: true, changedAt: 2026-…}
-def feedback_intake() -> Key:
+# Whether new reports are taken, in several copies that are written together. Without an item they are.
+# {pk: FEEDBACKINTAKE#3, sk: FEEDBACKINTAKE, paused: true, changedAt: 2026-…}
+def feedback_intake(copy: int) -> Key:
+    return Key(f"FEEDBACKINTAKE#{copy}", "FEEDBACKINTAKE")
+
+
+# The one item that releases before the copies read and wrote.
+def single_feedback_intake() -> Key:
     return Key("FEEDBACKINTAKE", "FEEDBACKINTAKE")
 
 

@@ -1,0 +1,68 @@
+"""The number of shards of every partition that all callers write to, by the arithmetic that stands next to it."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from controlplane import ids, queues
+from controlplane.queues import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
+from controlplane.store import keys, scans, shards
+
+# DynamoDB's quotas for one partition key, in units a second.
+WRITE_UNITS, READ_UNITS = 1_000, 3_000
+OPERATIONS = 10_000
+# Hashes spread unevenly: that full a partition is at most on average.
+FULL = 2 / 3
+# What one operation costs in units: a Put or Delete of an item below 1 KB is 1, in a transaction 2.
+WRITES = {"OUTBOX": 2 + 1, "SCAN_WATCH": 2 + 2, "DELETIONS": 2 + 1, "FEEDBACK": 2}
+READS = {"FEEDBACK_INTAKE": 1}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_enough_shards_for_the_writes(name: str):
+    assert OPERATIONS * WRITES[name] / getattr(shards, name) <= WRITE_UNITS * FULL
+
+
+@pytest.mark.parametrize("name", READS)
+def test_enough_copies_for_the_reads(name: str):
+    assert OPERATIONS * READS[name] / getattr(shards, name) <= READ_UNITS * FULL
+
+
+def test_every_number_of_shards_is_accounted_for():
+    assert {name for name in vars(shards) if name.isupper()} == WRITES.keys() | READS.keys()
+
+
+def size(item: dict[str, Any]) -> int:
+    """An upper bound of what DynamoDB counts: names and values as text."""
+    return sum(len(str(name)) + len(str(value)) for name, value in item.items())
+
+
+def test_what_is_counted_as_1_kb_is_below():
+    organization_id = "org_" + "0" * 16
+    request_id, scan_id, item_id = (ids.owned(kind, organization_id, ids.new_local()) for kind in ("spr", "scn", "inb"))
+    messages = [PrepareScan(request_id=request_id), ExecuteScan(scan_id=scan_id), PublishScan(scan_id=scan_id)]
+    for message in [*messages, CreateIssue(item_id=item_id)]:
+        assert size(dict(queues.entry(Queue.SCAN_EXECUTION, message).leg.item)) < 1024
+    watch = {**scans.watch_key(request_id)._asdict(), "requestId": request_id, "repositoryId": scan_id}
+    assert size(watch) < 1024
+
+
+def test_ids_are_spread_evenly_over_the_shards():
+    organization_id = "org_" + "0" * 16
+    made = [ids.owned(ids.SCAN_REQUEST, organization_id, ids.new_local()) for _ in range(64_000)]
+    found = Counter(keys.scan_watch("2026", request_id).pk for request_id in made)
+    assert len(found) == shards.SCAN_WATCH
+    # 1,000 each on average, and 32 is the standard deviation.
+    assert max(found.values()) < 1_250
+
+
+def test_the_shard_of_an_id_never_changes():
+    """Another one would hide what is stored."""
+    assert keys.scan_watch("2026-03-04", "spr_" + "0" * 34).pk == "SCANWATCH#12"
+    assert keys.project_deletion("prj_" + "0" * 34).pk == "DELETIONS#38"
+    assert keys.feedback_report("2026-03-04", "7" * 18).pk == "FEEDBACK#2026-03-04#16"
+
+
+def test_the_time_of_a_watch_follows_from_the_id():
+    assert ids.created_at(ids.local_at(1_772_600_767.123) + "0" * 8) == 1_772_600_767.123
