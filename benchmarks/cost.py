@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import ROOT, cores
+from controlplane.store import keys
 
 if TYPE_CHECKING:
     from benchmarks.bench import Bench
@@ -50,8 +51,13 @@ TRACED_SHARE = 0.05
 HEADER_BYTES = 700
 # A mapping keeps five long polls of 20 s open, whatever comes.
 POLLS_A_MONTH = 5 * 3 * 60 * 24 * 30
-# The sweep comes every minute, and finds nothing.
-SWEEPS_A_MONTH, SWEEP_SECONDS = 60 * 24 * 30, 0.1
+# The sweep comes every minute, and finds nothing: it reads where each step stopped, consistently, and queries each of
+# its partitions once, eventually consistent.
+SWEEPS_A_MONTH = 60 * 24 * 30
+SWEEP_STEPS = 4
+SWEEP_QUERIES = len(keys.OUTBOX_PKS) + len(keys.SCAN_WATCH_PKS) + len(keys.DELETIONS_PKS) + 1
+SWEEP_READ_UNITS = SWEEP_STEPS + 0.5 * SWEEP_QUERIES
+SWEEP_SECONDS = (SWEEP_STEPS + SWEEP_QUERIES) * TABLE_TRIP_MS / 1000
 
 # What a client of the API does, in the shares of a mix that reads far more than it writes.
 MIX: dict[tuple[str, str], float] = {
@@ -165,7 +171,11 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
         / _MILLION
         * prices["queueMillionRequests"],
         "the sweep": SWEEPS_A_MONTH
-        * (SWEEP_SECONDS * MEMORY_MB / 1024 * prices["lambdaGbSecondArm"] + prices["lambdaMillionRequests"] / _MILLION),
+        * (
+            SWEEP_SECONDS * MEMORY_MB / 1024 * prices["lambdaGbSecondArm"]
+            + prices["lambdaMillionRequests"] / _MILLION
+            + SWEEP_READ_UNITS * prices["tableMillionReads"] / _MILLION
+        ),
     }
 
 

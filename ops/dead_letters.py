@@ -11,9 +11,11 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import ValidationError
 
 from controlplane import clock
-from controlplane.queues import Queue
+from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.store import scan_requests
 from ops.errors import NotFound, Refused
 from ops.target import find_queue
 
@@ -134,9 +136,22 @@ def redrive(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
 
 
 def discard(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
-    """Throws the named messages away. Raises the same."""
+    """Throws the named messages away, and ends the scans that wait for them. Raises the same."""
     letters = DeadLetters(queue)
-    return _each(letters, message_ids, limit, letters.remove, "discarded")
+
+    def discard_one(letter: DeadLetter) -> None:
+        _end_scan(letter.body)
+        letters.remove(letter)
+
+    return _each(letters, message_ids, limit, discard_one, "discarded")
+
+
+def _end_scan(body: str) -> None:
+    """Ends the request or scan that the message would have had taken: no other message is known to come."""
+    with suppress(ValidationError):
+        scan_requests.end_waiting(PrepareScan.model_validate_json(body).request_id)
+    with suppress(ValidationError):
+        scan_requests.end_waiting(ExecuteScan.model_validate_json(body).scan_id)
 
 
 def _each(

@@ -74,7 +74,10 @@ def discard(
     limit: Limit = 1000,
     yes: Yes = False,
 ) -> Shown:
-    """Throw dead letters away that can never be settled, such as malformed ones. There is no way back."""
+    """Throw dead letters away that can never be settled, such as malformed ones. There is no way back.
+
+    A scan that waits for its message is ended as failed, unless a worker has it.
+    """
     from controlplane import queues
     from ops import dead_letters
 

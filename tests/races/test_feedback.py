@@ -90,7 +90,8 @@ class TestEveryOrder:
 
         explored = explore(stage.client, scenario, yields_at=beyond_the_token)
         assert explored.exhaustive
-        assert explored.schedules == 2
+        # The switch may change before or after either of its two reads, or after the transaction.
+        assert explored.schedules == 4
 
     def test_the_same_on_both_sides_of_midnight_is_two_reports(
         self, stage: Stage, own_clock: Callable[[float], None]

@@ -64,7 +64,7 @@ class TestACrash:
 
             return Trial(line.start, check, ask_again)
 
-        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 5
+        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 4
 
     @pytest.mark.parametrize("queue", [Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION])
     def test_of_a_worker_is_made_up_for(self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]) -> None:
@@ -125,7 +125,7 @@ class TestACrash:
 
             return Trial(line.sweep, check, line.run_to_the_end)
 
-        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 5
+        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 4
 
     def test_while_a_scan_is_unlocked_and_published_charges_and_publishes_once(
         self, stage: Stage, fresh_line: Callable[[], ScanLine]

@@ -101,7 +101,12 @@ class TestInputs:
                 "metrics of the gateway, by route": 5 * detailed * 0.3,
                 "secrets": 0.4,
                 "polls of the queues": 0.648 * 0.4,
-                "the sweep": 43_200 * (0.1 * 0.00001 + 0.2 / 1_000_000),
+                "the sweep": 43_200
+                * (
+                    cost.SWEEP_SECONDS * 0.00001
+                    + 0.2 / 1_000_000
+                    + cost.SWEEP_READ_UNITS * PRICES["tableMillionReads"] / 1_000_000
+                ),
             }
         )
 

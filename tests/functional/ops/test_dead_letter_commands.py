@@ -9,10 +9,12 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from controlplane.queues import Queue
+from controlplane.queues import ExecuteScan, Message, PrepareScan, Queue
 from local.template import load_template
 from ops.commands.dead_letters import QUEUES
 from tests.functional.ops.conftest import Ops
+from tests.support.audits import make_request, make_scan, stored_repository
+from tests.support.world import World
 
 REASON = {"reason": {"DataType": "String", "StringValue": "unknown organization"}}
 NAME = "finding-intake"
@@ -203,6 +205,25 @@ class TestNothingIsLost:
 
 
 class TestDiscard:
+    @pytest.mark.parametrize("status", ["starting", "queued", "running"])
+    def test_ends_the_scan_that_waits_for_the_message(
+        self, status: str, ops: Ops, queues: Queues, world: World, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("SCAN_EXECUTION_QUEUE_URL", queues.work)
+        monkeypatch.setenv("SCAN_EXECUTION_DEAD_LETTERS_URL", queues.dead)
+        repository = world.connected_repository(world.company())
+        if status == "starting":
+            message: Message = PrepareScan(request_id=make_request(repository))
+        else:
+            message = ExecuteScan(scan_id=make_scan(repository, status=status).scan_id)
+        message_id = queues.bury(message.model_dump_json(by_alias=True))
+        assert (
+            ops("dead-letters", "discard", "scan-execution", "--message", message_id, "--yes").document["discarded"]
+            == 1
+        )
+        # A worker has the running one: if it dies, the sweep has it taken again.
+        assert ("activeRequestId" in stored_repository(repository)) is (status == "running")
+
     def test_throws_away_only_what_is_named(self, ops: Ops, queues: Queues):
         queues.bury("stays", **REASON)
         doomed = queues.bury("goes", **REASON)

@@ -218,6 +218,16 @@ def _end_dead(work: Mapping[str, Any]) -> bool:
     return True
 
 
+def end_waiting(work_id: str) -> bool:
+    """Ends a request or scan whose message will never come, for an operator who discards it. Returns whether it did.
+
+    Leaves it alone if a worker has it or had it, because the sweep looks after that, and if it has ended.
+    """
+    is_scan = ids.locate(ids.SCAN, work_id) is not None
+    work = table.get(scans.scan_key(work_id) if is_scan else _request_key(work_id))
+    return work is not None and _is_open(work) and leases.is_waiting(work) and _end_dead(work)
+
+
 def get_request(request_id: str) -> RequestItem:
     """Consistent. Raises UnknownRequest."""
     item = table.get(_request_key(request_id))
