@@ -78,20 +78,9 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
     reference = _reference(day, local)
     if _is_paused():
         return _repeated(caller_id, local, moment)
-    text = json.dumps(report, ensure_ascii=False).encode()
-    is_detached = len(text) > INLINE_BYTES
-    expires_at = int(moment) + KEPT_DAYS * _DAY_SECONDS
-    item = {
-        **keys.feedback_report(day, local)._asdict(),
-        "reference": reference,
-        "callerId": caller_id,
-        **({"detached": True} if is_detached else report),
-        "createdAt": at,
-        "expiresAt": expires_at,
-    }
     legs: dict[str, Leg] = {
         **(first or {}),
-        "report": Put(item, "attribute_not_exists(pk)"),
+        **_stored(caller_id, report, local, moment),
         "quota": Update(
             keys.feedback_quota(caller_id, hour),
             "SET #expiresAt = :until ADD #taken :one",
@@ -99,8 +88,6 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
             {"one": 1, "most": NEW_PER_HOUR, "until": int(moment) + _DAY_SECONDS},
         ),
     }
-    if is_detached:
-        legs["text"] = Put({**keys.feedback_text(day, local)._asdict(), **report, "expiresAt": expires_at})
     try:
         table.transact(legs)
     except LegFailed as refusal:
@@ -110,6 +97,26 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
             raise QuotaUsedUp(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS) from None
         raise
     return Receipt(reference, already_submitted=False)
+
+
+def _stored(caller_id: str, report: Mapping[str, str], local: str, moment: float) -> dict[str, Leg]:
+    """The item of a report among those of its day, which is below 1 KB, and the texts of a long report."""
+    at = clock.timestamp(moment)
+    day = at[:10]
+    expires_at = int(moment) + KEPT_DAYS * _DAY_SECONDS
+    is_long = len(json.dumps(report, ensure_ascii=False).encode()) > INLINE_BYTES
+    item = {
+        **keys.feedback_report(day, local)._asdict(),
+        "reference": _reference(day, local),
+        "callerId": caller_id,
+        **({"detached": True} if is_long else report),
+        "createdAt": at,
+        "expiresAt": expires_at,
+    }
+    legs: dict[str, Leg] = {"report": Put(item, "attribute_not_exists(pk)")}
+    if is_long:
+        legs["text"] = Put({**keys.feedback_text(day, local)._asdict(), **report, "expiresAt": expires_at})
+    return legs
 
 
 def _repeated(caller_id: str, local: str, moment: float) -> Receipt:
