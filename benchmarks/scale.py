@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks import cost
 from benchmarks.machine import ROOT
+from controlplane.store import shards
 
 LIMITS = Path(__file__).with_name("limits.json")
 PERFORMANCE = ROOT / "docs" / "performance.md"
@@ -34,7 +35,7 @@ PEAK = 4
 # What X-Ray records of one traced request: gateway, function, and the function's invocation.
 SEGMENTS = 3
 # A scan with six findings, all of them published, from the API to the inbox. A functional test measures it again.
-SCAN_WRITE_UNITS, SCAN_READ_UNITS = 110.0, 22.0
+SCAN_WRITE_UNITS, SCAN_READ_UNITS = 112.0, 22.0
 
 
 @dataclass(frozen=True)
@@ -51,22 +52,17 @@ class Partition:
     events: tuple[tuple[str, float], ...] = ()
 
     def writes_per_second(self, limits: Mapping[str, float]) -> float:
+        """Operations a second; those that write nothing are limited by what they read."""
+        if not self.write_units:
+            return self.reads_per_second(limits)
         return (self.keys or 1) * limits["partitionWriteUnitsPerSecond"] / self.write_units
 
     def reads_per_second(self, limits: Mapping[str, float]) -> float:
         return (self.keys or 1) * limits["partitionReadUnitsPerSecond"] / self.read_units
 
 
-def _shards() -> Mapping[str, int]:
-    """Over how many partitions that is spread which every caller writes to. 1: not at all."""
-    from controlplane.store import outbox  # noqa: PLC0415 (reads the environment)
-
-    return {"OUTBOX": outbox.SHARDS}
-
-
 def partitions() -> list[Partition]:
     """Every kind of partition that `store/keys.py` makes. A write in a transaction costs 2 units for each KB."""
-    shards = _shards()
     return [
         Partition("KH", "API key", "a request", 1, 1),
         Partition("TH", "user token or session", "a request", 1, 1),
@@ -85,14 +81,16 @@ def partitions() -> list[Partition]:
         Partition("SCAN", "scan", "storing a finding", 2, 1),
         Partition("REPO", "repository", "dating a finding", 1, 1),
         Partition("FEEDBACKQUOTA", "caller", "a report", 2, 1),
+        Partition("FEEDBACKTEXT", "long report", "storing its texts, 17 KB at most", 34, 5),
+        Partition("SWEEP", "step of the sweep", "storing where it stopped", 1, 1),
+        Partition("OUTBOX", "shard", "a message: put, delete", 3, 1, shards.OUTBOX, (("scan", 2), ("issue", 1))),
+        Partition("SCANWATCH", "shard", "a scan: put, delete", 4, 1, shards.SCAN_WATCH, (("scan", 1),)),
         Partition(
-            "OUTBOX", "shard", "a message: put, delete", 3, 1, shards.get("OUTBOX", 1), (("scan", 2), ("issue", 1))
+            "FEEDBACK", "shard of a day", "a report, without long texts", 2, 1, shards.FEEDBACK, (("report", 1),)
         ),
-        Partition("SCANWATCH", "shard", "a scan: put, delete", 4, 1, shards.get("SCANWATCH", 1), (("scan", 1),)),
-        Partition("FEEDBACK", "shard of a day", "a report of 2 KB", 4, 1, shards.get("FEEDBACK", 1), (("report", 1),)),
-        Partition("FEEDBACKINTAKE", "switch", "a report", 2, 1, shards.get("FEEDBACKINTAKE", 1), (("report", 1),)),
-        Partition("ISSUEATTEMPTS", "shard", "an issue", 6, 1, shards.get("ISSUEATTEMPTS", 1), (("issue", 1),)),
-        Partition("DELETIONS", "shard", "a deletion", 3, 1, shards.get("DELETIONS", 1), (("deletion", 1),)),
+        Partition("FEEDBACKINTAKE", "copy", "a report, which reads it", 0, 1, shards.FEEDBACK_INTAKE, (("report", 1),)),
+        Partition("ISSUEATTEMPTS", "partition", "an issue", 6, 1, 1, (("issue", 1),)),
+        Partition("DELETIONS", "shard", "a deletion", 3, 1, shards.DELETIONS, (("deletion", 1),)),
     ]
 
 
@@ -190,8 +188,9 @@ def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> li
     for partition in partitions():
         if partition.keys is not None:
             name = f"Partition `{partition.kind}` ({partition.keys} key{'s' if partition.keys > 1 else ''})"
-            units = {event: count * partition.write_units for event, count in partition.events}
-            capacity = partition.keys * published["partitionWriteUnitsPerSecond"]
+            each = partition.write_units or partition.read_units
+            units = {event: count * each for event, count in partition.events}
+            capacity = partition.writes_per_second(published) * each
             found.append(Limit(name, capacity, units, "more shards; then cells"))
     return found
 
