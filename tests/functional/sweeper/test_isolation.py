@@ -112,11 +112,15 @@ class TestAQueue:
         assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert sent(mailbox) == [1]
 
-    def test_that_is_silent_is_asked_once_a_sweep(self, sweep, mailbox: Mailbox):
-        asked = []
+    def test_that_is_silent_is_asked_once_a_sweep(self, sweep, mailbox: Mailbox, monkeypatch):
+        asked: list[Any] = []
+
+        def send(**message: Any) -> dict[str, Any]:
+            asked.append(message)
+            return Mailbox.send_message(mailbox, **message)
+
         mailbox.broken = True
-        inner = mailbox.send_message
-        mailbox.send_message = lambda **message: (asked.append(message), inner(**message))  # type: ignore[method-assign]
+        monkeypatch.setattr(mailbox, "send_message", send)
         for number in range(5):
             waiting(number)
         assert sweep() == NOTHING
