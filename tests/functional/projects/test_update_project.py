@@ -320,7 +320,7 @@ class Test404:
         assert stored("PROJECT#") == []
 
 
-class Test500:
+class Test503:
     def test_a_table_that_does_not_answer_changes_nothing(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
@@ -332,5 +332,5 @@ class Test500:
             return proceed()
 
         with intercepted(table.client, unreachable):
-            assert update(api, key, project, description="A shop").code == "INTERNAL_ERROR"
+            assert update(api, key, project, description="A shop").code == "SERVICE_UNAVAILABLE"
         assert get_project(project.project_id) == project
