@@ -64,7 +64,7 @@ def organization_document(organization_id: str) -> dict[str, Any]:
     """What is shown of an organization. Raises NotFound."""
     try:
         organization, account = billing.get_billing(organization_id)
-    except billing.UnknownOrganization:
+    except organizations.UnknownOrganization:
         raise NotFound(f"There is no organization {organization_id}.") from None
     return {
         "organizationId": organization_id,

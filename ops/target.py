@@ -26,6 +26,8 @@ _PARAMETERS = {
     "LibraryBrand": "LIBRARY_BRAND",
     "GithubApiUrl": "GITHUB_API_URL",
     "GithubAppId": "GITHUB_APP_ID",
+    "ResolvedItemRetentionDays": "RESOLVED_ITEM_RETENTION_DAYS",
+    "AuditRunRetentionDays": "AUDIT_RUN_RETENTION_DAYS",
 }
 _OUTPUTS = {"GithubAppKeyArn": "GITHUB_APP_SECRET_ARN"}
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from controlplane.errors import NotFound
 from controlplane.plans import PLANS, Plan
 from controlplane.store import billing
+from controlplane.store.organizations import UnknownOrganization
 
 
 class OrganizationGone(NotFound):
@@ -22,6 +23,6 @@ def get_billing(organization_id: str) -> OrganizationBilling:
     """Raises OrganizationGone."""
     try:
         organization, item = billing.get_billing(organization_id)
-    except billing.UnknownOrganization:
+    except UnknownOrganization:
         raise OrganizationGone from None
     return OrganizationBilling(PLANS[organization["plan"]], item)

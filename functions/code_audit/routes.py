@@ -19,6 +19,7 @@ from code_audit.schemas import (
     ScanStarting,
     ScanStatus,
     Unlocked,
+    expiry_of,
 )
 from code_audit.service import Outcome
 from controlplane import ids
@@ -145,13 +146,18 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
 
     Of a free preview the 3 most urgent ones; `lockedCount` says how many more there are, and `unlockCredits` what they
     cost. None until the scan is completed. A scan that is neither a free preview nor unlocked is `UNLOCK_REQUIRED`.
+    Once a later scan of the same project is completed, the findings of this one expire at `findingsExpireAt`. After
+    that, `issues` is empty and `expiredCount` says how many findings there were.
     """
     scan = access.resource
     found = service.list_visible_issues(scan)
+    expired = scan.findings_expired
     return ScanIssues(
         issues=[Issue.of(scan, finding, item) for finding, item in found],
-        locked_count=scan.locked_count,
-        unlock_credits=scan.unlock_credits,
+        locked_count=0 if expired else scan.locked_count,
+        unlock_credits=None if expired else scan.unlock_credits,
+        expired_count=(scan.issue_count or 0) if expired else 0,
+        findings_expire_at=expiry_of(scan),
     )
 
 

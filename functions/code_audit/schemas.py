@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue
 
+from controlplane import clock
 from controlplane.envelope import Wire
 from controlplane.store.findings import Finding
 from controlplane.store.inbox import InboxItem, Priority, Status
@@ -18,6 +19,15 @@ _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _PREPARATION_ID = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+
+FindingsExpireAt = Annotated[
+    str | None,
+    Field(
+        description="When the findings expire, or did. Null while no later scan of the same project is completed.",
+        json_schema_extra={"format": "date-time"},
+        examples=[None],
+    ),
+]
 
 RETRY_AFTER_SECONDS = 2
 
@@ -115,6 +125,11 @@ class Coverage(Wire):
     )
 
 
+def expiry_of(scan: ScanItem) -> str | None:
+    """When the scan's findings expire, as the wire has times."""
+    return None if scan.findings_expire_at is None else clock.timestamp(scan.findings_expire_at)
+
+
 class Scan(Wire):
     """One analysis of a repository at a commit."""
 
@@ -153,6 +168,7 @@ class Scan(Wire):
     completed_at: str | None = Field(description="When it ended, however it did.", **_TIME)
     failure: Reason | None = Field(description="Why the scan failed.", examples=[None])
     coverage: Coverage | None = Field(description="Null until the scan is completed.")
+    findings_expire_at: FindingsExpireAt
 
     @classmethod
     def of(cls, scan: ScanItem) -> Self:
@@ -169,7 +185,7 @@ class Scan(Wire):
             trigger="manual",
             status=scan.status,
             access=scan.access,
-            unlock_credits=scan.unlock_credits,
+            unlock_credits=None if scan.findings_expired else scan.unlock_credits,
             finding_count=scan.finding_count,
             issue_count=scan.issue_count,
             progress=Progress(
@@ -187,6 +203,7 @@ class Scan(Wire):
             )
             if coverage
             else None,
+            findings_expire_at=expiry_of(scan),
         )
 
 
@@ -327,6 +344,10 @@ class ScanIssues(Wire):
     issues: list[Issue] = Field(description="The findings that can be read, most urgent first.")
     locked_count: int = Field(description="How many more there are.", ge=0, examples=[14])
     unlock_credits: int | None = Field(ge=0, description="What reading those costs.", examples=[50])
+    expired_count: int = Field(
+        ge=0, description="How many findings the scan had, once they have expired; 0 until then.", examples=[0]
+    )
+    findings_expire_at: FindingsExpireAt
 
 
 class Unlocked(Wire):

@@ -55,10 +55,10 @@ class InsufficientCredits(ApiError):
 
 
 class NothingToUnlock(Conflict):
-    message = "Only the findings of a completed scan can be unlocked."
+    message = "Only the findings of a completed scan can be unlocked, and only until they expire."
 
-    def __init__(self, scan: ScanItem) -> None:
-        super().__init__(details={"reason": "not_completed", "status": scan.status})
+    def __init__(self, scan: ScanItem, reason: str = "not_completed") -> None:
+        super().__init__(details={"reason": reason, "status": scan.status})
 
 
 # Starting
@@ -112,17 +112,31 @@ class Outcome(NamedTuple):
 
 
 def find_outcome(request: RequestItem) -> Outcome:
-    return Outcome(request, scans.get_scan(request.scan_id) if request.scan_id else None)
+    """Raises NotFound if the scan is gone, because its project was deleted."""
+    try:
+        return Outcome(request, scans.get_scan(request.scan_id) if request.scan_id else None)
+    except scans.UnknownScan:
+        raise NotFound from None
 
 
 async def wait_for_outcome(request_id: str) -> Outcome:
-    """The request once its scan exists or cannot, or as it stands after SCAN_START_WAIT_SECONDS."""
+    """The request once its scan exists or cannot, or as it is after SCAN_START_WAIT_SECONDS.
+
+    Raises NotFound if request or scan is gone, because the project was deleted.
+    """
     for _ in range(int(settings.scan_start_wait_seconds / _POLL_SECONDS)):
-        request = scan_requests.get_request(request_id)
+        request = _get_request(request_id)
         if request.status != "starting":
             return find_outcome(request)
         await asyncio.sleep(_POLL_SECONDS)
-    return find_outcome(scan_requests.get_request(request_id))
+    return find_outcome(_get_request(request_id))
+
+
+def _get_request(request_id: str) -> RequestItem:
+    try:
+        return scan_requests.get_request(request_id)
+    except scan_requests.UnknownRequest:
+        raise NotFound from None
 
 
 # Reading
@@ -140,7 +154,12 @@ def list_scans(
 
 
 def list_visible_issues(scan: ScanItem) -> list[tuple[Finding, InboxItem | None]]:
-    """The findings that may be read, most urgent first, each with its inbox item. Raises UnlockRequired."""
+    """The findings that may be read, most urgent first, each with its inbox item. None once they have expired.
+
+    Raises UnlockRequired.
+    """
+    if scan.findings_expired:
+        return []
     if scan.access == "locked" and (scan.locked_count or scan.status != "completed"):
         raise UnlockRequired(scan)
     found = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
@@ -155,15 +174,19 @@ def list_visible_issues(scan: ScanItem) -> list[tuple[Finding, InboxItem | None]
 def unlock_scan(scan: ScanItem, user_id: str) -> bool:
     """Whether this call unlocked and charged; False where the scan was unlocked before.
 
-    Raises NothingToUnlock, InsufficientCredits, Forbidden.
+    Raises NothingToUnlock, InsufficientCredits, Forbidden, NotFound.
     """
     message = queues.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
     try:
         unlocks.unlock_scan(scan, user_id, message)
     except unlocks.AlreadyUnlocked:
         return False
+    except scans.UnknownScan:
+        raise NotFound from None
     except unlocks.NotCompleted:
         raise NothingToUnlock(scan) from None
+    except unlocks.FindingsExpired:
+        raise NothingToUnlock(scan, "findings_expired") from None
     except unlocks.NoLongerOwner:
         raise Forbidden from None
     except unlocks.InsufficientCredits as refusal:

@@ -9,8 +9,8 @@ from datetime import datetime
 from controlplane import clock
 from controlplane.observability import logger
 from controlplane.store import advisories, vendors
-from controlplane.store.billing import UnknownOrganization
 from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
 from controlplane.worker import Rejected
 from finding_intake.messages import Advisory, Finding, RuntimeVendorDetection

@@ -9,7 +9,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from controlplane import clock, issue_messages, queues, scan_messages
 from controlplane.observability import describe, logger, metrics
-from controlplane.store import vendors
+from controlplane.store import cleanup
 from controlplane.store.sweep_runs import Step, SweepRun
 
 # The function's timeout in template.yaml is longer, so that the entry at which the time is up can still end.
@@ -19,7 +19,7 @@ STEPS: dict[str, Step] = {
     "ResentMessages": queues.resend,
     "ResumedIssueAttempts": issue_messages.announce_overdue,
     "RecoveredScans": scan_messages.recover_scans,
-    "FinishedDeletions": vendors.finish_deletions,
+    "FinishedDeletions": cleanup.finish_deletions,
 }
 
 

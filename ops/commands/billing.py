@@ -35,12 +35,13 @@ def set_plan(organization: Organization, plan: Plan) -> Shown:
     the rate limit it was minted with until it is rolled.
     """
     from controlplane.store import billing
+    from controlplane.store.organizations import UnknownOrganization
     from ops.lookup import get_organization_id, organization_document
 
     organization_id = get_organization_id(organization)
     try:
         billing.change_plan(organization_id, plan)
-    except billing.UnknownOrganization:
+    except UnknownOrganization:
         raise NotFound(f"There is no organization {organization}.") from None
     return Shown(organization_document(organization_id))
 
@@ -70,12 +71,13 @@ def show_credits(organization: Organization) -> Shown:
 
 def _change(organization: str, amount: int) -> Shown:
     from controlplane.store import billing
+    from controlplane.store.organizations import UnknownOrganization
     from ops.lookup import get_organization_id
 
     organization_id = get_organization_id(organization)
     try:
         balance = billing.add_credits(organization_id, amount)
-    except billing.UnknownOrganization:
+    except UnknownOrganization:
         raise NotFound(f"There is no organization {organization}.") from None
     except billing.NotEnoughCredits:
         _, account = billing.get_billing(organization_id)

@@ -11,10 +11,10 @@ from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
 from controlplane.store.vendors import Detection
 from tests.races.stage import Stage
+from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.sweeping import swept
 from tests.support.threads import hammer
 from tests.support.world import World
 
@@ -139,7 +139,7 @@ class TestEveryOrder:
             def check(outcomes: list[Outcome]) -> None:
                 outcomes[0].get()
                 assert outcomes[1].error is None or isinstance(outcomes[1].error, projects.UnknownProject)
-                swept(vendors.finish_deletions)
+                finish_deletions()
                 assert shop.vendor() == {}
 
             return Race([deletes, shop.detects()], check)

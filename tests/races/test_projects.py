@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane import ids
-from controlplane.store import audits, keys, vendors
+from controlplane.store import audits, keys
 from controlplane.store.projects import UnknownWebsite
 from controlplane.store.table import table
 from tests.races.stage import Stage
@@ -14,11 +14,11 @@ from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_token
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
+from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Explored, Race, explore
-from tests.support.sweeping import swept
 from tests.support.threads import hammer
 from tests.support.world import World
 
@@ -176,7 +176,7 @@ class TestEveryOrder:
             deletion, decision = replies
             assert deletion.status == 200
             assert decision.status in {200, 404}
-            assert swept(vendors.finish_deletions) == 1
+            assert finish_deletions() == 1
             assert shop.children() == []
 
         race(lambda shop: [shop.deletes, shop.decides], check)

@@ -15,6 +15,7 @@ from controlplane.worker import Rejected
 from scan_preparation.service import prepare_scan
 from tests.races.stage import STILL_AT, Stage
 from tests.races.yields import beyond_queries, only_writes
+from tests.support.cleanup import finish_deletions
 from tests.support.code_host import FakeHost
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.mailbox import Mailbox
@@ -187,6 +188,6 @@ def test_the_next_sweep_removes_what_any_fault_left_of_a_deleted_project(stage: 
             case.second.get()
             assert (shop.vendors_left(), notes(keys.DELETIONS_PKS)) == (0, 0)
 
-        return Trial(lambda: swept(vendors.finish_deletions), check)
+        return Trial(finish_deletions, check)
 
     assert explore_faults(stage.client, scenario, breaks=beyond_queries) > 10

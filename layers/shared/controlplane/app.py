@@ -38,6 +38,7 @@ from controlplane.errors import (
     InternalError,
     InvalidPayload,
     MethodNotAllowed,
+    NotFound,
     PayloadTooLarge,
     RateLimited,
     RouteNotFound,
@@ -45,6 +46,7 @@ from controlplane.errors import (
 )
 from controlplane.observability import count_limited, describe, log_request, logger
 from controlplane.settings import settings
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import TableUnavailable, Throttled
 from controlplane.visitors import Visitor, Visits
 
@@ -272,16 +274,23 @@ class ControlRoute(APIRoute):
                 return await call(request)
             except ApiError as error:
                 return refuse(request.scope[_STATE], error)
-            except RequestValidationError as error:
-                return refuse(request.scope[_STATE], _invalid(error))
-            except Throttled as error:
-                logger.warning("throttled", extra=describe(error))
-                return refuse(request.scope[_STATE], RateLimited(1))
-            except TableUnavailable as error:
-                logger.error("table unavailable", extra=describe(error))
-                return refuse(request.scope[_STATE], DatabaseUnavailable())
+            except (RequestValidationError, UnknownOrganization, Throttled, TableUnavailable) as error:
+                return refuse(request.scope[_STATE], _refusal(error))
 
         return handle
+
+
+def _refusal(error: Exception) -> ApiError:
+    """The refusal that a client gets for what failed below the endpoint."""
+    if isinstance(error, RequestValidationError):
+        return _invalid(error)
+    if isinstance(error, UnknownOrganization):
+        return NotFound()  # it was deleted while this request ran
+    if isinstance(error, Throttled):
+        logger.warning("throttled", extra=describe(error))
+        return RateLimited(1)
+    logger.error("table unavailable", extra=describe(error))
+    return DatabaseUnavailable()
 
 
 def refuse(state: _State, error: ApiError) -> Response:

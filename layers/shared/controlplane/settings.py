@@ -111,6 +111,12 @@ class Settings(BaseModel):
     # How long all calls of one request to the table, a queue or the sign-in issuer may take together, with their
     # retries. A request then ends within 6 seconds even if they never answer.
     dependency_seconds: float = Field(4.5, gt=0, le=15)
+    # Days after which data is removed by itself; 0 keeps it.
+    finding_retention_days: int = Field(90, ge=0)
+    resolved_item_retention_days: int = Field(365, ge=0)
+    audit_run_retention_days: int = Field(400, ge=0)
+    feedback_retention_days: int = Field(400, ge=0)
+    ledger_retention_days: int = Field(3650, ge=0)
     log_level: str = "INFO"
 
     @property

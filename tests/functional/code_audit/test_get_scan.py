@@ -11,7 +11,7 @@ from tests.support.world import World
 FIELDS = {
     "id", "organizationId", "repositoryId", "repositoryName", "branch", "headCommitSha", "pullRequestNumber", "scope",
     "trigger", "status", "access", "unlockCredits", "findingCount", "issueCount", "progress", "createdAt", "startedAt",
-    "completedAt", "failure", "coverage",
+    "completedAt", "failure", "coverage", "findingsExpireAt",
 }  # fmt: skip
 
 
@@ -48,6 +48,7 @@ class Test200:
             "completedAt": "2026-03-04T05:06:07.000Z",
             "failure": None,
             "coverage": {"files": 10, "analyzedFiles": 9, "skipped": {"minified": 1}},
+            "findingsExpireAt": None,
         }
 
     def test_a_queued_one_has_no_counts_and_no_times_yet(self, api: Api, world: World):
@@ -61,6 +62,7 @@ class Test200:
         empty = {name for name, value in shown.items() if value is None}
         assert empty == {
             "pullRequestNumber", "findingCount", "issueCount", "startedAt", "completedAt", "failure", "coverage",
+            "findingsExpireAt",
         }  # fmt: skip
 
     @pytest.mark.parametrize("stage", scans.STAGES)

@@ -11,6 +11,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.world import Company, World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
+NONE = {"issues": [], "lockedCount": 0, "unlockCredits": None, "expiredCount": 0, "findingsExpireAt": None}
 
 
 def read(api: Api, company: Company, scan: ScanItem) -> Reply:
@@ -27,7 +28,7 @@ class Test200:
         scan = make_scan(world.connected_repository(company), issues=ISSUES)
         reply = read(api, company, scan)
         assert reply.status == 200
-        assert set(reply.data) == {"issues", "lockedCount", "unlockCredits"}
+        assert set(reply.data) == {"issues", "lockedCount", "unlockCredits", "expiredCount", "findingsExpireAt"}
         assert fingerprints(reply) == [issue.fingerprint for issue in ISSUES[:3]]
         assert (reply.data["lockedCount"], reply.data["unlockCredits"]) == (2, 50)
         assert ISSUES[3].fingerprint not in reply.text
@@ -84,7 +85,7 @@ class Test200:
     def test_there_are_none_before_the_scan_is_completed(self, status: str, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status=status)
-        assert read(api, company, scan).data == {"issues": [], "lockedCount": 0, "unlockCredits": 50}
+        assert read(api, company, scan).data == {**NONE, "unlockCredits": 50}
 
     def test_what_an_attempt_that_died_had_stored_is_not_shown(self, api: Api, world: World):
         company = world.company()
@@ -96,7 +97,7 @@ class Test200:
     def test_a_locked_scan_that_found_nothing_hides_nothing(self, api: Api, world: World):
         company = world.company("free")
         scan = make_scan(world.connected_repository(company), again="locked")
-        assert read(api, company, scan).data == {"issues": [], "lockedCount": 0, "unlockCredits": 0}
+        assert read(api, company, scan).data == {**NONE, "unlockCredits": 0}
 
     def test_five_hundred_are_one_answer_below_what_a_function_may_answer(self, api: Api, world: World):
         company = world.company()

@@ -156,7 +156,7 @@ class TestTheSwitch:
             self.post(api, token, 1)
         assert [call.operation for call in calls] == ["UpdateItem", "GetItem", "TransactWriteItems"]
         legs = [set(leg) for leg in calls[-1].parameters["TransactItems"]]
-        assert legs == [{"Put"}, {"Update"}]
+        assert legs == [{"Put"}, {"Put"}, {"Update"}]
 
     def test_is_never_in_the_way_of_another_transaction(self, api: Api, token: str):
         """Reports that come at the same time would conflict over an item that each of them checks."""

@@ -6,7 +6,7 @@ from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, projects_counted, stored, uncounted
 from tests.support.api import Api
 from tests.support.calls import intercepted, meanwhile
-from tests.support.sweeping import swept
+from tests.support.cleanup import finish_deletions
 from tests.support.world import World
 
 
@@ -36,7 +36,7 @@ class Test200:
         for number in range(30):
             vendors.decide_vendor(project, f"vendor{number}", "approved", company.owner.user_id)
         api.delete(f"/v1/projects/{project.project_id}", key)
-        assert swept(vendors.finish_deletions) == 1
+        assert finish_deletions() == 1
         (run,) = stored("AUDITRUN#")
         table.client.delete_item(TableName=table.name, Key={"pk": run["pk"], "sk": run["sk"]})
         assert uncounted() == before
@@ -47,7 +47,7 @@ class Test200:
         (audit_id,) = add_audits(kept)
         vendors.decide_vendor(kept, "segment", "approved", company.owner.user_id)
         api.delete(f"/v1/projects/{gone.project_id}", world.key(company))
-        swept(vendors.finish_deletions)
+        finish_deletions()
         assert projects_counted(company) == 1
         assert [item["auditId"]["S"] for item in stored("AUDIT#")] == [audit_id]
         assert len(stored("VENDOR#")) == 1

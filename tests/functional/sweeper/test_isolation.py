@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from controlplane import clock, queues
 from controlplane.queues import ExecuteScan, PrepareScan, Queue
 from controlplane.store import keys, projects, shards
+from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.table import Put, table
 from sweeper import service
 from sweeper.service import STEPS, SWEEP_SECONDS, StepsFailed
@@ -82,10 +83,11 @@ class TestABadEntry:
         assert sent(mailbox) == [1, 2, 3]
         assert len(table.query(keys.outbox_pk(0)).items) == 1
 
-    def test_of_every_step_stops_no_other_entry(self, sweep, company: Company, mailbox: Mailbox):
+    def test_of_every_step_stops_no_other_entry(self, sweep, company: Company, mailbox: Mailbox, now):
         """Each step has an entry without any attribute in front of what it can do."""
         project = make_project(company)
         projects.delete_project(project)
+        now.advance(SETTLED_AFTER_SECONDS)
         waiting(1)
         for pk in ("OUTBOX#0", keys.ISSUE_ATTEMPTS_PK, keys.SCAN_WATCH_PKS[-1], keys.DELETIONS_PKS[-1]):
             table.put(Put({"pk": pk, "sk": "!"}))
@@ -136,10 +138,13 @@ class TestTime:
         # No step used any time, so each may use what is left of the time divided by the steps that are left.
         assert ends == [SWEEP_SECONDS / 4, SWEEP_SECONDS / 3, SWEEP_SECONDS / 2, SWEEP_SECONDS]
 
-    def test_that_one_step_uses_up_is_not_that_of_the_others(self, sweep, company: Company, ticking: Ticking, mailbox):
+    def test_that_one_step_uses_up_is_not_that_of_the_others(
+        self, sweep, company: Company, ticking: Ticking, mailbox: Mailbox, now
+    ):
         for number in range(60):
             waiting(number)
         projects.delete_project(make_project(company))
+        now.advance(SETTLED_AFTER_SECONDS)
         ticking(0.2)
         finished = sweep()
         assert 0 < finished["ResentMessages"] < 60

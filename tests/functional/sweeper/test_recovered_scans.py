@@ -264,6 +264,7 @@ def test_a_scan_that_ended_leaves_nothing_to_sweep(line: ScanLine, sweep, now):
     line.start()
     line.run_to_the_end()
     line.check_end()
+    sweep()  # has the findings of earlier scans expire
     now.advance(601)
     before = table_dump()
     assert sweep() == NOTHING

@@ -7,20 +7,24 @@ import pytest
 
 from controlplane.queues import ExecuteScan, PrepareScan, Queue
 from controlplane.store import (
+    deletions,
     invitations,
     issue_attempts,
     outbox,
     projects,
-    vendors,
+    repositories,
+    scans,
 )
+from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.inbox import Discovery, publish_finding
 from controlplane.store.table import table
 from sweeper.app import handler
 from sweeper.service import STEPS, StepsFailed
-from tests.functional.projects.builders import make_project, stored
+from tests.functional.projects.builders import make_project
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.audits import make_issue, make_scan
 from tests.support.dying import dead_from
+from tests.support.estate import make_estate
 from tests.support.mailbox import Mailbox
 from tests.support.world import Company, World, table_dump
 
@@ -96,7 +100,7 @@ class TestResentMessages:
     ):
         waits()
         projects.delete_project(make_project(company))
-        now.advance(61)
+        now.advance(SETTLED_AFTER_SECONDS)
         mailbox.broken = True
         assert sweep() == {**NOTHING, "FinishedDeletions": 1}
         assert stored_partitions("DELETIONS") == 0
@@ -131,33 +135,25 @@ class TestResumedIssueAttempts:
 
 
 class TestFinishedDeletions:
-    def test_take_the_vendors_of_deleted_projects_and_of_no_other(self, sweep, company: Company):
-        kept, gone, bare = (make_project(company, name) for name in ("Kept", "Gone", "Bare"))
-        for project, count in ((kept, 2), (gone, 30)):
-            for number in range(count):
-                vendors.decide_vendor(project, f"vendor{number}", "approved", company.owner.user_id)
-        projects.delete_project(gone)
-        projects.delete_project(bare)
-        assert sweep() == {**NOTHING, "FinishedDeletions": 2}
-        assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {kept.project_id}
+    """What they remove is in test_deletions.py; here the function itself does it, with its own permissions."""
+
+    def test_are_those_of_everything_that_can_be_deleted(self, sweep, world: World, company: Company, now):
+        estates = [make_estate(world, company if number else None) for number in range(3)]
+        repositories.disconnect_repository(estates[1].repository.repository_id)
+        projects.delete_project(estates[2].project)
+        deletions.delete_organization(estates[0].company.organization_id)
+        assert sweep()["FinishedDeletions"] == 0
+        now.advance(SETTLED_AFTER_SECONDS)
+        assert sweep()["FinishedDeletions"] == 3
         assert stored_partitions("DELETIONS") == 0
+
+    def test_are_scans_whose_predecessors_expire_from_then_on(self, sweep, world: World, company: Company, now):
+        repository = world.connected_repository(company)
+        first = make_scan(repository, issues=[make_issue()])
+        now.advance(1)
+        make_scan(repository)
         assert sweep() == NOTHING
-
-    def test_are_finished_by_the_next_sweep_where_one_died(self, sweep, company: Company):
-        project = make_project(company)
-        vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
-        projects.delete_project(project)
-
-        def broken(call, proceed):
-            if call.operation == "BatchWriteItem":
-                raise RuntimeError
-            return proceed()
-
-        with intercepted(table.client, broken):
-            assert sweep() == NOTHING
-        assert (len(stored("VENDOR#")), stored_partitions("DELETIONS")) == (1, 1)
-        assert sweep() == {**NOTHING, "FinishedDeletions": 1}
-        assert stored("VENDOR#") == []
+        assert scans.get_scan(first.scan_id).findings_expire_at is not None
 
 
 def test_the_sample_event_is_taken(mailbox: Mailbox):

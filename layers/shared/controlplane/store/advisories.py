@@ -5,8 +5,8 @@ They stand as inbox items and nowhere else.
 
 from controlplane import ids
 from controlplane.store import inbox, keys
-from controlplane.store.billing import UnknownOrganization
 from controlplane.store.inbox import Discovery
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
 from controlplane.store.table import Check, Leg, LegFailed, Throttled, table
 

@@ -13,6 +13,7 @@ from controlplane import clock, ids, tokens
 from controlplane.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.settings import settings
 from controlplane.store import keys
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
 
 _TRIES = 8
@@ -77,7 +78,7 @@ def _mint(
 
 def _with_api_access(organization: dict[str, Any] | None) -> dict[str, Any]:
     if organization is None:
-        raise LookupError("the organization of a membership does not exist")
+        raise UnknownOrganization
     if not PLANS[organization["plan"]].api_access:
         raise PlanHasNoKeys
     return organization

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controlplane import clock, ids
+from controlplane.retention import expiry
+from controlplane.settings import settings
 from controlplane.store import keys
 from controlplane.store.project_items import AUDITABLE_KIND, ProjectItem
 from controlplane.store.projects import MAX_AUDITS, UnknownProject, UnknownWebsite, change_until_written, get_project
@@ -72,6 +74,7 @@ def record_run(project_id: str, audit_id: str, result: str) -> dict[str, Any]:
         "projectId": project_id,
         "startedAt": clock.timestamp(),
         "result": result,
+        **expiry(settings.audit_run_retention_days),
     }
     try:
         table.transact({"audit": Check(keys.audit(*located, audit_id), "attribute_exists(pk)"), "run": Put(item)})

@@ -5,13 +5,10 @@ from typing import Any
 from controlplane import clock, ids
 from controlplane.plans import PLANS
 from controlplane.store import api_keys, keys
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 _TRIES = 8
-
-
-class UnknownOrganization(StoreError):
-    """There is no such organization."""
 
 
 class NotEnoughCredits(StoreError):

@@ -13,8 +13,11 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
+from controlplane.retention import expiry
+from controlplane.settings import settings
 from controlplane.store import keys, shards
-from controlplane.store.table import Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.keys import Key
+from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 Category = Literal["bug", "friction", "docs_mismatch", "feature_request", "performance"]
 Surface = Literal["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"]
@@ -31,11 +34,11 @@ FIELD_LIMITS = {
     "clientName": 100,
     "clientVersion": 100,
 }
-KEPT_DAYS = 400
 # What a report may have, as JSON, for its item to stay below 1 KB: the rest of the item has some 350 bytes.
 INLINE_BYTES = 600
 
 _HOUR_SECONDS, _DAY_SECONDS = 3_600, 86_400
+_PAGE = 100
 _GROUP = "([0-9a-hjkmnp-tv-z]{6})"
 _REFERENCE = re.compile(rf"fdb-(\d{{4}})(\d{{2}})(\d{{2}})-{_GROUP}-{_GROUP}-{_GROUP}")
 
@@ -100,22 +103,25 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
 
 
 def _stored(caller_id: str, report: Mapping[str, str], local: str, moment: float) -> dict[str, Leg]:
-    """The item of a report among those of its day, which is below 1 KB, and the texts of a long report."""
+    """The item of a report among those of its day, which is below 1 KB, the one under its caller, and long texts."""
     at = clock.timestamp(moment)
     day = at[:10]
-    expires_at = int(moment) + KEPT_DAYS * _DAY_SECONDS
+    reference, expires = _reference(day, local), expiry(settings.feedback_retention_days, moment)
     is_long = len(json.dumps(report, ensure_ascii=False).encode()) > INLINE_BYTES
     item = {
         **keys.feedback_report(day, local)._asdict(),
-        "reference": _reference(day, local),
+        "reference": reference,
         "callerId": caller_id,
         **({"detached": True} if is_long else report),
         "createdAt": at,
-        "expiresAt": expires_at,
+        **expires,
     }
-    legs: dict[str, Leg] = {"report": Put(item, "attribute_not_exists(pk)")}
+    legs: dict[str, Leg] = {
+        "report": Put(item, "attribute_not_exists(pk)"),
+        "byCaller": Put({**keys.feedback_by(caller_id, reference)._asdict(), **expires}),
+    }
     if is_long:
-        legs["text"] = Put({**keys.feedback_text(day, local)._asdict(), **report, "expiresAt": expires_at})
+        legs["text"] = Put({**keys.feedback_text(day, local)._asdict(), **report, **expires})
     return legs
 
 
@@ -155,18 +161,10 @@ def _reference(day: str, local: str) -> str:
 
 def get_report(reference: str) -> dict[str, Any]:
     """The report of a reference, in whatever letter case. Consistent. Raises UnknownReport."""
-    match = _REFERENCE.fullmatch(reference.strip().lower())
-    if match is None:
+    places = _find_keys(reference)
+    if places is None:
         raise UnknownReport
-    year, month, date, *groups = match.groups()
-    day, local = f"{year}-{month}-{date}", "".join(groups)
-    report, unsharded, text = table.batch_get(
-        [
-            keys.feedback_report(day, local),
-            keys.unsharded_feedback_report(day, local),
-            keys.feedback_text(day, local),
-        ]
-    )
+    text, report, unsharded = table.batch_get(list(places))
     whole = _whole(report or unsharded, text)
     if whole is None:
         raise UnknownReport
@@ -178,6 +176,39 @@ def _whole(item: dict[str, Any] | None, text: Mapping[str, Any] | None) -> dict[
     if item is None or "detached" not in item:
         return item
     return None if text is None else {**text, **{name: item[name] for name in item if name != "detached"}}
+
+
+def _find_keys(reference: str) -> tuple[Key, Key, Key] | None:
+    """Where a report's texts may be, the report, and the report of an earlier release; None if it is no reference."""
+    match = _REFERENCE.fullmatch(reference.strip().lower())
+    if match is None:
+        return None
+    year, month, date, *groups = match.groups()
+    day, local = f"{year}-{month}-{date}", "".join(groups)
+    return (
+        keys.feedback_text(day, local),
+        keys.feedback_report(day, local),
+        keys.unsharded_feedback_report(day, local),
+    )
+
+
+def delete_reports_of(caller_id: str, after: str | None = None) -> str | None:
+    """Removes a page of the caller's reports. Returns the position of the next page, or None after the last one.
+
+    Reports of earlier releases have no item under their caller, and are not found here.
+    """
+    page = table.query(keys.feedback_by_pk(caller_id), after=after, limit=_PAGE, consistent=True)
+    for item in page.items:
+        delete_report(item["sk"])
+    table.delete_all(keys.feedback_by(caller_id, item["sk"]) for item in page.items)
+    return page.next_sk
+
+
+def delete_report(reference: str) -> None:
+    """Removes the report of a reference, if it is there."""
+    # The texts first: only the report leads to them.
+    for key in _find_keys(reference) or ():
+        table.delete(Delete(key))
 
 
 def list_reports(day: str) -> list[dict[str, Any]]:

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from controlplane.store import keys
+from controlplane.retention import expiry
+from controlplane.settings import settings
+from controlplane.store import keys, scans
 from controlplane.store.inbox import Discovery, Evidence, Priority
 from controlplane.store.keys import Key
 from controlplane.store.scans import ScanItem
@@ -154,6 +156,31 @@ def list_findings(scan_id: str, attempt: int, count: int) -> list[Finding]:
         return []
     page = table.query(keys.scan_pk(scan_id), prefix=keys.finding_prefix(attempt), limit=count, consistent=True)
     return [read_finding(item) for item in page.items]
+
+
+def expire_before(scan_id: str) -> None:
+    """Gives the findings of the scans that this one supersedes the date at which they expire.
+
+    Superseded are the earlier completed scans of the same repository and project. TTL removes the findings, and from
+    that date on nothing shows them. What is done already is not done again.
+    """
+    expires = expiry(settings.finding_retention_days)
+    try:
+        scan = scans.get_scan(scan_id)
+    except scans.UnknownScan:
+        return
+    if not expires:
+        return
+    for earlier in scans.list_superseded(scan):
+        after = None
+        while True:
+            page = table.query(keys.scan_pk(earlier.scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, after=after)
+            # A finding never changes, so it can be written again as it was read.
+            table.put_all({**item, **expires} for item in page.items)
+            after = page.next_sk
+            if after is None:
+                break
+        scans.set_findings_expiry(earlier.scan_id, expires["expiresAt"])
 
 
 def delete_attempts_before(scan_id: str, attempt: int) -> None:

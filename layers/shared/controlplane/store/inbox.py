@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
+from controlplane.retention import expiry
+from controlplane.settings import settings
 from controlplane.store import keys
 from controlplane.store.table import ConditionFailed, Put, StoreError, Throttled, Update, table
 
@@ -233,6 +235,7 @@ def _placed(organization_id: str, local: str, at: str, status: Status | None = N
             "status": status,
             "statusAt": at,
             keys.INBOX_BY_STATUS.pk: keys.inbox_status_pk(organization_id, status),
+            **(expiry(settings.resolved_item_retention_days) if status == "resolved" else {}),
         }
     return placed
 
@@ -252,7 +255,10 @@ def moved(
     """
     located = locate(item_id)
     changed = {**(fields or {}), **_placed(*located, clock.timestamp(), status), "version": version}
-    return Update(keys.inbox_item(*located), _set(changed), when, {**changed, **(values or {})})
+    change = _set(changed)
+    if status is not None and "expiresAt" not in changed:
+        change += " REMOVE #expiresAt"  # only resolved items expire
+    return Update(keys.inbox_item(*located), change, when, {**changed, **(values or {})})
 
 
 def _set(changed: Mapping[str, Any]) -> str:

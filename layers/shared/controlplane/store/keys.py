@@ -41,6 +41,7 @@ INVITATION_PREFIX = "INVITATION#"
 INBOX_PREFIX = "INBOX#"
 REPOSITORY_PREFIX = "REPO#"
 SCAN_PREFIX = "SCAN#"
+SCAN_REQUEST_PREFIX = "SCANREQ#"
 LEDGER_PREFIX = "LEDGER#"
 
 
@@ -58,6 +59,7 @@ def organization(organization_id: str) -> Key:
     return Key(organization_pk(organization_id), "META")
 
 
+# With `expiresAt` it is reserved: its organization was deleted, and the slug is free once the item expires.
 # {pk: SLUG#acme, sk: SLUG, organizationId: org_2f…}
 def organization_slug(slug: str) -> Key:
     return Key(f"SLUG#{slug}", "SLUG")
@@ -272,7 +274,7 @@ def repository_name(organization_id: str, owner: str, name: str) -> Key:
 # {pk: ORG#org_2f…, sk: SCANREQ#01j…, requestId: spr_2f…, repositoryId: rep_2f…, projectId: prj_2f…, status: starting,
 #  requestedBy: usr_8k…, createdAt: 2026-…, attempts: 1, claim: 9b1c…, leaseUntil: 1790000030, scanId: null}
 def scan_request(organization_id: str, local: str) -> Key:
-    return Key(organization_pk(organization_id), f"SCANREQ#{local}")
+    return Key(organization_pk(organization_id), f"{SCAN_REQUEST_PREFIX}{local}")
 
 
 # {pk: ORG#org_2f…, sk: SCAN#01j…, scanId: scn_2f…, repositoryId: rep_2f…, requestId: spr_2f…, repositoryName: shop,
@@ -304,7 +306,11 @@ def finding_prefix(attempt: int) -> str:
 # When a finding was first seen in a repository, whichever scan it was.
 # {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…}
 def finding_history(repository_id: str, fingerprint: str) -> Key:
-    return Key(f"REPO#{repository_id}", f"FP#{fingerprint}")
+    return Key(finding_history_pk(repository_id), f"FP#{fingerprint}")
+
+
+def finding_history_pk(repository_id: str) -> str:
+    return f"REPO#{repository_id}"
 
 
 def outbox_pk(shard: int) -> str:
@@ -343,6 +349,16 @@ def feedback_text(date: str, local: str) -> Key:
     return Key(f"FEEDBACKTEXT#{date}#{local}", "TEXT")
 
 
+# The same report under its caller, so that a deletion finds it.
+# {pk: FEEDBACKBY#usr_8k…, sk: FDB-20260304-7K3M9Q-…, expiresAt: 1807160767}
+def feedback_by(caller_id: str, reference: str) -> Key:
+    return Key(feedback_by_pk(caller_id), reference)
+
+
+def feedback_by_pk(caller_id: str) -> str:
+    return f"FEEDBACKBY#{caller_id}"
+
+
 # How many new reports of a caller were taken in an hour.
 # {pk: FEEDBACKQUOTA#usr_8k…, sk: 2026-03-04T05, taken: 3, expiresAt: 1772690400}
 def feedback_quota(caller_id: str, hour: str) -> Key:
@@ -360,10 +376,11 @@ def single_feedback_intake() -> Key:
     return Key("FEEDBACKINTAKE", "FEEDBACKINTAKE")
 
 
-# A project that was deleted, while its vendors may still be there.
-# {pk: DELETIONS#17, sk: prj_2f…, deletedAt: 2026-…}
-def project_deletion(project_id: str) -> Key:
-    return Key(f"DELETIONS#{shard_of(project_id, shards.DELETIONS)}", project_id)
+# Something that was deleted (a project, an organization, a repository) while something of it may be left. Or a scan
+# that was completed and supersedes earlier ones. `step` and `after` say how far the work has come.
+# {pk: DELETIONS#17, sk: prj_2f…, deletedAt: 2026-…, final: true, step: 2, after: INBOX#8c4…}
+def deletion(subject_id: str) -> Key:
+    return Key(f"DELETIONS#{shard_of(subject_id, shards.DELETIONS)}", subject_id)
 
 
 # The last one holds what releases before the sharding wrote.

@@ -64,6 +64,7 @@ def delete_member(organization_id: str, member: dict[str, Any], caller_id: str, 
             **_owners(organization_id, -(held == "owner")),
         }
     )
+    organizations.forget_default(user_id, organization_id)
 
 
 def _caller(organization_id: str, user_id: str, caller_id: str, least: Role) -> dict[str, Leg]:

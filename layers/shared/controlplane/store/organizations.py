@@ -5,12 +5,13 @@ is what authorizes. Slug and name of an organization never change, so the person
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.store import keys
 from controlplane.store.keys import Key
-from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Update, table
 
 Role = Literal["owner", "admin", "member"]
 # From the least to the most powerful.
@@ -49,6 +50,14 @@ def role_check(user_id: str, organization_id: str, least: Role) -> Check:
     held = [role for role in ROLES if ROLES.index(role) >= ROLES.index(least)]
     names = ", ".join(f":{role}" for role in held)
     return Check(keys.membership(user_id, organization_id), f"#role IN ({names})", {role: role for role in held})
+
+
+class UnknownOrganization(StoreError):
+    """There is no such organization, or no longer."""
+
+
+class NotMember(StoreError):
+    """The person does not belong to the organization (any more)."""
 
 
 class SlugTaken(StoreError):
@@ -162,7 +171,30 @@ def slugs_taken(slugs: list[str]) -> list[bool]:
 
 
 def save_organization(user_id: str, organization_id: str) -> None:
-    """Makes it the one used where the person names none."""
-    table.update(
-        Update(keys.user(user_id), "SET #savedOrganizationId = :id", "attribute_exists(pk)", {"id": organization_id})
-    )
+    """Makes it the one used if the person names none. Raises NotMember."""
+    legs: dict[str, Leg] = {
+        "membership": Check(keys.membership(user_id, organization_id), "attribute_exists(pk)"),
+        "profile": Update(
+            keys.user(user_id), "SET #savedOrganizationId = :id", "attribute_exists(pk)", {"id": organization_id}
+        ),
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        if refusal.leg != "membership":
+            raise
+        raise NotMember from None
+
+
+def forget_default(user_id: str, organization_id: str) -> None:
+    """Takes the organization away as the person's default, if it is."""
+    values = {"none": None, "organization": organization_id}
+    with suppress(ConditionFailed):
+        table.update(
+            Update(
+                keys.user(user_id),
+                "SET #savedOrganizationId = :none",
+                "#savedOrganizationId = :organization",
+                values,
+            )
+        )

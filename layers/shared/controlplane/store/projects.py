@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypedDict
 from controlplane import clock, ids
 from controlplane.naming import slugify
 from controlplane.plans import PLANS
-from controlplane.store import keys
+from controlplane.store import deletions, keys
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import (
     Address,
     ConsentItem,
@@ -216,7 +217,7 @@ def _count_one_more(organization_id: str, branding: str) -> Update:
 
 def _refused_by_plan(organization: Mapping[str, Any] | None, branding: str) -> StoreError:
     if organization is None:
-        raise LookupError("the organization of a membership does not exist")
+        return UnknownOrganization()
     if organization["plan"] not in _plans_with(branding):
         return BrandingNotIncluded()
     return ProjectLimitReached(organization["plan"], organization["projects"])
@@ -362,8 +363,8 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
 def delete_project(project: ProjectItem) -> ProjectItem:
     """Removes the project with its consent instance, websites, audits and their schedules: the project as it was.
 
-    Raises UnknownProject. Audit runs are kept. Its vendors stay behind a note that it was deleted: nobody can reach
-    them any more, none is added, and `vendors.finish_deletions` removes them.
+    Raises UnknownProject. Audit runs are kept. Its scans, inbox items, links and vendors are removed in the background,
+    by way of the work item that this leaves.
     """
     for _ in range(_TRIES):
         location = project.location
@@ -376,7 +377,7 @@ def delete_project(project: ProjectItem) -> ProjectItem:
                 "attribute_exists(pk)",
                 {"one": 1},
             ),
-            "deletion": Put({**keys.project_deletion(project.project_id)._asdict(), "deletedAt": clock.timestamp()}),
+            "deletion": deletions.work_item(project.project_id),
             **audit_deletions(project, project.websites),
         }
         try:

@@ -1,16 +1,27 @@
 """Repositories at the code host that are connected to an organization, and the projects linked to them.
 
-Connecting and linking are acts of the operator. Which scan of a repository is wanted or runs stands in the repository's
-item, and belongs to `store.scans`.
+Only the operator connects, links and disconnects. The repository's item also says which scan of it is wanted or runs:
+see `store.scans`.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from controlplane import clock, ids
-from controlplane.store import keys
+from controlplane.store import deletions, keys
 from controlplane.store.project_items import ProjectItem, read_project
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store.table import (
+    Check,
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    StoreError,
+    Throttled,
+    Update,
+    table,
+)
 
 MAX_LINKS = 10
 _TRIES = 8
@@ -203,8 +214,13 @@ def link_project(repository_id: str, link: Link) -> RepositoryItem:
     if project is None or not repository_id[4:].startswith(project.organization_id[4:]):
         raise ProjectGone
 
-    def linked(links: tuple[Link, ...]) -> tuple[Link, ...]:
+    def linked(repository: RepositoryItem) -> tuple[Link, ...]:
+        links = repository.links
         others = [other for other in links if other.project_id != link.project_id]
+        if len(others) >= MAX_LINKS:
+            # Links to deleted projects are removed in the background. Until then they do not count.
+            existing = find_linked_projects([repository])
+            others = [other for other in others if other.project_id in existing]
         if len(others) >= MAX_LINKS:
             raise LinkLimitReached
         place = next((number for number, other in enumerate(links) if other.project_id == link.project_id), len(others))
@@ -212,9 +228,10 @@ def link_project(repository_id: str, link: Link) -> RepositoryItem:
 
     for _ in range(_TRIES):
         before = get_repository(repository_id)
+        after = linked(before)
         legs: dict[str, Leg] = {
             "project": Check(keys.project(*project), "attribute_exists(pk)"),
-            "repository": _relinked(before, linked(before.links)),
+            "repository": _relinked(before, after),
         }
         try:
             table.transact(legs)
@@ -222,7 +239,7 @@ def link_project(repository_id: str, link: Link) -> RepositoryItem:
             if refusal.leg == "project":
                 raise ProjectGone from None
         else:
-            return before._replace(links=linked(before.links))
+            return before._replace(links=after)
     raise Throttled("the repository keeps changing")
 
 
@@ -239,6 +256,28 @@ def unlink_project(repository_id: str, project_id: str) -> RepositoryItem:
             if failure.item and read_repository(failure.item).links == links:
                 return read_repository(failure.item)  # our own write, whose answer was lost
     raise Throttled("the repository keeps changing")
+
+
+def disconnect_repository(repository_id: str) -> RepositoryItem:
+    """Takes the repository from its organization: the repository as it was. Raises UnknownRepository.
+
+    A scan of it ends. Its scans, their findings, and what they put into the inbox are removed in the background. If it
+    is connected again, it is a new repository.
+    """
+    repository = get_repository(repository_id)
+    name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
+    legs: dict[str, Leg] = {
+        "repository": Delete(keys.repository(*repository.location), "attribute_exists(pk)"),
+        "name": Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id}),
+        "deletion": deletions.work_item(repository_id),
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        if refusal.leg != "repository":
+            raise
+        raise UnknownRepository from None
+    return repository
 
 
 def _relinked(before: RepositoryItem, links: tuple[Link, ...]) -> Update:

@@ -5,10 +5,12 @@ is conditional on the status that it leaves.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
-from controlplane.store import keys, leases
+from controlplane.settings import settings
+from controlplane.store import deletions, keys, leases
 from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import RepositoryItem, UnknownRepository, read_repository
@@ -23,6 +25,7 @@ STAGES: tuple[Stage, ...] = ("fetch", "inventory", "analyze", "publish")
 PREVIEW_FINDINGS = 3
 # From then on the sweep looks after a request for a scan. Most have ended by then, with their scans.
 _WATCHED_AFTER_SECONDS = 600
+_PAGE = 100
 
 
 class UnknownScan(StoreError):
@@ -75,6 +78,12 @@ class ScanItem(NamedTuple):
     created_at: str
     started_at: str | None
     completed_at: str | None
+    # Unix time, once a later scan has superseded this one.
+    findings_expire_at: int | None
+
+    @property
+    def findings_expired(self) -> bool:
+        return self.findings_expire_at is not None and self.findings_expire_at <= clock.now()
 
     @property
     def location(self) -> ids.Located:
@@ -130,6 +139,7 @@ def read_scan(item: Mapping[str, Any]) -> ScanItem:
         item["createdAt"],
         item.get("startedAt"),
         item.get("completedAt"),
+        item.get("findingsExpireAt"),
     )
 
 
@@ -156,6 +166,40 @@ def get_scan(scan_id: str) -> ScanItem:
     if item is None:
         raise UnknownScan
     return read_scan(item)
+
+
+def list_superseded(scan: ScanItem) -> list[ScanItem]:
+    """The completed scans of the same repository and project before this one whose findings do not expire yet.
+
+    The oldest first, so that whoever handles them in this order and is interrupted finds the rest again.
+    """
+    found: list[ScanItem] = []
+    after: str | None = scan_key(scan.scan_id).sk
+    while after is not None:
+        page = table.query(
+            f"{scan.repository_id}#completed",
+            prefix=keys.SCAN_PREFIX,
+            newest_first=True,
+            after=after,
+            limit=_PAGE,
+            index=keys.SCANS_BY_REPOSITORY_AND_STATUS,
+        )
+        for item in page.items:
+            earlier = read_scan(item)
+            if earlier.project_id != scan.project_id:
+                continue
+            if earlier.findings_expire_at is not None:
+                return found[::-1]
+            found.append(earlier)
+        after = page.next_sk
+    return found[::-1]
+
+
+def set_findings_expiry(scan_id: str, expires_at: int) -> None:
+    """Notes when the scan's findings expire, unless the scan is gone."""
+    change = Update(scan_key(scan_id), "SET #findingsExpireAt = :at", "attribute_exists(pk)", {"at": expires_at})
+    with suppress(ConditionFailed):
+        table.update(change)
 
 
 def get_repository_of(scan: ScanItem) -> RepositoryItem:
@@ -217,6 +261,7 @@ def report_stage(lease: Lease, stage: Stage, stage_status: Literal["running", "c
 def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> ScanItem:
     """Ends the scan with the findings that the lease's attempt has stored, and frees the repository.
 
+    The findings of earlier scans of the repository then get the date at which they expire, in the background.
     Where nothing is locked, unlocking costs nothing. Raises leases.LeaseLost.
     """
     ended = scan._replace(
@@ -250,6 +295,7 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
         ),
         "repository": _freed(scan.repository_id, scan.request_id),
         "watch": Delete(watch_key(scan.request_id)),
+        **({"supersedes": deletions.work_item(scan.scan_id)} if settings.finding_retention_days else {}),
     }
     try:
         table.transact(legs)

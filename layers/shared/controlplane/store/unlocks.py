@@ -7,12 +7,16 @@ from controlplane import clock
 from controlplane.store import keys
 from controlplane.store.organizations import role_check
 from controlplane.store.outbox import Entry
-from controlplane.store.scans import ScanItem
+from controlplane.store.scans import ScanItem, UnknownScan
 from controlplane.store.table import Leg, LegFailed, Put, StoreError, Update, table
 
 
 class NotCompleted(StoreError):
     """The scan has no findings to unlock: it still runs, or failed."""
+
+
+class FindingsExpired(StoreError):
+    """The scan's findings have expired: there is nothing to pay for."""
 
 
 class AlreadyUnlocked(StoreError):
@@ -36,12 +40,14 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> None:
     """Opens all findings of the scan for its price, with the message that has the rest of them published.
 
     One transaction charges and opens, while the caller is an owner. Raises AlreadyUnlocked, NotCompleted,
-    InsufficientCredits, NoLongerOwner.
+    FindingsExpired, InsufficientCredits, NoLongerOwner, UnknownScan.
     """
     if scan.access == "full" or scan.unlock_credits is None:
         raise AlreadyUnlocked
     if scan.status != "completed":
         raise NotCompleted
+    if scan.findings_expired:
+        raise FindingsExpired
     location, price = scan.location, scan.unlock_credits
     entry = {
         **keys.ledger_of_scan(*location)._asdict(),
@@ -79,6 +85,8 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> None:
     except LegFailed as refusal:
         if refusal.leg == "caller":
             raise NoLongerOwner from None
+        if "scan" in refusal.items and refusal.items["scan"] is None:
+            raise UnknownScan from None
         if refusal.leg in {"scan", "ledger"}:
             raise AlreadyUnlocked from None
         if refusal.leg != "billing" or refusal.item is None:

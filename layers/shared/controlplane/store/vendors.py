@@ -8,12 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.store import inbox, keys, organizations
-from controlplane.store.billing import UnknownOrganization
 from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import UnknownProject
-from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Throttled, Update, table
+from controlplane.store.table import Check, Leg, LegFailed, Throttled, Update, table
 
 VendorState = Literal["approved", "ignored"]
 ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
@@ -21,7 +20,6 @@ ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
 REVIEWS: dict[VendorState, ReviewState] = {"approved": "accepted", "ignored": "rejected"}
 
 _TRIES = 8
-_PAGE = 100
 
 
 def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str) -> str | None:
@@ -30,12 +28,13 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
     Raises UnknownProject where the project is gone by then, so that a deleted project never gets a vendor.
     """
     finding: str | None = None
+    gone = False
     for _ in range(_TRIES):
         legs: dict[str, Leg] = {
             "project": Check(project.key, "attribute_exists(pk)"),
             "vendor": _decision(project, vendor_id, state, decided_by, finding),
         }
-        if finding is not None:
+        if finding is not None and not gone:
             legs["finding"] = inbox.moved(finding, inbox.new_version(), "resolved")
         try:
             table.transact(legs)
@@ -43,11 +42,12 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
             if refusal.leg == "project":
                 raise UnknownProject from None
             if refusal.leg == "finding":
-                raise LookupError("a vendor names a finding that does not exist") from refusal
+                gone = True  # it was resolved long ago and has expired
+                continue
             # Most vendors have no finding, or a finding came meanwhile: what stands there says which.
-            finding = refusal.item.get("inboxItemId") if refusal.item else None
+            finding, gone = (refusal.item.get("inboxItemId") if refusal.item else None), False
         else:
-            return finding
+            return None if gone else finding
     raise Throttled("the vendor keeps changing")
 
 
@@ -162,32 +162,3 @@ def _detected(key: keys.Key, detection: Detection, item_id: str, vendor: Mapping
         return Update(key, change, "#state = :state AND #decidedAt = :at", {**values, **decision})
     values["review"] = "needs_review" if detection.category is None else "suggested"
     return Update(key, f"{change}, #reviewState = :review", "attribute_not_exists(#state)", values)
-
-
-def finish_deletions(run: SweepRun) -> None:
-    """A step of the sweep: removes the vendors of deleted projects, then the notes of their deletion."""
-    for note in run.entries(keys.DELETIONS_PKS):
-        with run.isolating(note):
-            if _delete_vendors(note["sk"], run):
-                table.delete(Delete(keys.Key(note["pk"], note["sk"])))
-                run.finished += 1
-
-
-def _delete_vendors(project_id: str, run: SweepRun) -> bool:
-    """Removes the vendors of a deleted project, page by page. Returns False if the time was up before the last page."""
-    located = ids.locate(ids.PROJECT, project_id)
-    if located is None:
-        raise LookupError("a note of a deletion names no project")
-    while True:
-        # Consistent: what was decided just before the project went must not stay behind.
-        page = table.query(
-            keys.organization_pk(located.organization_id),
-            prefix=keys.vendor_prefix(located.local),
-            limit=_PAGE,
-            consistent=True,
-        )
-        table.delete_all(keys.Key(item["pk"], item["sk"]) for item in page.items)
-        if page.next_sk is None:
-            return True
-        if run.is_over:
-            return False

@@ -1,0 +1,377 @@
+"""The background of deletions: nothing of a project, repository or organization is left, and nothing else goes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane.queues import Queue
+from controlplane.store import (
+    billing,
+    deletions,
+    findings,
+    inbox,
+    invitations,
+    issue_attempts,
+    keys,
+    leases,
+    organizations,
+    outbox,
+    projects,
+    repositories,
+    scans,
+    unlocks,
+    vendors,
+)
+from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.table import Put, table
+from tests.functional.projects.builders import make_project, stored
+from tests.support.api import Api
+from tests.support.audits import lease_of, make_issue, make_scan
+from tests.support.calls import intercepted
+from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
+from tests.support.estate import Estate, detection, kinds_naming, make_estate, own_part
+from tests.support.world import Company, World, table_dump
+
+# What sends or watches messages forgets by itself, minutes later.
+PASSING = {"SCANWATCH", "OUTBOX"}
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture
+def estate(world: World) -> Estate:
+    return make_estate(world)
+
+
+def unchanged(items: list[dict[str, Any]], organization_id: str) -> list[dict[str, Any]]:
+    """The items that are not that organization's."""
+    return [item for item in items if own_part(organization_id) not in str(item)]
+
+
+def work_items() -> int:
+    return sum(item["pk"]["S"].startswith("DELETIONS") for item in table_dump())
+
+
+class TestProject:
+    def test_leaves_nothing_but_runs_of_audits_and_what_was_paid(self, world: World, estate: Estate):
+        other = make_estate(world, estate.company)
+        projects.delete_project(estate.project)
+        assert finish_deletions() == 1
+        left = kinds_naming(estate.project.project_id, estate.scan.scan_id, estate.request_id)
+        assert left - PASSING == {"AUDITRUN", "LEDGER"}
+        assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
+        assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5
+
+    def test_leaves_other_items_of_the_inbox_and_the_history_of_the_repository(self, estate: Estate):
+        projects.delete_project(estate.project)
+        finish_deletions()
+        assert [item["source"]["S"] for item in stored("INBOX#")] == ["advisory"]
+        assert stored_pks("REPO#") == {keys.finding_history_pk(estate.repository.repository_id)}
+
+    def test_frees_the_repository_and_unlinks_it(self, estate: Estate):
+        projects.delete_project(estate.project)
+        finish_deletions()
+        item = table.get(keys.repository(*estate.repository.location)) or {}
+        assert item["links"] == []
+        assert "activeRequestId" not in item
+
+    def test_leaves_an_item_that_a_scan_for_another_project_found_again(self, world: World, company: Company, now):
+        repository = world.connected_repository(company)
+        first = projects.get_project(repository.links[0].project_id)
+        second = make_project(company, "Second")
+        repositories.link_project(repository.repository_id, repositories.Link(second.project_id, None, None, False))
+        found = world.discovery(company, repository)
+        inbox.publish_finding(found)
+        projects.delete_project(first)
+
+        def rediscovered(call: Any, proceed: Callable[[], Any]) -> Any:
+            """Between the reading of the page and its removal."""
+            if call.operation == "TransactWriteItems":
+                now.advance(1)
+                later = found._replace(observed_at="2026-03-04T06:00:00.000Z", project_id=second.project_id)
+                with intercepted(table.client, lambda _, inner: inner()):
+                    inbox.publish_finding(later)
+            return proceed()
+
+        with intercepted(table.client, rediscovered):
+            clean_up()
+        assert [item["projectId"]["S"] for item in stored("INBOX#")] == [second.project_id]
+
+    def test_deleted_by_an_earlier_release_is_finished_too(self, estate: Estate):
+        projects.delete_project(estate.project)
+        key = keys.deletion(estate.project.project_id)
+        work = table.get(key)
+        assert work is not None
+        table.delete_all([key])
+        table.put(Put({**work, "pk": keys.DELETIONS_PKS[-1]}))
+        assert finish_deletions() == 1
+        assert kinds_naming(estate.project.project_id) - PASSING == {"AUDITRUN"}
+
+
+def stored_pks(prefix: str) -> set[str]:
+    return {item["pk"]["S"] for item in table_dump() if item["pk"]["S"].startswith(prefix)}
+
+
+class TestARunningScan:
+    @pytest.fixture
+    def running(self, world: World, company: Company) -> scans.ScanItem:
+        repository = world.connected_repository(company)
+        scan = make_scan(repository, status="running")
+        findings.put_findings(scan.scan_id, 1, [make_issue(1)])
+        return scan
+
+    @pytest.fixture(params=["project", "repository", "organization"])
+    def delete(self, request: pytest.FixtureRequest, running: scans.ScanItem) -> Callable[[], object]:
+        return {
+            "project": lambda: projects.delete_project(projects.get_project(running.project_id)),
+            "repository": lambda: repositories.disconnect_repository(running.repository_id),
+            "organization": lambda: deletions.delete_organization(running.organization_id),
+        }[request.param]
+
+    def test_ends_with_the_first_sweep(self, running: scans.ScanItem, delete: Callable[[], object]):
+        lease = lease_of(running)
+        delete()
+        clean_up()
+        assert scans.get_scan(running.scan_id).status == "failed"
+        with pytest.raises(leases.LeaseLost):
+            scans.report_stage(lease, "publish", "running")
+        with pytest.raises(leases.Finished):
+            scans.acquire_scan(running.scan_id, 420)
+
+    def test_writes_nothing_that_stays(self, running: scans.ScanItem, delete: Callable[[], object]):
+        """Its worker goes on after the first sweep, up to the end of its stage."""
+        lease = lease_of(running)
+        delete()
+        clean_up()
+        issue = make_issue(2)
+        findings.date_findings(running.repository_id, [issue.fingerprint], running.created_at)
+        findings.put_findings(running.scan_id, 1, [issue])
+        inbox.publish_finding(findings.as_discovery(running, issue))
+        with pytest.raises(leases.LeaseLost):
+            scans.complete_scan(running, lease, 1, 1, scans.Coverage(1, 1, {}))
+        assert finish_deletions() == 1
+        assert stored_pks("SCAN#") == set()
+        assert stored("INBOX#") == stored("SCAN#") == []
+        assert work_items() == 0
+
+
+class TestRepository:
+    def test_leaves_nothing_but_what_was_paid(self, estate: Estate):
+        repositories.disconnect_repository(estate.repository.repository_id)
+        assert finish_deletions() == 1
+        left = kinds_naming(estate.repository.repository_id, estate.scan.scan_id, estate.request_id)
+        assert left - PASSING == {"LEDGER"}
+        assert projects.get_project(estate.project.project_id).name == estate.project.name
+        assert len(stored("VENDOR#")) == 2
+
+    def test_that_is_connected_again_starts_clean(self, world: World, company: Company):
+        first = world.connected_repository(company, name="shop")
+        make_scan(first, issues=[make_issue(1)])
+        repositories.disconnect_repository(first.repository_id)
+        again = world.connected_repository(company, name="shop", linked=False)
+        assert again.repository_id != first.repository_id
+        finish_deletions()
+        assert repositories.get_repository(again.repository_id) == again
+        assert (again.links, again.preview_used) == ((), False)
+
+    def test_is_disconnected_once(self, estate: Estate):
+        repositories.disconnect_repository(estate.repository.repository_id)
+        with pytest.raises(repositories.UnknownRepository):
+            repositories.disconnect_repository(estate.repository.repository_id)
+
+
+class TestOrganization:
+    def test_leaves_nothing_but_the_slug_and_the_ledger(self, world: World, estate: Estate, now):
+        make_estate(world)
+        organization_id = estate.company.organization_id
+        before = unchanged(table_dump(), organization_id)
+        deletions.delete_organization(organization_id)
+        finish_deletions()
+        # What is sent and watched ends by itself, and the hour's count of reports with its day.
+        assert kinds_naming(own_part(organization_id)) - PASSING == {"SLUG", "LEDGER", "FEEDBACKQUOTA"}
+        # The profile of its owner names it no longer.
+        after = unchanged(table_dump(), organization_id)
+        assert [it for it in after if it["pk"]["S"] != keys.user_pk(estate.company.owner.user_id)] == before
+
+    def test_gives_the_ledger_its_end(self, estate: Estate, now):
+        deletions.delete_organization(estate.company.organization_id)
+        finish_deletions()
+        ends = {int(item["expiresAt"]["N"]) for item in stored("LEDGER#")}
+        assert min(ends) >= now.seconds + 3650 * 86_400
+
+    def test_loses_its_keys_members_and_invitations_at_once(self, api: Api, world: World, estate: Estate):
+        member = world.member(estate.company, "admin")
+        deletions.delete_organization(estate.company.organization_id)
+        assert [api.get("/v1/projects", secret).status for secret in estate.keys] == [401, 401]
+        for token in (estate.company.owner.token, member.token):
+            path = f"/v1/projects?organizationId={estate.company.organization_id}"
+            assert api.get(path, token).status == 403
+            assert api.get(f"/v1/projects/{estate.project.project_id}", token).status == 404
+            assert api.get("/v1/organizations", token).data == []
+        assert invitations.list_for_address(f"invited-{estate.project.slug}@example.com") == []
+
+    def test_of_any_size_loses_its_members_before_the_call_ends(self, world: World, company: Company):
+        people = [world.member(company) for _ in range(150)]
+        world.key(company)
+        deletions.delete_organization(company.organization_id)
+        left = [it["pk"]["S"] for it in table_dump() if it["sk"]["S"] == f"ORG#{company.organization_id}"]
+        assert left == []
+        finish_deletions()
+        assert kinds_naming(own_part(company.organization_id)) == {"SLUG"}
+        assert len(people) == 150
+
+    def test_with_the_most_keys_goes_in_one_transaction(self, world: World, company: Company):
+        for _ in range(50):
+            world.key(company)
+        for _ in range(45):
+            world.member(company)
+        calls = []
+
+        def around(call: Any, proceed: Callable[[], Any]) -> Any:
+            if call.operation == "TransactWriteItems":
+                calls.append(len(call.parameters["TransactItems"]))
+            return proceed()
+
+        with intercepted(table.client, around):
+            deletions.delete_organization(company.organization_id, company.owner.user_id)
+        assert calls[0] <= 100
+        assert stored_pks("KH#") == set()
+
+    def test_keeps_its_slug_for_90_days(self, api: Api, world: World, company: Company, now):
+        deletions.delete_organization(company.organization_id)
+        finish_deletions()
+        body = {"name": "Other", "slug": company.slug}
+        assert api.post("/v1/organizations", world.person().token, json_body=body).status == 409
+        slug = table.get(keys.organization_slug(company.slug)) or {}
+        assert slug["expiresAt"] == now.seconds + 90 * 86_400
+
+    def test_takes_its_messages_no_more(self, estate: Estate):
+        """Findings that were on their way when it was deleted find no project and no organization."""
+        deletions.delete_organization(estate.company.organization_id)
+        clean_up()
+        with pytest.raises(organizations.UnknownOrganization):
+            vendors.record_detection(detection(estate.project.project_id, "hotjar"))
+
+
+class TestPages:
+    @pytest.fixture
+    def many(self, company: Company) -> ProjectItem:
+        """A project with more of each kind than one page holds, which was deleted."""
+        project = make_project(company)
+        organization_id = company.organization_id
+        for number in range(230):
+            local = f"{number:018d}"
+            table.put(
+                Put(
+                    {
+                        **keys.inbox_item(organization_id, local)._asdict(),
+                        "itemId": f"inb_{own_part(organization_id)}{local}",
+                        "projectId": project.project_id if number % 2 else None,
+                    }
+                )
+            )
+            table.put(Put({**keys.vendor(*project.location, f"vendor{number}")._asdict()}))
+        projects.delete_project(project)
+        return project
+
+    def test_are_continued_by_the_next_sweep_where_the_time_was_up(self, many: ProjectItem):
+        sweeps = 0
+        while stored("VENDOR#"):
+            clean_up_for(positions=1)
+            sweeps += 1
+            assert sweeps < 20
+        assert sweeps >= 4
+        assert len(stored("INBOX#")) == 115
+        assert finish_deletions() == 1
+
+    def test_of_a_large_deletion_delay_no_small_one(self, many: ProjectItem, world: World):
+        other = world.company()
+        small = make_project(other, "Small")
+        vendors.decide_vendor(small, "segment", "approved", other.owner.user_id)
+        projects.delete_project(small)
+        clean_up_for(positions=3)
+        assert [it for it in stored("VENDOR#") if "segment" in it["sk"]["S"]] == []
+        assert len(stored("VENDOR#")) > 100
+
+    def test_that_fail_stop_no_other_deletion(self, company: Company):
+        first, second = make_project(company, "First"), make_project(company, "Second")
+        for project in (first, second):
+            vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
+            projects.delete_project(project)
+
+        def broken(call: Any, proceed: Callable[[], Any]) -> Any:
+            if call.operation == "BatchWriteItem" and first.location.local in str(call.parameters):
+                raise RuntimeError
+            return proceed()
+
+        with intercepted(table.client, broken):
+            clean_up_failing(1)
+        assert len(stored("VENDOR#")) == 1
+        assert finish_deletions() == 2
+
+
+class TestMeanwhile:
+    """What a request meets that runs while its project goes."""
+
+    def test_an_unlock_finds_no_scan_and_charges_nothing(self, world: World, company: Company):
+        scan = make_scan(world.connected_repository(company), issues=[make_issue(n) for n in range(1, 6)])
+        world.credits(company, 50)
+        projects.delete_project(projects.get_project(scan.project_id))
+        finish_deletions()
+        with pytest.raises(scans.UnknownScan):
+            unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
+        assert billing.get_billing(company.organization_id)[1]["credits"] == 50
+
+    def test_a_repeated_start_of_a_scan_is_404(self, api: Api, world: World, company: Company):
+        repository = world.connected_repository(company)
+        request = {"json_body": {"repositoryId": repository.repository_id}, "headers": {"Idempotency-Key": "k"}}
+        path = "/v1/code-audit/scans"
+        assert api.post(path, company.owner.token, **request).status == 202
+        projects.delete_project(projects.get_project(repository.links[0].project_id))
+        finish_deletions()
+        assert api.post(path, company.owner.token, **request).status in {202, 404}
+        request["headers"] = {"Idempotency-Key": "another"}
+        assert api.post(path, company.owner.token, **request).error["code"] == "REPOSITORY_NOT_LINKED"
+
+    def test_lists_and_items_of_the_inbox_stay_whole_until_the_sweep_comes(self, api: Api, estate: Estate):
+        projects.delete_project(estate.project)
+        token = estate.company.owner.token
+        for item in api.get("/v1/inbox", token).data:
+            assert api.get(f"/v1/inbox/{item['id']}", token).status == 200
+            body = {"status": "accepted", "version": item["version"]}
+            assert api.patch(f"/v1/inbox/{item['id']}", token, json_body=body).status == 200
+        for scan in api.get("/v1/code-audit/scans", token).data:
+            assert api.get(f"/v1/code-audit/scans/{scan['id']}/issues", token).status == 200
+        assert api.get("/v1/code-audit/repositories", token).data[0]["projects"] == []
+
+
+def test_nothing_is_removed_twice_before_late_writers_have_ended(company: Company, now):
+    projects.delete_project(make_project(company))
+    assert clean_up() == 0
+    before = table_dump()
+    now.advance(SETTLED_AFTER_SECONDS - 1)
+    assert clean_up() == 0
+    assert table_dump() == before
+    now.advance(1)
+    assert clean_up() == 1
+    assert work_items() == 0
+
+
+def test_an_attempt_at_an_issue_goes_with_its_item(estate: Estate):
+    assert len(issue_attempts.list_attempts().attempts) == 1
+    projects.delete_project(estate.project)
+    clean_up()
+    assert issue_attempts.list_attempts().attempts == []
+
+
+def test_a_message_of_the_outbox_is_no_part_of_it(estate: Estate):
+    entry = outbox.new_entry(Queue.SCAN_PREPARATION, {"requestId": estate.request_id})
+    table.transact({"message": entry.leg})
+    deletions.delete_organization(estate.company.organization_id)
+    finish_deletions()
+    assert table.get(entry.key) is not None

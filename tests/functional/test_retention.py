@@ -1,0 +1,253 @@
+"""Retention: what has outlived its days expires, says so, and nothing else does."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.settings import settings
+from controlplane.store import (
+    audits,
+    feedback,
+    findings,
+    inbox,
+    keys,
+    projects,
+    repositories,
+    scans,
+    unlocks,
+    vendors,
+)
+from controlplane.store.outbox import new_entry
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scans import ScanItem
+from controlplane.store.table import table
+from local.template import load_template
+from tests.functional.conftest import FakeClock
+from tests.functional.projects.builders import make_project
+from tests.support.api import Api, Reply
+from tests.support.audits import make_issue, make_scan
+from tests.support.calls import intercepted
+from tests.support.cleanup import clean_up, clean_up_failing
+from tests.support.estate import detection
+from tests.support.world import Company, World, table_dump
+
+DAY = 86_400
+ISSUES = [make_issue(number) for number in range(1, 6)]
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+def set_days(monkeypatch: pytest.MonkeyPatch, name: str, days: int) -> None:
+    monkeypatch.setitem(settings.__dict__, f"{name}_retention_days", days)
+
+
+def expiries(*starts: str) -> set[float | None]:
+    """When the items expire whose partition or sort key starts so."""
+    found = [it for it in table_dump() if it["pk"]["S"].startswith(starts) or it["sk"]["S"].startswith(starts)]
+    assert found
+    return {float(it["expiresAt"]["N"]) if "expiresAt" in it else None for it in found}
+
+
+def issues(api: Api, company: Company, scan: ScanItem) -> Reply:
+    return api.get(f"/v1/code-audit/scans/{scan.scan_id}/issues", bearer(company))
+
+
+def bearer(company: Company) -> str:
+    """A token that is valid now: the company's own ends before anything expires."""
+    return World().token(company.owner.user_id)
+
+
+def test_the_defaults_of_the_template_are_those_of_the_settings():
+    parameters = load_template()["Parameters"]
+    found = {name: it["Default"] for name, it in parameters.items() if name.endswith("RetentionDays")}
+    assert found == {
+        "FindingRetentionDays": settings.finding_retention_days,
+        "ResolvedItemRetentionDays": settings.resolved_item_retention_days,
+        "AuditRunRetentionDays": settings.audit_run_retention_days,
+        "FeedbackRetentionDays": settings.feedback_retention_days,
+        "LedgerRetentionDays": settings.ledger_retention_days,
+        "LogRetentionDays": 30,
+    }
+
+
+def later_scan(repository: RepositoryItem, now: FakeClock) -> ScanItem:
+    """A scan of a later moment than all before it."""
+    now.advance(1)
+    return make_scan(repository, issues=ISSUES[:1])
+
+
+class TestFindings:
+    @pytest.fixture
+    def scan(self, world: World, company: Company, now: FakeClock) -> ScanItem:
+        """A superseded scan; the later one was a minute later."""
+        repository = world.connected_repository(company)
+        first = make_scan(repository, issues=ISSUES)
+        now.advance(60)
+        make_scan(repository, issues=ISSUES)
+        clean_up()
+        return first
+
+    def test_of_the_latest_scan_are_kept(self, world: World, company: Company, now: FakeClock, api: Api):
+        scan = make_scan(world.connected_repository(company), issues=ISSUES)
+        clean_up()
+        now.advance(1000 * DAY)
+        assert clean_up() == 0
+        assert expiries("FINDING#") == {None}
+        reply = issues(api, company, scan)
+        assert (len(reply.data["issues"]), reply.data["expiredCount"], reply.data["findingsExpireAt"]) == (3, 0, None)
+
+    def test_of_a_superseded_scan_expire(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
+        ends = now.seconds + 90 * DAY
+        assert expiries(keys.scan_pk(scan.scan_id)) == {ends}
+        before = issues(api, company, scan).data
+        assert (len(before["issues"]), before["lockedCount"], before["expiredCount"]) == (3, 2, 0)
+        assert before["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
+
+    def test_that_expired_are_said_to_be_so(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
+        """TTL may be days late: what a reader sees goes by the clock."""
+        now.advance(90 * DAY)
+        assert issues(api, company, scan).data == {
+            "issues": [],
+            "lockedCount": 0,
+            "unlockCredits": None,
+            "expiredCount": 5,
+            "findingsExpireAt": "2026-06-02T05:07:07.000Z",
+        }
+        shown = api.get(f"/v1/code-audit/scans/{scan.scan_id}", bearer(company)).data
+        assert (shown["issueCount"], shown["unlockCredits"]) == (5, None)
+        assert shown["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
+
+    def test_that_expired_cost_nothing(self, company: Company, scan: ScanItem, world: World, now: FakeClock, api: Api):
+        world.credits(company, 100)
+        now.advance(90 * DAY)
+        reply = api.post(f"/v1/code-audit/scans/{scan.scan_id}/unlock", bearer(company))
+        assert reply.status == 409
+        assert reply.error["details"]["reason"] == "findings_expired"
+        assert api.get("/v1/billing", bearer(company)).data["credits"]["balance"] == 100
+
+    def test_that_were_paid_for_are_kept_while_their_scan_is_the_latest(
+        self, world: World, company: Company, now: FakeClock, api: Api
+    ):
+        repository = world.connected_repository(company)
+        scan = make_scan(repository, issues=ISSUES)
+        world.credits(company, 50)
+        unlocks.unlock_scan(scan, company.owner.user_id, new_entry("scan-execution", {}))
+        now.advance(1000 * DAY)
+        assert len(issues(api, company, scan).data["issues"]) == 5
+        make_scan(repository, issues=ISSUES)
+        clean_up()
+        assert expiries(keys.scan_pk(scan.scan_id)) == {now.seconds + 90 * DAY}
+
+    def test_of_another_project_of_the_repository_are_kept(self, world: World, company: Company):
+        repository = world.connected_repository(company)
+        make_scan(repository, issues=ISSUES)
+        other = make_project(company, "Other")
+        link = repositories.Link(other.project_id, None, None, False)
+        repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
+        make_scan(repositories.link_project(repository.repository_id, link), issues=ISSUES)
+        clean_up()
+        assert expiries("FINDING#") == {None}
+
+    def test_of_all_earlier_scans_expire_also_of_an_earlier_release(
+        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ):
+        set_days(monkeypatch, "finding", 0)
+        repository = world.connected_repository(company)
+        earlier = [later_scan(repository, now) for _ in range(3)]
+        assert clean_up() == 0
+        set_days(monkeypatch, "finding", 7)
+        last = later_scan(repository, now)
+        clean_up()
+        marks = [scans.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
+        assert marks == [now.seconds + 7 * DAY] * 3 + [None]
+
+    def test_are_marked_again_where_the_sweep_died(self, world: World, company: Company, now: FakeClock):
+        repository = world.connected_repository(company)
+        earlier = [later_scan(repository, now) for _ in range(2)]
+        later_scan(repository, now)
+
+        def broken(call: Any, proceed: Any) -> Any:
+            if call.operation == "UpdateItem" and earlier[1].location.local in str(call.parameters):
+                raise RuntimeError
+            return proceed()
+
+        with intercepted(table.client, broken):
+            clean_up_failing(1)
+        now.advance(60)
+        clean_up()
+        assert None not in {scans.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
+
+    def test_of_a_scan_that_is_gone_are_no_failure(self, world: World, company: Company):
+        repository = world.connected_repository(company)
+        scan = make_scan(repository)
+        table.delete_all([scans.scan_key(scan.scan_id)])
+        clean_up()
+        assert not any(it["pk"]["S"].startswith("DELETIONS") for it in table_dump())
+        findings.expire_before(scan.scan_id)
+
+
+class TestResolvedItems:
+    def test_expire_a_year_after_they_were_resolved(self, api: Api, world: World, company: Company, now: FakeClock):
+        item = world.finding(company)
+        body = {"status": "resolved", "version": item.version}
+        reply = api.patch(f"/v1/inbox/{item.item_id}", company.owner.token, json_body=body)
+        assert expiries("INBOX#") == {now.seconds + 365 * DAY}
+        for status in ("open", "accepted", "dismissed"):
+            body = {"status": status, "version": reply.data["version"]}
+            reply = api.patch(f"/v1/inbox/{item.item_id}", company.owner.token, json_body=body)
+            assert reply.status == 200
+            assert expiries("INBOX#") == {None}
+
+    def test_that_are_found_again_do_not_expire(self, world: World, company: Company, now: FakeClock):
+        found = world.discovery(company)
+        item = inbox.publish_finding(found)
+        inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
+        now.advance(60)
+        reopened = inbox.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
+        assert reopened.status == "open"
+        assert expiries("INBOX#") == {None}
+
+    def test_keep_their_day_where_something_else_changes(self, world: World, company: Company, now: FakeClock):
+        found = world.discovery(company, world.connected_repository(company))
+        item = inbox.publish_finding(found)
+        item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
+        ends = now.seconds + 365 * DAY
+        now.advance(60)
+        table.update(inbox.moved(item.item_id, "v2", fields={"githubIssue": {"number": 1}}))
+        assert expiries("INBOX#") == {ends}
+
+    def test_of_a_vendor_may_be_gone_when_the_vendor_is_decided_on(self, company: Company):
+        project = make_project(company)
+        vendors.record_detection(detection(project.project_id))
+        item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
+        assert item_id is not None
+        table.delete_all([keys.inbox_item(*inbox.locate(item_id))])
+        assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
+        later = detection(project.project_id)._replace(observed_at="2026-03-04T06:00:00.000Z")
+        vendors.record_detection(later)
+        assert inbox.get_item(item_id).status == "resolved"
+
+    def test_are_kept_if_the_days_are_0(self, world: World, company: Company, monkeypatch: pytest.MonkeyPatch):
+        set_days(monkeypatch, "resolved_item", 0)
+        item = world.finding(company)
+        inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
+        assert expiries("INBOX#") == {None}
+
+
+class TestAuditRunsAndFeedback:
+    @pytest.mark.parametrize(("days", "left"), [(None, 400 * DAY), (3, 3 * DAY), (0, None)])
+    def test_expire_after_their_days(
+        self, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch, days: int | None, left: int | None
+    ):
+        if days is not None:
+            set_days(monkeypatch, "audit_run", days)
+            set_days(monkeypatch, "feedback", days)
+        project = projects.get_project(make_project(company).project_id)
+        audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
+        audits.record_run(project.project_id, audit["auditId"], "passed")
+        feedback.submit_report(company.owner.user_id, {"category": "bug", "message": "It is slow."})
+        ends = None if left is None else now.seconds + left
+        assert expiries("AUDITRUN#") == expiries("FEEDBACK#", "FEEDBACKBY#") == {ends}

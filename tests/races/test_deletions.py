@@ -1,0 +1,307 @@
+"""Deletions beside whatever else happens to what is deleted: nothing of it is left, wherever a process dies."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane import ids
+from controlplane.store import (
+    api_keys,
+    deletions,
+    findings,
+    inbox,
+    invitations,
+    keys,
+    leases,
+    organizations,
+    projects,
+    repositories,
+    scans,
+    users,
+)
+from controlplane.store.keys import Key
+from controlplane.store.organizations import UnknownOrganization
+from controlplane.store.project_items import Address
+from ops import members as operator
+from tests.races.stage import Stage
+from tests.races.yields import only_writes
+from tests.support.audits import lease_of, make_issue, make_scan
+from tests.support.calls import Call
+from tests.support.cleanup import clean_up, finish_deletions
+from tests.support.estate import Estate, make_estate, own_part
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.invariants import Items
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.world import Company, World
+
+pytestmark = pytest.mark.races
+
+# What stays of a deleted organization: see docs/decisions/0041.
+KEPT = ("SLUG#", "LEDGER#", "FEEDBACKQUOTA#", "SCANWATCH", "OUTBOX#")
+
+type Act = Callable[[World, Company], Callable[[], Any]]
+
+
+def left_of(items: Items, organization_id: str) -> list[Key]:
+    part = own_part(organization_id)
+    return [
+        key
+        for key, item in items.items()
+        if part in str(item) and not (key.sk if key.pk.startswith("ORG#") else key.pk).startswith(KEPT)
+    ]
+
+
+def creates_a_key(world: World, company: Company) -> Callable[[], Any]:
+    return lambda: api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+
+
+def creates_a_project(world: World, company: Company) -> Callable[[], Any]:
+    addresses = [Address("a.example", "domain")]
+    return lambda: projects.create_project(
+        company.organization_id, "Shop", region="eu-central", addresses=addresses, branding="assent"
+    )
+
+
+def connects_a_repository(world: World, company: Company) -> Callable[[], Any]:
+    hosted = repositories.HostedRepository(1, "acme", "shop", "https://code.example/acme/shop", "main", "private")
+    return lambda: repositories.connect_repository(company.organization_id, hosted)
+
+
+def adds_a_member(world: World, company: Company) -> Callable[[], Any]:
+    organization = organizations.find_organization(company.organization_id)
+    profile = users.find_user(world.person().user_id)
+    assert organization is not None
+    assert profile is not None
+    return lambda: operator.add_member(organization, profile, "admin")
+
+
+def invites(world: World, company: Company) -> Callable[[], Any]:
+    return lambda: invitations.create_invitation(
+        company.organization_id,
+        "ada@example.com",
+        "member",
+        inviter_id=company.owner.user_id,
+        least="admin",
+        beside={},
+    )
+
+
+def accepts(world: World, company: Company) -> Callable[[], Any]:
+    invited = users.find_user(world.person("grace@example.com").user_id)
+    assert invited is not None
+    made = invitations.create_invitation(
+        company.organization_id,
+        "grace@example.com",
+        "owner",
+        inviter_id=company.owner.user_id,
+        least="owner",
+        beside={},
+    )
+    return lambda: invitations.accept_invitation(made["invitationId"], invited)
+
+
+def makes_it_the_default(world: World, company: Company) -> Callable[[], Any]:
+    return lambda: organizations.save_organization(company.owner.user_id, company.organization_id)
+
+
+def deletes_it_too(world: World, company: Company) -> Callable[[], Any]:
+    return lambda: deletions.delete_organization(company.organization_id, company.owner.user_id)
+
+
+REFUSALS = (
+    UnknownOrganization,
+    organizations.NotMember,
+    invitations.CallerMayNot,
+    invitations.UnknownInvitation,
+    invitations.InviterMayNot,
+    deletions.NotOwner,
+)
+
+
+def of_scans(call: Call) -> bool:
+    """The writes of scans, of what they found, and of what is deleted."""
+    shown = str(call.parameters)
+    return only_writes(call) and any(
+        kind in shown for kind in ("SCAN#", "FINDING#", "INBOX#", "FP#", keys.PROJECT_PREFIX, "META")
+    )
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        creates_a_key,
+        creates_a_project,
+        connects_a_repository,
+        adds_a_member,
+        invites,
+        accepts,
+        makes_it_the_default,
+        deletes_it_too,
+    ],
+    ids=lambda act: act.__name__,
+)
+def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) -> None:
+    def scenario() -> Race:
+        world = stage.fresh()
+        company = world.company()
+        other = act(world, company)
+
+        def check(outcomes: list[Outcome]) -> None:
+            deletion, late = outcomes
+            refused = isinstance(deletion.error, UnknownOrganization) and late.error is None
+            assert deletion.error is None or (refused and act is deletes_it_too)
+            if late.error is not None and not isinstance(late.error, REFUSALS):
+                # A transaction refused for the organization alone.
+                assert getattr(late.error, "leg", None) == "organization", late.error
+            finish_deletions()
+            assert left_of(stage.hold(), company.organization_id) == []
+
+        return Race([lambda: deletions.delete_organization(company.organization_id), other], check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+
+
+class Running:
+    """A scan that a worker has, about to publish what it found."""
+
+    def __init__(self, world: World) -> None:
+        self.company = world.company()
+        repository = world.connected_repository(self.company)
+        self.scan = make_scan(repository, status="running")
+        self.issue = make_issue(1)
+
+    def publishes(self) -> None:
+        """The last stage of scan_execution."""
+        lease = lease_of(self.scan)
+        findings.date_findings(self.scan.repository_id, [self.issue.fingerprint], self.scan.created_at)
+        findings.put_findings(self.scan.scan_id, lease.attempt, [self.issue])
+        inbox.publish_finding(findings.as_discovery(self.scan, self.issue))
+        scans.complete_scan(self.scan, lease, 1, 1, scans.Coverage(1, 1, {}))
+
+    def deletes_project(self) -> None:
+        projects.delete_project(projects.get_project(self.scan.project_id))
+        clean_up()
+
+    def deletes_repository(self) -> None:
+        repositories.disconnect_repository(self.scan.repository_id)
+        clean_up()
+
+    def deletes_organization(self) -> None:
+        deletions.delete_organization(self.company.organization_id)
+        clean_up()
+
+
+@pytest.mark.parametrize("deletes", ["deletes_project", "deletes_repository", "deletes_organization"])
+def test_a_scan_writes_nothing_that_stays(stage: Stage, deletes: str) -> None:
+    def scenario() -> Race:
+        running = Running(stage.fresh())
+
+        def check(outcomes: list[Outcome]) -> None:
+            outcomes[0].get()
+            assert outcomes[1].error is None or isinstance(outcomes[1].error, leases.LeaseLost)
+            finish_deletions()
+            items = stage.hold()
+            kinds = {(key.sk if key.pk.startswith("ORG#") else key.pk).partition("#")[0] for key in items}
+            assert not kinds & {"SCAN", "SCANREQ", "INBOX", "DELETIONS"}
+            assert ("REPO" in kinds) is (deletes == "deletes_project")
+
+        return Race([getattr(running, deletes), running.publishes], check)
+
+    assert explore(stage.client, scenario, yields_at=of_scans).schedules > 20
+
+
+def test_a_change_of_an_inbox_item_brings_it_not_back(stage: Stage) -> None:
+    def scenario() -> Race:
+        running = Running(stage.fresh())
+        found = inbox.publish_finding(findings.as_discovery(running.scan, running.issue))
+        user_id = running.company.owner.user_id
+
+        def dismisses() -> None:
+            inbox.change_status(found, "dismissed", found.version, user_id, None)
+
+        def check(outcomes: list[Outcome]) -> None:
+            outcomes[0].get()
+            assert outcomes[1].error is None or isinstance(outcomes[1].error, inbox.UnknownItem)
+            with pytest.raises(inbox.UnknownItem):
+                inbox.get_item(found.item_id)
+
+        return Race([running.deletes_project, dismisses], check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+
+
+def test_two_sweeps_at_once_finish_a_deletion(stage: Stage) -> None:
+    def scenario() -> Race:
+        running = Running(stage.fresh())
+        projects.delete_project(projects.get_project(running.scan.project_id))
+
+        def check(outcomes: list[Outcome]) -> None:
+            for outcome in outcomes:
+                outcome.get()
+            finish_deletions()
+            assert not any(key.sk.startswith((keys.SCAN_PREFIX, "SCANREQ#")) for key in stage.hold())
+
+        return Race([clean_up, clean_up], check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes).schedules > 5
+
+
+def test_a_deletion_of_an_organization_that_broke_anywhere_is_decided_once(stage: Stage) -> None:
+    def scenario() -> Trial:
+        world = stage.fresh()
+        company = world.company()
+        world.key(company)
+
+        def check(case: Case) -> None:
+            assert case.second.error is None or isinstance(case.second.error, UnknownOrganization)
+            finish_deletions()
+            assert left_of(stage.hold(), company.organization_id) == []
+
+        return Trial(lambda: deletions.delete_organization(company.organization_id), check)
+
+    assert explore_faults(stage.client, scenario) > 20
+
+
+@pytest.mark.parametrize("what", ["project", "repository", "organization"])
+def test_a_sweep_that_broke_anywhere_is_finished_by_the_next(stage: Stage, what: str) -> None:
+    def scenario() -> Trial:
+        estate = make_estate(stage.fresh())
+        _delete(what, estate)
+
+        def check(case: Case) -> None:
+            case.second.get()
+            finish_deletions()
+            items = stage.hold()
+            assert not any(key.pk.startswith("DELETIONS") for key in items)
+            gone = {
+                "project": estate.project.project_id,
+                "repository": estate.repository.repository_id,
+                "organization": own_part(estate.company.organization_id),
+            }[what]
+            kept = ("AUDITRUN#", *KEPT)
+            assert [
+                key
+                for key, item in items.items()
+                if gone in str(item) and not (key.sk if key.pk.startswith("ORG#") else key.pk).startswith(kept)
+            ] == []
+
+        return Trial(clean_up, check)
+
+    kinds = frozenset({Kind.CRASH})
+    assert explore_faults(stage.client, scenario, kinds=kinds) > 25
+
+
+def _delete(what: str, estate: Estate) -> None:
+    if what == "project":
+        projects.delete_project(estate.project)
+    elif what == "repository":
+        repositories.disconnect_repository(estate.repository.repository_id)
+    else:
+        deletions.delete_organization(estate.company.organization_id)
+
+
+def test_the_ids_of_an_organization_are_what_its_items_are_found_by() -> None:
+    organization_id = ids.new_root(ids.ORGANIZATION)
+    assert own_part(organization_id) in ids.owned(ids.PROJECT, organization_id, ids.new_local())

@@ -1,0 +1,94 @@
+"""An organization in which there is something of every kind, and what is left of it after a deletion."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from controlplane import ids
+from controlplane.store import (
+    audits,
+    feedback,
+    findings,
+    inbox,
+    invitations,
+    issue_attempts,
+    organizations,
+    projects,
+    repositories,
+    unlocks,
+    vendors,
+)
+from controlplane.store.inbox import RuntimeVendor
+from controlplane.store.outbox import delete_entry, new_entry
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scans import ScanItem
+from controlplane.store.vendors import Detection
+from tests.support.audits import make_issue, make_request, make_scan
+from tests.support.cleanup import clean_up
+from tests.support.world import Company, World, table_dump
+
+OBSERVED_AT = "2026-03-04T05:00:00.000Z"
+
+
+@dataclass
+class Estate:
+    """`scan` is completed, unlocked and paid for; another one of the repository is wanted."""
+
+    company: Company
+    keys: list[str]
+    project: ProjectItem
+    repository: RepositoryItem
+    scan: ScanItem
+    request_id: str
+    audit_id: str
+
+
+def make_estate(world: World, company: Company | None = None) -> Estate:
+    company = company or world.company()
+    organization_id, owner = company.organization_id, company.owner.user_id
+    secrets = [world.key(company), world.key(company)]
+    repository = world.connected_repository(company)
+    project = projects.get_project(repository.links[0].project_id)
+    audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
+    audits.record_run(project.project_id, audit["auditId"], "passed")
+    vendors.decide_vendor(project, "mixpanel", "approved", owner)
+    vendors.record_detection(detection(project.project_id))
+    issues = [make_issue(number) for number in range(1, 6)]
+    scan = make_scan(repository, issues=issues)
+    findings.date_findings(repository.repository_id, [issue.fingerprint for issue in issues], OBSERVED_AT)
+    found = [inbox.publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
+    issue_attempts.begin_attempt(found[0].item_id, owner)
+    inbox.change_status(found[1], "dismissed", found[1].version, owner, "Not ours")
+    world.credits(company, 60)
+    message = new_entry("scan-execution", {})
+    unlocks.unlock_scan(scan, owner, message)
+    delete_entry(message)
+    world.finding(company)
+    invitations.create_invitation(
+        organization_id, f"invited-{project.slug}@example.com", "member", inviter_id=owner, least="admin", beside={}
+    )
+    organizations.save_organization(owner, organization_id)
+    feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
+    clean_up()  # what the completed scan supersedes
+    request_id = make_request(repositories.get_repository(repository.repository_id))
+    return Estate(company, secrets, project, repository, scan, request_id, audit["auditId"])
+
+
+def detection(project_id: str, vendor_id: str = "segment") -> Detection:
+    vendor = RuntimeVendor(project_id, vendor_id, "Segment", "segment.com")
+    return Detection(vendor, "analytics", "Segment was seen", "It was.", "P2", (), OBSERVED_AT)
+
+
+def kinds_naming(*texts: str) -> set[str]:
+    """The kinds of the items in which one of the texts stands, as the starts of their keys."""
+    return {_kind(item) for item in table_dump() if any(text in str(item) for text in texts)}
+
+
+def own_part(organization_id: str) -> str:
+    """What every id of an organization contains."""
+    return organization_id.removeprefix(f"{ids.ORGANIZATION}_")
+
+
+def _kind(item: dict[str, Any]) -> str:
+    pk, sk = item["pk"]["S"], item["sk"]["S"]
+    return (sk if pk.startswith("ORG#") else pk).partition("#")[0]
