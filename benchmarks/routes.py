@@ -46,11 +46,17 @@ PAGES = {
     "/invitations/accept",
     "/invitations/decline",
     "/organizations",
+    "/organizations/{organizationSlug}/delete",
     "/organizations/{organizationSlug}/projects/{projectSlug}",
     "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
 }
 # They ask the sign-in service, which is not of the project.
-ELSEWHERE = {("GET", "/sign-in"), ("GET", "/sign-in/callback")}
+ELSEWHERE = {
+    ("GET", "/sign-in"),
+    ("GET", "/sign-in/callback"),
+    # Runs once in an organization's life, and reads its keys and its roster for that.
+    ("POST", "/organizations/{organizationSlug}/delete"),
+}
 
 
 def _nothing(_world: World) -> Request:
@@ -299,6 +305,10 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/invitations/decline"): _invited,
     ("GET", "/organizations"): _shown,
     ("POST", "/organizations"): lambda world: _submitted(world, organization_id=world.organization_id),
+    ("GET", "/organizations/{organizationSlug}/delete"): lambda world: {
+        **_shown(world),
+        "path": {"organizationSlug": "benchmark"},
+    },
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}"): _project_page,
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/consent"): _project_page,
     ("GET", "/assets/{fileName}"): lambda world: _linked_file(world, "/", "/assets/"),

@@ -151,6 +151,32 @@ async def save_organization(visitor: Submits) -> Response:
     return _organizations(visitor, done=f"{saved.name} is saved as your default organization.")
 
 
+@router.get("/organizations/{organizationSlug}/delete", operation_id="showOrganizationDeletion")
+async def show_organization_deletion(visitor: SignedIn, organization_slug: OrganizationSlug) -> Response:
+    """Says what deleting the organization removes, and asks an owner to type its name."""
+    organization = service.get_own_organization(organization_slug, visitor.user_id)
+    return page("organization_delete", visitor, organization=organization, typed="", problem=None)
+
+
+@router.post("/organizations/{organizationSlug}/delete", operation_id="deleteOrganization")
+async def delete_organization(visitor: Submits, organization_slug: OrganizationSlug) -> Response:
+    """Deletes the organization if its name or slug was typed."""
+    organization = service.get_own_organization(organization_slug, visitor.user_id)
+    typed = visitor.form.get("confirmation", "")[:200]
+    try:
+        service.delete_organization(organization, typed, visitor.user_id)
+    except service.NotConfirmed as refusal:
+        return page(
+            "organization_delete",
+            visitor,
+            status=refusal.status,
+            organization=organization,
+            typed=typed,
+            problem=refusal.public,
+        )
+    return _organizations(visitor, done=f"{organization.name} is deleted.")
+
+
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}", operation_id="showProject")
 async def show_project(visitor: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug) -> Response:
     """A project with its websites, as its members see it: where `dashboardUrl` leads."""

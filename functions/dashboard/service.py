@@ -16,7 +16,7 @@ from controlplane.errors import Conflict, Forbidden, InvalidPayload, NotFound, R
 from controlplane.keyring import SigningKey
 from controlplane.scopes import SCOPES
 from controlplane.settings import settings
-from controlplane.store import device, invitations, organizations, projects, sessions, sign_in, users
+from controlplane.store import deletions, device, invitations, organizations, projects, sessions, sign_in, users
 from controlplane.store.device import DeviceRequest
 from controlplane.store.invitations import Invitation
 from controlplane.store.organizations import Account, Membership
@@ -35,6 +35,7 @@ _NOTE, _REVIEW = "note of a sign-in", "review of a device"
 _PAGES = {"/", "/device", "/invitations", "/organizations"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
+_DELETION_PAGE = re.compile(rf"/organizations/{_SLUG}/delete")
 _DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
 
 
@@ -101,6 +102,17 @@ class InviterGone(Conflict):
 
 class NoMembership(NotFound):
     message = "You do not belong to this organization."
+
+
+class OwnersOnly(Forbidden):
+    message = "Only an owner can delete an organization. Ask one of its owners."
+
+
+class NotConfirmed(InvalidPayload):
+    message = "This is neither the organization's name nor its slug. Nothing was deleted."
+
+    def __init__(self) -> None:
+        super().__init__(details=[])
 
 
 class NoProject(NotFound):
@@ -198,7 +210,7 @@ def provider_sign_out_url() -> str | None:
 def own_page(target: str | None) -> str:
     """The page of ours that is meant, or the first one for anything else: no address leads away from here."""
     if target is not None and (
-        target in _PAGES or any(page.fullmatch(target) for page in (_DEVICE_PAGE, _PROJECT_PAGE))
+        target in _PAGES or any(page.fullmatch(target) for page in (_DEVICE_PAGE, _PROJECT_PAGE, _DELETION_PAGE))
     ):
         return target
     return "/"
@@ -346,8 +358,37 @@ def save_organization(organization_id: str, user_id: str) -> Membership:
     membership = organizations.find_membership(user_id, organization_id) if known else None
     if membership is None:
         raise NoMembership
-    organizations.save_organization(user_id, organization_id)
+    try:
+        organizations.save_organization(user_id, organization_id)
+    except organizations.NotMember:
+        raise NoMembership from None
     return membership
+
+
+def get_own_organization(organization_slug: str, user_id: str) -> Membership:
+    """The organization of that slug, which the person owns. Raises NoMembership, OwnersOnly."""
+    memberships = organizations.get_account(user_id).memberships
+    membership = next((held for held in memberships if held.slug == organization_slug), None)
+    if membership is None:
+        raise NoMembership
+    if membership.role != "owner":
+        raise OwnersOnly
+    return membership
+
+
+def delete_organization(organization: Membership, confirmation: str, user_id: str) -> None:
+    """Deletes the organization if the person has typed its name or slug and still owns it.
+
+    Raises NotConfirmed, OwnersOnly, NoMembership.
+    """
+    if confirmation.strip() not in (organization.name.strip(), organization.slug):
+        raise NotConfirmed
+    try:
+        deletions.delete_organization(organization.organization_id, user_id)
+    except deletions.NotOwner:
+        raise OwnersOnly from None
+    except organizations.UnknownOrganization:
+        raise NoMembership from None
 
 
 def get_project(organization_slug: str, project_slug: str, user_id: str) -> tuple[Membership, ProjectItem]:

@@ -82,6 +82,26 @@ class TestEachLook:
         person.page.get_by_role("link", name=project["projectName"], exact=True).click()
         person.look(project["projectName"], "project-again")
 
+    def test_an_owner_deletes_an_organization_by_its_name(
+        self, stack: Stack, visit: Callable[..., Visit], width, scheme
+    ):
+        owner = stack.person()
+        name = f"Aspen {width} {scheme}"
+        status, made = stack.call("/v1/organizations", {"name": name}, owner["accessToken"])
+        assert status == 201, made
+        person = signed_in(visit(width, scheme))
+        person.page.get_by_role("link", name=f"Delete the organization {name}").click()
+        person.look(f"Delete {name}?", "organization-delete")
+        person.page.get_by_label("Name of the organization").fill("Another one")
+        person.press("Delete this organization")
+        person.look(f"Delete {name}?", "organization-not-deleted")
+        person.page.get_by_label("Name of the organization").fill(name)
+        person.press("Delete this organization")
+        person.page.get_by_role("status").get_by_text(f"{name} is deleted.").wait_for()
+        person.look("Organizations", "organization-deleted")
+        found = stack.call("/v1/organizations", token=owner["accessToken"])[1]["data"]
+        assert name not in [it["organizationName"] for it in found]
+
     def test_who_signs_out_is_out(self, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         person.open("/")

@@ -1,0 +1,95 @@
+"""GET and POST /organizations/{organizationSlug}/delete: an owner deletes an organization by typing its name."""
+
+import pytest
+
+from controlplane.store import organizations
+from tests.support.browser import Browser, text_of
+from tests.support.world import Company, Person, World, table_dump
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(name="Acme & Sons", owner=person)
+
+
+def path(company: Company) -> str:
+    return f"/organizations/{company.slug}/delete"
+
+
+def uncounted() -> list[dict]:
+    return [{name: it[name] for name in it if name not in {"hits", "win", "usedHour"}} for it in table_dump()]
+
+
+class Test200:
+    def test_the_page_says_what_goes_and_asks_for_the_name(self, visitor: Browser, company: Company):
+        reply = visitor.get(path(company))
+        assert reply.status == 200
+        assert "Delete Acme & Sons?" in text_of(reply)
+        assert "This cannot be undone" in text_of(reply)
+        (form,) = visitor.forms()[path(company)]
+        assert form["confirmation"] == ""
+
+    def test_organizations_link_to_it_for_their_owner_alone(self, visitor: Browser, world: World, person: Person):
+        own, other = world.company(owner=person), world.company()
+        world.member(other, "admin", person)
+        text = visitor.get("/organizations").text
+        assert f'href="{path(own)}"' in text
+        assert f'href="{path(other)}"' not in text
+
+    @pytest.mark.parametrize("typed", ["Acme & Sons", "  Acme & Sons ", "slug"])
+    def test_the_name_or_the_slug_deletes_it(self, visitor: Browser, world: World, company: Company, typed: str):
+        key = world.key(company)
+        visitor.get(path(company))
+        reply = visitor.submit(path(company), confirmation=company.slug if typed == "slug" else typed)
+        assert reply.status == 200
+        assert "Acme & Sons is deleted." in text_of(reply)
+        assert "You belong to no organization yet" in text_of(reply)
+        assert visitor.api.get("/v1/projects", key).status == 401
+        assert organizations.find_organization(company.organization_id) is None
+        assert visitor.get(path(company)).status == 404
+
+    def test_one_of_any_size_is_out_of_reach_for_everybody_at_once(
+        self, visitor: Browser, world: World, company: Company
+    ):
+        for _ in range(60):
+            world.member(company)
+        visitor.get(path(company))
+        visitor.submit(path(company), confirmation=company.slug)
+        assert not any(it["sk"]["S"] == f"ORG#{company.organization_id}" for it in table_dump())
+
+    def test_whoever_signs_in_first_comes_back_to_the_page(self, browser: Browser, company: Company):
+        assert "return_to=%2Forganizations" in browser.get(path(company)).headers["location"]
+
+
+class Test400:
+    @pytest.mark.parametrize("typed", ["", "acme & sons", "Acme", "x" * 300, "é", "\u2028"])
+    def test_anything_else_changes_nothing_and_says_so(self, visitor: Browser, company: Company, typed: str):
+        visitor.get(path(company))
+        before = uncounted()
+        reply = visitor.submit(path(company), confirmation=typed)
+        assert reply.status == 400
+        assert "neither the organization's name nor its slug" in text_of(reply)
+        assert uncounted() == before
+
+
+class Test403:
+    @pytest.mark.parametrize("role", ["admin", "member"])
+    def test_nobody_but_an_owner(self, visitor: Browser, world: World, person: Person, role):
+        company = world.company()
+        world.member(company, role, person)
+        reply = visitor.get(path(company))
+        assert reply.status == 403
+        assert "Only an owner" in text_of(reply)
+        fields = {"form_token": visitor.form_token, "confirmation": company.slug}
+        assert visitor.post(path(company), fields).status == 403
+        assert organizations.find_organization(company.organization_id) is not None
+
+
+class Test404:
+    def test_another_organization_is_as_unknown_as_none(self, visitor: Browser, world: World):
+        foreign = world.company()
+        pages = [visitor.get(path(foreign)), visitor.get("/organizations/nowhere/delete")]
+        assert [page.status for page in pages] == [404, 404]
+        assert pages[0].text.replace(foreign.slug, "") == pages[1].text.replace("nowhere", "")
+        fields = {"form_token": visitor.form_token, "confirmation": foreign.slug}
+        assert visitor.post(path(foreign), fields).status == 404
