@@ -5,16 +5,19 @@ which costs a read of it each time. An account goes in this order: its ways in, 
 request that was under way leaves behind is looked for afterwards; an interrupted command is finished by the next one.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from controlplane import ids
-from controlplane.store import codec, invitations, keys, organizations, token_families, users
+from controlplane.store import codec, deletions, invitations, keys, organizations, token_families, users
 from controlplane.store.keys import Key
 from controlplane.store.members import LastOwner
 from controlplane.store.table import Delete, LegFailed, StoreError, Throttled, table
-from ops import members
+from ops import members, personal_data
+from ops.personal_data import Subject
 
 # A look that finds nothing ends the search. Each finds less than the one before, unless somebody keeps signing in.
 _LOOKS = 5
@@ -58,26 +61,32 @@ def revoke_credentials(user_id: str) -> Ended:
     raise Throttled("new credentials keep appearing")
 
 
-def delete_account(user_id: str, profile: dict[str, Any] | None) -> dict[str, Any]:
-    """Removes the person: ways in, sign-in, invitations to their address, memberships, account.
+def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organizations: bool = False) -> dict[str, Any]:
+    """Removes the person: credentials, sign-in, invitations, memberships, whatever names them, account.
 
-    `profile` is None where only the rest of an interrupted deletion is to be removed. Raises LastOwnerOf, where nothing
-    was changed unless they became the last owner meanwhile; Throttled.
+    profile: None if only the rest of an interrupted deletion is to be removed.
+    with_organizations: deletes the organizations that would be left without an owner.
+
+    Raises LastOwnerOf, in which case nothing was changed, unless they became the last owner meanwhile; Throttled.
     """
     last = _last_owner_of(user_id)
-    if last:
+    if last and not with_organizations:
         raise LastOwnerOf(last)
+    subject = Subject(user_id, profile["email"] if profile else None)
     ended = _end(_find(user_id, everything=True), forget=True)
-    left = _leave_all(user_id)
+    left = _leave_all(user_id, with_organizations=with_organizations)
     declined = _decline_all(profile) if profile else 0
+    # Once the account is gone its address is not known any more: a repetition finds what names the address only here.
+    erased = Counter(personal_data.erase(subject))
     if profile:
         _remove_profile(profile)
     # From here on nobody can sign in to the account. What was begun before may have written in between.
     for _ in range(_LOOKS):
-        left += _leave_all(user_id)
+        left += _leave_all(user_id, with_organizations=with_organizations)
         found = _find(user_id, everything=True)
         if not found:
-            return {**ended.document(), "memberships": left, "invitations": declined}
+            erased.update(personal_data.erase(subject))
+            return {**ended.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
         ended = ended.plus(_end(found, forget=True))
     raise Throttled("new credentials keep appearing")
 
@@ -86,7 +95,11 @@ def is_left_over(user_id: str) -> bool:
     """Whether something of an account is left that is gone itself."""
     if not ids.is_root(ids.USER, user_id):
         return False
-    return bool(organizations.get_account(user_id).memberships or _find(user_id, everything=True))
+    return bool(
+        organizations.get_account(user_id).memberships
+        or _find(user_id, everything=True)
+        or personal_data.is_left(Subject(user_id, None))
+    )
 
 
 def _find(user_id: str, *, everything: bool) -> list[Key]:
@@ -159,8 +172,11 @@ def _last_owner_of(user_id: str) -> list[str]:
     )
 
 
-def _leave_all(user_id: str) -> int:
-    """Ends the person's memberships: how many. Raises LastOwnerOf, once all that can be left are."""
+def _leave_all(user_id: str, *, with_organizations: bool) -> int:
+    """Ends the person's memberships: how many. Raises LastOwnerOf, once all that can be left are.
+
+    with_organizations: deletes the organizations that would be left without an owner.
+    """
     left, last = 0, []
     for membership in organizations.get_account(user_id).memberships:
         try:
@@ -168,8 +184,11 @@ def _leave_all(user_id: str) -> int:
         except members.UnknownMember:
             continue  # somebody else was quicker
         except LastOwner:
-            last.append(membership.slug)
-            continue
+            if not with_organizations:
+                last.append(membership.slug)
+                continue
+            with suppress(organizations.UnknownOrganization):
+                deletions.delete_organization(membership.organization_id)
         left += 1
     if last:
         raise LastOwnerOf(sorted(last))

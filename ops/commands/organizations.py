@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from ops.arguments import Name, Organization
+from ops.arguments import Name, Organization, Yes
 from ops.command import command
-from ops.errors import Conflict, Misused
-from ops.output import Shown
+from ops.errors import Conflict, Misused, NotFound
+from ops.output import Shown, confirm
 
 app = typer.Typer(no_args_is_help=True, help="Organizations. New ones are on the free plan.")
 
@@ -63,3 +63,24 @@ def list_organizations(
 
     account = organizations.get_account(get_user(user)["userId"])
     return Shown([membership_document(it) for it in sorted(account.memberships, key=lambda it: it.slug)])
+
+
+@command(app, "delete")
+def delete_organization(organization: Organization, yes: Yes = False) -> Shown:
+    """Delete an organization, for good. Its API keys and its members lose access at once.
+
+    Everything else of it is removed in the background, within 20 minutes unless it is very large: projects, scans,
+    findings, inbox, repositories, invitations, and the feedback its keys sent. What stays is the billing ledger, for
+    LedgerRetentionDays, and the slug, which nobody else can take for 90 days.
+    """
+    from controlplane.store import deletions
+    from controlplane.store.organizations import UnknownOrganization
+    from ops.lookup import get_organization
+
+    found = get_organization(organization)
+    confirm(f"Delete {found['name']} ({found['slug']}) with everything in it, for good?", yes=yes)
+    try:
+        deletions.delete_organization(found["organizationId"])
+    except UnknownOrganization:
+        raise NotFound(f"There is no organization {organization} any more.") from None
+    return Shown({"deleted": True, "organizationId": found["organizationId"], "slug": found["slug"]})

@@ -150,6 +150,23 @@ def unlink_project(repository: Repository, project: Project, yes: Yes = False) -
         raise NotFound(f"The repository is not linked to {project}.") from None
 
 
+@command(app, "disconnect")
+def disconnect_repository(repository: Repository, yes: Yes = False) -> Shown:
+    """Disconnect a repository from its organization, for good. A scan of it ends.
+
+    Its scans, their findings and its inbox items are removed in the background. Connected again, it is a new
+    repository, whose first scan is a free preview. GitHub is not told: uninstall the App there.
+    """
+    from controlplane.store import repositories
+
+    found = _get_repository(repository)
+    confirm(f"Disconnect {found.owner}/{found.name} and remove all that its scans found?", yes=yes)
+    try:
+        return Shown({"disconnected": True, **_document(repositories.disconnect_repository(repository))})
+    except repositories.UnknownRepository:
+        raise NotFound(f"There is no repository {repository}.") from None
+
+
 def _look_at(owner: str, name: str) -> "HostedRepository":
     """The repository as GitHub has it now, under its new name where it was renamed."""
     from controlplane.store.repositories import HostedRepository

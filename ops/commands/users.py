@@ -78,13 +78,37 @@ def revoke_credentials(user: User, yes: Yes = False) -> Shown:
     return Shown({"userId": profile["userId"], "email": profile["email"], **ended.document()})
 
 
-@command(app, "delete")
-def delete_user(user: User, yes: Yes = False) -> Shown:
-    """Delete a person's account, for good. Refused for the last owner of an organization: make another one first.
+@command(app, "export")
+def export_user(user: User) -> Shown:
+    """Show everything that is stored about a person, without secrets. Use --json to write it to a file.
 
-    What goes: sessions, tokens and devices, the sign-in, invitations to the address, memberships, name and address.
-    What stays is the id (usr_…) where something says who did it. Whoever signs in with the address later gets a new
-    account: remove them at the sign-in's issuer first. Reads the whole table, twice or more.
+    Reads the whole table. An id also works once the account is deleted: what is left is the bare id.
+    """
+    from controlplane import ids
+    from ops import personal_data
+    from ops.lookup import find_user
+
+    profile = find_user(user)
+    if profile is None and not ids.is_root(ids.USER, user):
+        raise NotFound(f"There is no user {user}.")
+    subject = personal_data.Subject(profile["userId"] if profile else user, profile["email"] if profile else None)
+    return Shown(personal_data.export(subject))
+
+
+@command(app, "delete")
+def delete_user(
+    user: User,
+    yes: Yes = False,
+    with_organizations: Annotated[
+        bool, typer.Option("--with-organizations", help="Also delete the organizations that nobody else owns.")
+    ] = False,
+) -> Shown:
+    """Delete a person's account, for good. Refused for the only owner of an organization.
+
+    What goes: sessions, tokens and devices, the sign-in, invitations from and to the person, memberships, name and
+    address, feedback, and the reasons they gave in the inbox. What stays is the id (usr_…) in records that say who did
+    something. Whoever signs in with the address later gets a new account: remove them at the sign-in's issuer first.
+    Reads the whole table twice.
 
     An interrupted deletion is finished by the same command with the id.
     """
@@ -95,12 +119,13 @@ def delete_user(user: User, yes: Yes = False) -> Shown:
     user_id = profile["userId"] if profile else user
     if profile is None and not accounts.is_left_over(user_id):
         raise NotFound(f"There is no user {user}.")
-    confirm(f"Delete {profile['email'] if profile else user_id} for good?", yes=yes)
+    also = " with every organization that only they own" if with_organizations else ""
+    confirm(f"Delete {profile['email'] if profile else user_id}{also} for good?", yes=yes)
     try:
-        ended = accounts.delete_account(user_id, profile)
+        ended = accounts.delete_account(user_id, profile, with_organizations=with_organizations)
     except accounts.LastOwnerOf as refusal:
         raise Refused(
-            f"{user_id} is the last owner of {', '.join(refusal.slugs)}. Make another member an owner there first: "
-            "`member set-role`, or `member add` with --role owner."
+            f"{user_id} is the last owner of {', '.join(refusal.slugs)}. Make another member an owner there first "
+            "(`member set-role`, or `member add` with --role owner), or delete these too with --with-organizations."
         ) from None
     return Shown({"deleted": True, "userId": user_id, **ended})

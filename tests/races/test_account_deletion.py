@@ -12,6 +12,7 @@ from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials
 from tests.races.stage import Stage
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
@@ -194,3 +195,25 @@ def test_a_deletion_that_broke_anywhere_is_finished_by_the_next(stage: Stage) ->
         return Trial(leaver.delete(), check)
 
     assert explore_faults(stage.client, scenario) > 50
+
+
+def test_a_deletion_with_organizations_that_broke_anywhere_is_finished_by_the_next(stage: Stage) -> None:
+    def scenario() -> Trial:
+        world = stage.fresh()
+        company = world.company()
+        world.key(company)
+        user_id = company.owner.user_id
+
+        def check(case: Case) -> None:
+            assert case.second.error is None
+            finish_deletions()
+            kept = ("SLUG#", "LEDGER#")
+            assert not any(
+                user_id in str(item) or company.organization_id in str(item)
+                for key, item in stage.hold().items()
+                if not (key.sk if key.pk.startswith("ORG#") else key.pk).startswith(kept)
+            )
+
+        return Trial(lambda: delete_account(user_id, users.find_user(user_id), with_organizations=True), check)
+
+    assert explore_faults(stage.client, scenario, kinds=frozenset({Kind.CRASH})) > 15

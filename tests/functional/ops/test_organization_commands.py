@@ -137,3 +137,21 @@ class TestCredits:
     def test_exit_code_3_for_no_organization(self, ops: Ops):
         for words in (("add", "nowhere", "5"), ("take", "nowhere", "5"), ("show", "nowhere")):
             assert ops("credits", *words).exit_code == 3
+
+
+class TestDelete:
+    def test_ends_all_access_and_says_what_it_deleted(self, ops: Ops, api: Api, world: World):
+        company = world.company()
+        key = world.key(company)
+        done = ops("organization", "delete", company.slug, "--yes").document
+        assert done == {"deleted": True, "organizationId": company.organization_id, "slug": company.slug}
+        assert api.get("/v1/me", key).status == 401
+        assert api.get("/v1/organizations", company.owner.token).data == []
+        assert ops("organization", "show", company.slug).exit_code == 3
+        assert ops("organization", "delete", company.organization_id, "--yes").exit_code == 3
+
+    def test_asks_first(self, ops: Ops, world: World):
+        company = world.company()
+        before = table_dump()
+        assert ops("organization", "delete", company.slug).exit_code == 2
+        assert table_dump() == before

@@ -5,6 +5,7 @@ import pytest
 from controlplane.store import projects, repositories
 from controlplane.store.repositories import RepositoryItem
 from tests.functional.ops.conftest import Ops
+from tests.functional.projects.builders import make_project
 from tests.support.world import Company, World, table_dump
 
 
@@ -109,3 +110,29 @@ class TestShowAndList:
 
     def test_exit_code_3_for_no_repository(self, ops: Ops):
         assert ops("repository", "show", "rep_nonsense").exit_code == 3
+
+
+class TestDisconnect:
+    def test_takes_it_from_its_organization(self, ops: Ops, repository: RepositoryItem, company: Company):
+        done = ops("repository", "disconnect", repository.repository_id, "--yes").document
+        assert (done["disconnected"], done["repositoryId"]) == (True, repository.repository_id)
+        assert ops("repository", "list", company.slug).document == []
+        assert ops("repository", "disconnect", repository.repository_id, "--yes").exit_code == 3
+
+    def test_asks_first(self, ops: Ops, repository: RepositoryItem):
+        before = table_dump()
+        assert ops("repository", "disconnect", repository.repository_id).exit_code == 2
+        assert table_dump() == before
+
+
+class TestLinkLimit:
+    def test_does_not_count_links_to_deleted_projects(self, ops: Ops, world: World, company: Company):
+        repository = world.connected_repository(company, linked=False)
+        made = [make_project(company, f"P{number}") for number in range(12)]
+        for project in made[:10]:
+            assert ops("repository", "link", repository.repository_id, project.project_id).exit_code == 0
+        assert ops("repository", "link", repository.repository_id, made[10].project_id).exit_code == 4
+        projects.delete_project(made[0])
+        linked = ops("repository", "link", repository.repository_id, made[10].project_id).document["projects"]
+        assert [it["projectId"] for it in linked] == [project.project_id for project in made[1:11]]
+        assert ops("repository", "link", repository.repository_id, made[11].project_id).exit_code == 4
