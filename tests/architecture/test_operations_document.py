@@ -100,7 +100,7 @@ class TestStack:
 
 
 def ops_lines() -> list[str]:
-    return sorted({found for line in LINES for found in re.findall(r"scripts/assent-ops ([^|;)]+)", line)})
+    return sorted({found for line in LINES for found in re.findall(r"scripts/assent-ops ([^|;)>]+)", line)})
 
 
 class TestOps:
