@@ -32,6 +32,8 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         **_sign_in(endpoint, resources),
         **github.function_variables(DIRECTORY / github.FOLDER, base_url),
         **queues.variables(load_template(), resources),
+        # Clients under test make many mistakes in a minute, all from one address.
+        "REJECTED_CREDENTIALS_PER_MINUTE": "1000",
         # The server prints a line a request; the functions' own log adds what goes wrong. LOG_LEVEL=INFO shows it all.
         "LOG_LEVEL": os.environ.get("LOG_LEVEL", "WARNING"),
         "POWERTOOLS_SERVICE_NAME": "local",

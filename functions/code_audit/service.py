@@ -1,14 +1,13 @@
 """The rules of `code_audit`: which scan may start, what of a scan may be read, and what opening the rest costs."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from controlplane import ids, queues
+from controlplane import clock, ids, queues
 from controlplane.errors import ApiError, Conflict, Forbidden, NotFound
 from controlplane.queues import PrepareScan, PublishScan, Queue
 from controlplane.settings import settings
-from controlplane.store import findings, inbox, repositories, scan_requests, scans, unlocks
+from controlplane.store import findings, inbox, repositories, scan_requests, scans, unlocks, waiting
 from controlplane.store.findings import Finding
 from controlplane.store.inbox import InboxItem
 from controlplane.store.repositories import Link, RepositoryItem
@@ -120,16 +119,20 @@ def find_outcome(request: RequestItem) -> Outcome:
 
 
 async def wait_for_outcome(request_id: str) -> Outcome:
-    """The request once its scan exists or cannot, or as it is after SCAN_START_WAIT_SECONDS.
+    """Returns the request once its scan exists or can't, or as it is after SCAN_START_WAIT_SECONDS.
 
-    Raises NotFound if request or scan is gone, because the project was deleted.
+    It doesn't wait if too many requests do (`store.waiting`). Raises NotFound if request or scan is gone, because the
+    project was deleted.
     """
-    for _ in range(int(settings.scan_start_wait_seconds / _POLL_SECONDS)):
-        request = _get_request(request_id)
-        if request.status != "starting":
-            return find_outcome(request)
-        await asyncio.sleep(_POLL_SECONDS)
-    return find_outcome(_get_request(request_id))
+    request = _get_request(request_id)
+    if request.status == "starting":
+        with waiting.slot(settings.scan_start_wait_seconds) as may_wait:
+            for _ in range(int(settings.scan_start_wait_seconds / _POLL_SECONDS) if may_wait else 0):
+                await clock.pause(_POLL_SECONDS)
+                request = _get_request(request_id)
+                if request.status != "starting":
+                    break
+    return find_outcome(request)
 
 
 def _get_request(request_id: str) -> RequestItem:

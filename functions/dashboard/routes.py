@@ -11,6 +11,7 @@ from controlplane import visitors
 from controlplane.anonymous import Anonymous
 from controlplane.app import ControlRouter
 from controlplane.errors import ApiError, RouteNotFound
+from controlplane.settings import settings
 from controlplane.store.sessions import LIFE_SECONDS
 from controlplane.visitors import Visitor, Visits
 from dashboard import service
@@ -18,12 +19,12 @@ from dashboard.pages import PageLook, address, page, redirect, style, style_shee
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
-# Each makes the service ask the provider; a whole office may stand behind one address.
-SIGN_INS_PER_MINUTE = 60
 _LOOK = PageLook()
 
 Anyone = Annotated[Visitor, Visits(_LOOK, signed_in=False)]
-SignsIn = Annotated[Visitor, Visits(_LOOK, signed_in=False, counted=Anonymous("pages.sign-in", SIGN_INS_PER_MINUTE))]
+# Each makes the service ask the provider.
+_SIGN_INS = Anonymous("pages.sign-in", settings.sign_in_requests_per_minute)
+SignsIn = Annotated[Visitor, Visits(_LOOK, signed_in=False, counted=_SIGN_INS)]
 SignedIn = Annotated[Visitor, Visits(_LOOK)]
 Submits = Annotated[Visitor, Visits(_LOOK, form=True)]
 OrganizationSlug = Annotated[str, Path(alias="organizationSlug")]

@@ -6,7 +6,7 @@ from controlplane import clock
 from controlplane.errors import ApiError, Conflict, Forbidden, NotFound
 from controlplane.issue_messages import try_to_announce
 from controlplane.settings import settings
-from controlplane.store import inbox, issue_attempts, repositories
+from controlplane.store import inbox, issue_attempts, repositories, waiting
 from controlplane.store.inbox import InboxItem
 from controlplane.store.issue_attempts import Attempt
 from inbox.schemas import InboxItemUpdate
@@ -89,12 +89,26 @@ async def open_issue(item: InboxItem, user_id: str) -> InboxItem:
         raise NotFound from None
     if is_new or attempt.is_overdue:
         try_to_announce(item.item_id)
-    for seconds in _pauses(attempt):
-        await clock.pause(seconds)
-        settled = _find_settled(attempt)
-        if settled is not None:
-            return settled
-    raise CreationPending
+    settled = await _wait_for_issue(attempt)
+    if settled is None:
+        raise CreationPending
+    return settled
+
+
+async def _wait_for_issue(attempt: Attempt) -> InboxItem | None:
+    """The item once it has its issue; None if the attempt is still open after the wait.
+
+    An old attempt isn't waited for, nor is any if too many requests wait already (`store.waiting`): one look.
+    """
+    is_old = attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS)
+    seconds = 0.0 if is_old else settings.issue_wait_seconds
+    with waiting.slot(seconds) as may_wait:
+        for pause in _pauses(seconds if may_wait else 0):
+            await clock.pause(pause)
+            settled = _find_settled(attempt)
+            if settled is not None:
+                return settled
+    return None
 
 
 def _check_repository(item: InboxItem) -> None:
@@ -109,12 +123,8 @@ def _check_repository(item: InboxItem) -> None:
         raise RepositoryNotLinked(item.repository_id)
 
 
-def _pauses(attempt: Attempt) -> Iterator[float]:
-    """The pauses between looks at the attempt, one at least: together as long as a request waits for its issue."""
-    if attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS):
-        yield 0
-        return
-    left = settings.issue_wait_seconds
+def _pauses(left: float) -> Iterator[float]:
+    """The pauses before each look at the attempt, one at least, which add up to `left` seconds."""
     for seconds in _FIRST_PAUSES_SECONDS:
         yield min(seconds, left)
         left -= seconds

@@ -118,8 +118,25 @@ class TestGateway:
         found = self.API["Properties"]["MethodSettings"]
         assert (found[0]["HttpMethod"], found[0]["ResourcePath"]) == ("*", "/*")
         for settings in found:
-            assert settings["ThrottlingRateLimit"] == {"Ref": "ThrottlingRate"}
-            assert settings["ThrottlingBurstLimit"] == {"Ref": "ThrottlingBurst"}
+            assert settings["ThrottlingRateLimit"] == {
+                "Fn::If": ["SetsThrottlingRate", {"Ref": "ThrottlingRate"}, {"Fn::Sub": "${AccountConcurrency}0"}]
+            }
+            assert settings["ThrottlingBurstLimit"] == {
+                "Fn::If": ["SetsThrottlingBurst", {"Ref": "ThrottlingBurst"}, {"Ref": "AccountConcurrency"}]
+            }
+
+    def test_follows_from_the_concurrency_unless_a_limit_is_set(self):
+        template = load_template()
+        for name in ("ThrottlingRate", "ThrottlingBurst"):
+            assert template["Parameters"][name]["Default"] == "0"
+            assert template["Conditions"][f"Sets{name}"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, "0"]}]}
+
+    def test_has_the_web_acl_of_the_parameter_if_there_is_one(self):
+        association = resources("AWS::WAFv2::WebACLAssociation")["WebAclAssociation"]
+        assert association["Condition"] == "HasWebAcl"
+        assert association["Properties"]["WebACLArn"] == {"Ref": "WebAclArn"}
+        stage = "arn:${AWS::Partition}:apigateway:${AWS::Region}::/restapis/${Api}/stages/${Api.Stage}"
+        assert association["Properties"]["ResourceArn"] == {"Fn::Sub": stage}
 
     def test_pays_for_metrics_of_those_routes_that_an_alarm_looks_at(self):
         paid = {

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from controlplane import clock
+from controlplane import clock, rejections
 from controlplane.store.table import table
 from tests.support import permissions
 from tests.support.api import Api
@@ -48,6 +48,8 @@ def _engine() -> Iterator[None]:
 def _fresh_table(_engine: None) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
     create_table(table.client, table.name)
+    # What an environment remembers of the clients of the test before, whose clock read the same.
+    rejections.forget()
     yield
     table.client.delete_table(TableName=table.name)
 

@@ -26,7 +26,7 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 def writes_and_looks(call: Call) -> bool:
     """What decides: every write but the count of a token, and the looks through the whole table."""
     key = call.parameters.get("Key")
-    counts = bool(key and key["pk"]["S"].startswith("TH#"))
+    counts = bool(key and key["pk"]["S"].startswith(("TH#", "RATE#")))
     return not counts and call.operation not in {"GetItem", "BatchGetItem", "Query"}
 
 

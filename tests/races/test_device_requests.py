@@ -27,7 +27,7 @@ EXPIRY = STILL_AT + 900
 def uncounted(call: Call) -> bool:
     """All but the counts: of calls by address, an addition that no act reads, and of each person's tries of a code."""
     key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith(("IP#", "TRIES#")))
+    return not (key and key["pk"]["S"].startswith(("IP#", "RATE#", "TRIES#")))
 
 
 def status_of(reply: Reply) -> str:

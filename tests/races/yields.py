@@ -5,15 +5,15 @@ from tests.support.schedules import Race
 
 
 def beyond_the_token(call: Call) -> bool:
-    """All but the count of the caller's own user token, an item that no other act of these races touches."""
+    """All but the counts of the caller: of its token, which no other act of these races uses, and of the person."""
     key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith("TH#"))
+    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#")))
 
 
 def beyond_the_own(call: Call) -> bool:
     """All but what no other act of these races touches: the caller's token and membership, a message in the outbox."""
     key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith(("TH#", "USER#", "OUTBOX#")))
+    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "USER#", "OUTBOX#")))
 
 
 def only_writes(call: Call) -> bool:

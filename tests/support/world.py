@@ -146,6 +146,10 @@ class World:
 
 
 def table_dump() -> list[dict[str, Any]]:
-    """Every item of the table, in the order of its keys: what tests of 'nothing was written' compare."""
+    """Every item of the table, in the order of its keys: what tests of 'nothing was written' compare.
+
+    Without the counters of people and organizations, which refused requests change too.
+    """
     items = table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]
+    items = [item for item in items if not item["pk"]["S"].startswith("RATE#")]
     return sorted(items, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids, tokens
+from controlplane import clock, ids, owner_limits, rejections, tokens
 from controlplane.errors import (
     Forbidden,
     InsufficientScope,
@@ -145,29 +145,35 @@ def rate_headers(counted: Counted) -> dict[str, str]:
     }
 
 
-def _bearer(authorization: str | None) -> str:
-    scheme, _, secret = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer":
-        raise Unauthorized
-    return secret.strip(" ")
+def _bearer(authorization: str) -> str | None:
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip(" ") if scheme.lower() == "bearer" else None
 
 
-def authenticate(authorization: str | None) -> Access[Any]:
+def authenticate(authorization: str | None, address: str) -> Access[Any]:
     """The caller behind an Authorization header, counted: one write. Raises Unauthorized, RateLimited.
 
-    A secret whose form or checksum is wrong is refused without touching the table.
+    A secret whose form or checksum is wrong is refused without touching the table. A credential that is rejected counts
+    against the client's address, and is answered with TooManyRejected past that limit.
     """
+    if not authorization:
+        raise Unauthorized
     secret = _bearer(authorization)
-    prefix = tokens.prefix_of(secret)
+    prefix = tokens.prefix_of(secret) if secret else None
+    if secret is None or prefix not in {settings.service_brand, *_PERSONAL}:
+        rejections.count_malformed(address)
+        raise Unauthorized
     try:
         return _count(prefix, tokens.digest(secret))
     except credentials.UnknownSecret:
+        rejections.count_unknown(address)
         raise Unauthorized from None
     except Throttled as error:
         raise RateLimited(1, reason=str(error)) from error
 
 
 def _count(prefix: str | None, digest: str) -> Access[Any]:
+    """Raises UnknownSecret, also for a token that has expired, and Throttled."""
     if prefix == settings.service_brand:
         item, counted = credentials.count_key(digest)
         principal = Principal(
@@ -178,20 +184,26 @@ def _count(prefix: str | None, digest: str) -> Access[Any]:
             created_by=item["createdBy"],
             token=item,
         )
-    elif prefix in _PERSONAL:
+    else:
         item, counted = credentials.count_user_token(digest)
         if item["expiresAt"] <= clock.now():
-            raise Unauthorized
+            raise credentials.UnknownSecret
         principal = Principal(item["kind"], tuple(item["scopes"]), user_id=item["userId"], token=item)
-    else:
-        raise Unauthorized
     return Access(principal, counted)
 
 
 def check_rate(access: Access[Any]) -> None:
-    """Raises RateLimited for a request past the limit; it was counted all the same."""
-    if access.counted.hits > access.counted.limit:
-        raise RateLimited(access.counted.resets_at - int(clock.now()))
+    """Raises RateLimited for a request past the limit of the credential, of its person, or of a key's organization.
+
+    Refused requests count too. Those past the credential's own limit count for the credential alone.
+    """
+    counted, token = access.counted, access.principal.token or {}
+    if counted.hits > counted.limit:
+        raise RateLimited(counted.resets_at - int(clock.now()))
+    if access.principal.user_id is not None:
+        owner_limits.check_person(token, counted)
+    else:
+        owner_limits.check_organization_of_key(token, counted)
 
 
 def check_plan_and_scope(access: Access[Any], requires: Requires) -> None:
@@ -206,7 +218,10 @@ def check_plan_and_scope(access: Access[Any], requires: Requires) -> None:
 
 
 def resolve(access: Access[Any], requires: Requires, named: str | None) -> None:
-    """Fills in organization and resource, and checks the role. `named` is the id that the path or the query gives."""
+    """Fills in organization and resource, and checks the role and the organization's limit.
+
+    `named` is the id that the path or the query gives.
+    """
     if requires.late:
         access.pending = requires, named
         return
@@ -216,8 +231,11 @@ def resolve(access: Access[Any], requires: Requires, named: str | None) -> None:
         access.organization = _organization(access.principal, requires.organization, named)
     else:
         return
-    if RANK[access.organization.role] < RANK[requires.role]:  # type: ignore[union-attr]
+    if RANK[access.membership.role] < RANK[requires.role]:
         raise Forbidden
+    if access.principal.user_id is not None:
+        token = access.principal.token or {}
+        owner_limits.check_organization_of_person(token, access.counted, access.organization_id)
 
 
 def key_organization(principal: Principal) -> organizations.Membership:

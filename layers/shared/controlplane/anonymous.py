@@ -4,7 +4,6 @@ An endpoint declares one alias, `Annotated[Stranger, Anonymous(...)]`. The route
 the request before its body is parsed, and lets it speak another dialect than the envelope where the route knows one.
 """
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -12,11 +11,9 @@ from typing import Any, NamedTuple, Protocol
 from starlette.responses import Response
 
 from controlplane import clock
+from controlplane.client_address import network_of
 from controlplane.errors import ApiError, RateLimited
 from controlplane.store import rate
-
-# One subscriber has as many addresses as he likes within it (RFC 6177).
-_IPV6_PREFIX = 64
 
 
 class Dialect(Protocol):
@@ -49,22 +46,9 @@ class Anonymous:
 
 
 class Stranger(NamedTuple):
-    """A caller of which only the address is known, as the gateway saw it: nothing the caller can choose."""
+    """A caller of which only the address is known: nothing the caller can choose (`client_address`)."""
 
     address: str
-
-
-def network_of(address: str) -> str:
-    """What is counted as one caller: an IPv4 address, or the /64 of an IPv6 address."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return "unknown"  # all such share one limit
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(parsed), _IPV6_PREFIX), strict=False))
 
 
 def admit(stranger: Stranger, asks: Anonymous) -> None:

@@ -1,5 +1,6 @@
 """The environment, parsed once at cold start: a missing or wrong variable fails there, loudly, and not in a request."""
 
+import ipaddress
 import json
 import os
 from typing import Annotated, Any, Self
@@ -53,6 +54,15 @@ def read_signing_secret(text: Any) -> Any:
         raise ValueError("it starts like a JSON object, but isn't one") from None
 
 
+def _networks(value: str | tuple[Any, ...]) -> tuple[Any, ...]:
+    """The addresses and networks of a list separated by commas. Raises ValueError for anything else."""
+    return tuple(map(ipaddress.ip_network, value.split(","))) if value and isinstance(value, str) else tuple(value)
+
+
+# Of ipaddress.IPv4Network and IPv6Network.
+Networks = Annotated[tuple[Any, ...], BeforeValidator(_networks)]
+
+
 class Settings(BaseModel):
     """One attribute a variable; the variable's name is the attribute's in upper case."""
 
@@ -73,6 +83,19 @@ class Settings(BaseModel):
     # Where the consent runtime is served; an instance answers at this address plus its id. None: not served yet.
     consent_runtime_base_url: OptionalUrl = None
     requests_per_minute_user_token: int = Field(600, ge=1)
+    # A person's requests with all tokens and sessions together.
+    requests_per_minute_user: int = Field(1_200, ge=1)
+    # An organization's requests a minute, as a multiple of the rate of one of its plan's keys.
+    organization_rate_factor: int = Field(20, ge=1)
+    # How many unknown or expired credentials an address may send a minute before it gets 429 instead of 401.
+    rejected_credentials_per_minute: int = Field(300, ge=1)
+    # How many requests for sign-in pages an address may send a minute; a sign-in takes two.
+    sign_in_requests_per_minute: int = Field(60, ge=2)
+    # Concurrent Lambda executions available to this deployment. A tenth of them may wait for a worker.
+    account_concurrency: int = Field(1_000, ge=10)
+    # The header that a trusted proxy names the client's address in, and the proxy's own addresses. None: no proxy.
+    trusted_proxy_header: OptionalText = None
+    trusted_proxy_addresses: Networks = ()
     # Whether devices may be let in by a person's approval. Off: its addresses are unknown paths.
     device_authorization_enabled: bool = True
     # Ids of the OAuth clients that may ask, separated by commas. None: the service's own command line alone.

@@ -17,7 +17,9 @@ from controlplane import keyring, tokens
 from controlplane.access import Access
 from controlplane.addresses import dashboard_base_url
 from controlplane.anonymous import Anonymous, Dialect, Stranger
+from controlplane.client_address import address_of
 from controlplane.errors import Forbidden, InvalidPayload, Unauthorized, UnsupportedMediaType
+from controlplane.rejections import TooManyRejected
 from controlplane.settings import settings
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -112,10 +114,10 @@ def _is_secure() -> bool:
 
 def admit(request: Request, asks: Visits, body: bytes) -> Visitor:
     """The visitor, counted. Raises SignedOut, RateLimited, UnsupportedMediaType, UnreadableForm, ForeignForm."""
-    visitor = Visitor(request.client.host if request.client else "", _read_cookies(request))
+    visitor = Visitor(address_of(request), _read_cookies(request))
     if asks.counted is not None:
         door.admit(Stranger(visitor.address), asks.counted)
-    _recognize(visitor)
+    _recognize(visitor, asks)
     if visitor.access is None and asks.signed_in:
         raise SignedOut(request.method, _target(request))
     if visitor.access is not None:
@@ -127,14 +129,21 @@ def admit(request: Request, asks: Visits, body: bytes) -> Visitor:
     return visitor
 
 
-def _recognize(visitor: Visitor) -> None:
-    """Fills in the session of the cookie, where it is one and lives. Another credential is none."""
+def _recognize(visitor: Visitor, asks: Visits) -> None:
+    """Fills in the session of the cookie, if it is a live one. Any other credential is ignored.
+
+    Raises TooManyRejected, but not for a page that needs no session: people can always sign in again.
+    """
     secret = visitor.cookies.get(cookie_name("session"), "")
     if tokens.prefix_of(secret) != settings.service_brand + tokens.SESSION:
         return
     try:
-        visitor.access = gate.authenticate(f"Bearer {secret}")
+        visitor.access = gate.authenticate(f"Bearer {secret}", visitor.address)
     except Unauthorized:
+        return
+    except TooManyRejected:
+        if asks.signed_in:
+            raise
         return
     visitor.secret = secret
 

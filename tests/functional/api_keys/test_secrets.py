@@ -67,8 +67,9 @@ def test_the_scheme_has_no_case_and_spaces_around_the_secret_do_not_matter(form,
     assert api.get("/v1/me", headers={"Authorization": form.format(secret)}).status == 200
 
 
-def test_a_well_formed_unknown_secret_costs_one_write_and_leaves_nothing(api: Api):
+def test_a_well_formed_unknown_secret_costs_two_writes_and_leaves_the_count_of_its_address(api: Api):
     with recorded_calls() as calls:
         assert api.get("/v1/me", GOOD).status == 401
-    assert [call.operation for call in calls] == ["UpdateItem"]
-    assert table.client.scan(TableName=table.name)["Count"] == 0
+    assert [call.operation for call in calls] == ["UpdateItem"] * 2
+    (item,) = table.client.scan(TableName=table.name)["Items"]
+    assert item["pk"]["S"] == "IP#rejected#198.51.100.7"

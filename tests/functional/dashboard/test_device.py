@@ -4,11 +4,10 @@ import pytest
 
 from controlplane.scopes import SCOPES
 from controlplane.settings import settings
-from controlplane.store.table import table
 from tests.functional.device_auth.devices import Device, ask
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser, text_of
-from tests.support.world import Person, World
+from tests.support.world import Person, World, table_dump
 
 APPROVE, DENY = "/device/approve", "/device/deny"
 
@@ -72,13 +71,13 @@ class TestShown:
         assert "<b>x" not in reply.text
 
     def test_a_link_fills_the_code_in_and_no_more(self, visitor: Browser, device: Device):
-        before = table.client.scan(TableName=table.name)["Count"]
+        before = len(table_dump())
         reply = visitor.get(f"/device?user_code={device.user_code}")
         assert f'value="{device.user_code}"' in reply.text
         assert visitor.forms()["/device"] == [{"form_token": visitor.form_token, "user_code": device.user_code}]
         assert APPROVE not in visitor.forms()
         assert "Ada" not in text_of(reply)
-        assert table.client.scan(TableName=table.name)["Count"] == before
+        assert len(table_dump()) == before
         assert status_of(device) == "authorization_pending"
 
 

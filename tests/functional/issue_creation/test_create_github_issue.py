@@ -2,7 +2,8 @@
 
 import pytest
 
-from controlplane.store import inbox, issue_attempts, repositories
+from controlplane.settings import settings
+from controlplane.store import inbox, issue_attempts, repositories, waiting
 from tests.functional.issue_creation.conftest import QUEUE, Opening
 from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
@@ -155,6 +156,27 @@ class Test409:
         opening.pauses.clear()
         assert opening.post().error["details"] == {"status": "creation_pending"}
         assert sum(opening.pauses) == 0
+
+    def test_while_too_many_requests_wait_it_is_told_at_once(
+        self, opening: Opening, monkeypatch: pytest.MonkeyPatch, now
+    ):
+        monkeypatch.setitem(settings.__dict__, "account_concurrency", 20)
+        taken = [waiting.acquire_slot(8) for _ in range(2)]
+        assert None not in taken
+        opening.idle = True
+        reply = opening.post()
+        assert reply.error["details"] == {"status": "creation_pending"}
+        assert sum(opening.pauses) == 0
+        # The worker has its message all the same.
+        opening.work_until_quiet()
+        assert opening.post().status == 201
+
+    def test_a_slot_is_held_while_it_waits_and_free_afterward(self, opening: Opening, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(settings.__dict__, "account_concurrency", 10)
+        opening.idle = True
+        opening.post()
+        assert sum(opening.pauses) == pytest.approx(8)
+        assert waiting.acquire_slot(8) is not None
 
     @pytest.mark.parametrize("source", ["advisory", "runtime"])
     def test_only_code_findings_become_issues(self, source: str, opening: Opening, world: World):

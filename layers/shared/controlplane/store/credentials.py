@@ -4,6 +4,7 @@ The counter is exact per key and minute. Every attempt counts, refused ones too,
 admits nobody.
 """
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane import clock, ids
@@ -26,6 +27,11 @@ class Counted(NamedTuple):
     hits: int
     resets_at: int
 
+    @property
+    def minute(self) -> int:
+        """The window itself. It can be ahead of this instance's clock."""
+        return self.resets_at // _WINDOW_SECONDS - 1
+
 
 def count_key(digest: str) -> tuple[dict[str, Any], Counted]:
     """The API key behind the digest, counted. Raises UnknownSecret, Throttled.
@@ -43,6 +49,31 @@ def count_user_token(digest: str) -> tuple[dict[str, Any], Counted]:
     """The user token behind the digest, counted. Expiry is the caller's to check. Raises the same."""
     item, counted, _ = _count(keys.user_token(digest), int(clock.now()) // _HOUR_SECONDS)
     return item, counted
+
+
+def mark_refused(item: dict[str, Any], minute: int, owner_id: str) -> None:
+    """Notes on the credential that this owner's requests are used up in this minute."""
+    _note_for(item, minute, "SET #refusedFor = :note", {"note": refusal_note(minute, owner_id)})
+
+
+def mark_exact(item: dict[str, Any], minute: int, first_hit: int) -> None:
+    """Notes on the credential that its requests of this minute are reserved one by one, from `first_hit` on."""
+    _note_for(item, minute, "SET #exactWin = :minute, #exactFrom = :first", {"first": first_hit})
+
+
+def _note_for(item: dict[str, Any], minute: int, change: str, values: dict[str, Any]) -> None:
+    """The write that counts the credential's next request returns the note, so it costs no read.
+
+    A note that could not be written is not an error: the next block of requests leads to it again.
+    """
+    key = keys.Key(item["pk"], item["sk"])
+    with suppress(ConditionFailed, Throttled):
+        table.update(Update(key, change, "#win = :minute", {**values, "minute": minute}))
+
+
+def refusal_note(minute: int, owner_id: str) -> str:
+    """The attribute `refusedFor` of a credential whose owner's requests are used up in this minute."""
+    return f"{minute}#{owner_id}"
 
 
 def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str, Any] | None]:

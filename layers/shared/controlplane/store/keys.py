@@ -111,7 +111,7 @@ def membership(user_id: str, organization_id: str) -> Key:
 
 # What authenticates and counts an API key; the secret itself is nowhere.
 # {pk: KH#9f86d0…, sk: KEY, keyId: key_2f…, organizationId: org_2f…, slug: acme, name: Acme, plan: pro, rateLimit: 1500,
-#  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745}
+#  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745, refusedFor: 29384756#org_2f…}
 def key_secret(digest: str) -> Key:
     return Key(f"KH#{digest}", "KEY")
 
@@ -124,7 +124,7 @@ def api_key(organization_id: str, local: str) -> Key:
 
 
 # {pk: TH#60303a…, sk: TOKEN, userId: usr_8k…, kind: oauth, scopes: [...], rateLimit: 600, expiresAt: 1790000000,
-#  win: 29384756, hits: 3}
+#  win: 29384756, hits: 3, exactWin: 29384755, exactFrom: 61, refusedFor: 29384755#usr_8k…}
 def user_token(digest: str) -> Key:
     return Key(f"TH#{digest}", "TOKEN")
 
@@ -155,6 +155,18 @@ def token_family(family_id: str) -> Key:
 # {pk: IP#device.token#198.51.100.7, sk: 29543346, hits: 3, expiresAt: 1772600940}
 def address_count(operation: str, address: str, window: int) -> Key:
     return Key(f"IP#{operation}#{address}", str(window))
+
+
+# Requests in one minute that are reserved for a person or an organization, by all of its credentials together.
+# {pk: RATE#usr_8k…, sk: 29543346, hits: 36, expiresAt: 1772601700}
+def owner_count(owner_id: str, minute: int) -> Key:
+    return Key(f"RATE#{owner_id}", str(minute))
+
+
+# A slot that a request holds while it waits for a worker. There is a fixed number of them.
+# {pk: WAITSLOT#17, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
+def waiting_slot(number: int) -> Key:
+    return Key(f"WAITSLOT#{number}", "WAITSLOT")
 
 
 # How many user codes a person tried that were none.

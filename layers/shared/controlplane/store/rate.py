@@ -1,4 +1,5 @@
-"""Counters for what no credential counts: calls by an address, and user codes that a person tried in vain."""
+"""Counters beyond the credential's own: calls by an address, requests of a person or an organization, and wrong user
+codes."""
 
 from contextlib import suppress
 
@@ -21,6 +22,12 @@ def count_address(operation: str, address: str, limit: int) -> Counted:
     return _count(keys.address_count(operation, address, window), limit, (window + 1) * ADDRESS_WINDOW_SECONDS)
 
 
+def reserve_requests(owner_id: str, minute: int, amount: int) -> int:
+    """Adds requests to the minute of a person or an organization. Returns the sum. One write. Raises Throttled."""
+    ends_at = (minute + 1) * ADDRESS_WINDOW_SECONDS
+    return _count(keys.owner_count(owner_id, minute), 0, ends_at, amount).hits
+
+
 def count_try(user_id: str, limit: int) -> Counted:
     """Counts a person's try of a user code in this quarter of an hour. Raises Throttled."""
     window = int(clock.now()) // TRIES_WINDOW_SECONDS
@@ -35,8 +42,8 @@ def return_try(user_id: str) -> None:
         table.update(Update(key, "SET #hits = #hits - :one", "#hits > :zero", {"one": 1, "zero": 0}))
 
 
-def _count(key: Key, limit: int, ends_at: int) -> Counted:
+def _count(key: Key, limit: int, ends_at: int, amount: int = 1) -> Counted:
     # Kept a window longer than it counts: instances whose clocks differ still count into one.
-    kept = {"one": 1, "until": ends_at + TRIES_WINDOW_SECONDS}
-    item = table.update(Update(key, "ADD #hits :one SET #expiresAt = :until", values=kept))
+    values = {"amount": amount, "until": ends_at + TRIES_WINDOW_SECONDS}
+    item = table.update(Update(key, "ADD #hits :amount SET #expiresAt = :until", values=values))
     return Counted(limit, item["hits"], ends_at)

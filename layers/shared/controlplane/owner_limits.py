@@ -1,0 +1,108 @@
+"""Limits on the requests of a person and of an organization, by all of its credentials together.
+
+Each credential counts its requests in one write (`store.credentials`). A counter of the owner that took one write more
+for each request would double the price of authentication. Instead, one request in a block reserves the whole block at
+its owner's counter. Once the owner's limit is reached, the credential is marked, so that the write that counts its next
+request also refuses it.
+"""
+
+from typing import Any
+
+from controlplane import clock
+from controlplane.errors import RateLimited
+from controlplane.plans import PLANS
+from controlplane.settings import settings
+from controlplane.store import credentials, organizations, rate
+from controlplane.store.credentials import Counted
+
+# Blocks of a person are 1% of the limit: 12 requests at the default of 1,200, and single ones below 200.
+_BLOCKS_OF_PERSON = 100
+# Blocks of an organization are 0.1% of its limit. They only have to be so small that the last ones hardly matter.
+_BLOCKS_OF_ORGANIZATION = 1000
+
+
+class PersonRateLimited(RateLimited):
+    """All credentials of a person together used up the person's minute."""
+
+    message = (
+        "Your account sent too many requests, all of its tokens and sessions together. "
+        "Wait as long as the Retry-After header says."
+    )
+
+
+class OrganizationRateLimited(RateLimited):
+    """All keys and people of an organization together used up its minute."""
+
+    message = (
+        "Your organization sent too many requests, all of its API keys and members together. "
+        "Wait as long as the Retry-After header says."
+    )
+
+
+def check_person(token: dict[str, Any], counted: Counted) -> None:
+    """Counts a request with a user token for its person. Raises PersonRateLimited, Throttled.
+
+    The first request of each block reserves it, so that a person's requests are never under-counted. The others of the
+    block don't wait for that. If the limit were reached then, those that race with the first would be admitted beyond
+    it. So once half of the limit is used, each request is reserved by itself.
+    """
+    user_id = token["userId"]
+    _check_mark(token, counted, user_id, PersonRateLimited)
+    limit = settings.requests_per_minute_user
+    is_exact = token.get("exactWin") == counted.minute
+    if is_exact and counted.hits < token["exactFrom"]:
+        return  # in a block that was reserved before
+    block = 1 if is_exact else max(1, limit // _BLOCKS_OF_PERSON)
+    if counted.hits % block != 1 % block:
+        return
+    reserved = rate.reserve_requests(user_id, counted.minute, block)
+    if reserved > limit:
+        _refuse(token, counted, user_id, PersonRateLimited)
+    if block > 1 and reserved > limit // 2:
+        credentials.mark_exact(token, counted.minute, counted.hits + block)
+
+
+def check_organization_of_key(key: dict[str, Any], counted: Counted) -> None:
+    """Counts a request with an API key for its organization. Raises OrganizationRateLimited, Throttled."""
+    organization_id = key["organizationId"]
+    _check_mark(key, counted, organization_id, OrganizationRateLimited)
+    limit = PLANS[key["plan"]].organization_requests_per_minute
+    if _reserve(organization_id, counted, limit) > limit:
+        _refuse(key, counted, organization_id, OrganizationRateLimited)
+
+
+def check_organization_of_person(token: dict[str, Any], counted: Counted, organization_id: str) -> None:
+    """Counts a person's request for the organization it acts in. Raises OrganizationRateLimited, Throttled.
+
+    Neither token nor membership says which plan that is. It is read once the sum exceeds what every plan allows.
+    """
+    _check_mark(token, counted, organization_id, OrganizationRateLimited)
+    lowest = min(plan.organization_requests_per_minute for plan in PLANS.values())
+    hits = _reserve(organization_id, counted, lowest)
+    if hits > lowest and hits > _limit_of(organization_id):
+        _refuse(token, counted, organization_id, OrganizationRateLimited)
+
+
+def _reserve(organization_id: str, counted: Counted, limit: int) -> int:
+    """The organization's requests so far, or 0 if this request doesn't complete a block."""
+    block = max(1, limit // _BLOCKS_OF_ORGANIZATION)
+    return 0 if counted.hits % block else rate.reserve_requests(organization_id, counted.minute, block)
+
+
+def _limit_of(organization_id: str) -> int:
+    organization = organizations.find_organization(organization_id)
+    return PLANS[organization["plan"]].organization_requests_per_minute if organization else 0
+
+
+def _check_mark(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
+    if item.get("refusedFor") == credentials.refusal_note(counted.minute, owner_id):
+        raise _refusal(counted, kind)
+
+
+def _refuse(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
+    credentials.mark_refused(item, counted.minute, owner_id)
+    raise _refusal(counted, kind)
+
+
+def _refusal(counted: Counted, kind: type[RateLimited]) -> RateLimited:
+    return kind(counted.resets_at - int(clock.now()))

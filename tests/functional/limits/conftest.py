@@ -1,0 +1,28 @@
+"""Settings that a test changes for its own time."""
+
+from collections.abc import Callable
+from ipaddress import ip_network
+
+import pytest
+
+from controlplane.settings import settings
+
+
+@pytest.fixture
+def limit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def change(**numbers: int) -> None:
+        for name, number in numbers.items():
+            monkeypatch.setitem(settings.__dict__, name, number)
+
+    return change
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A trusted proxy at these addresses, which names the client in this header."""
+
+    def trust(*networks: str, header: str = "X-Forwarded-For") -> None:
+        monkeypatch.setitem(settings.__dict__, "trusted_proxy_header", header)
+        monkeypatch.setitem(settings.__dict__, "trusted_proxy_addresses", tuple(map(ip_network, networks)))
+
+    return trust

@@ -1,0 +1,281 @@
+"""The limits of a person and of an organization, by all of their credentials together."""
+
+import pytest
+
+from controlplane.settings import settings
+from controlplane.store import billing, keys, sessions
+from controlplane.store.table import Update, table
+from controlplane.tokens import digest
+from tests.support.api import Api
+from tests.support.calls import intercepted
+from tests.support.recorded import recorded_calls
+from tests.support.world import World
+
+MINUTE = 1_772_600_760  # 05:06:00, in which the clock starts
+THROTTLED = "ProvisionedThroughputExceededException"
+
+
+def reserved(owner_id: str, minute: int = MINUTE // 60) -> int:
+    """What the owner's counter holds."""
+    item = table.get(keys.owner_count(owner_id, minute))
+    return item["hits"] if item else 0
+
+
+def throttled(prefix: str):
+    """DynamoDB throttles every write to the partitions that start so."""
+
+    def around(call, proceed):
+        if call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith(prefix):
+            answer = {"Error": {"Code": THROTTLED, "Message": THROTTLED}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+            raise table.client.exceptions.from_code(THROTTLED)(answer, call.operation)
+        return proceed()
+
+    return intercepted(table.client, around)
+
+
+class TestPerson:
+    def test_the_default_is_1200_in_blocks_of_12(self, api: Api, world: World):
+        assert settings.requests_per_minute_user == 1_200
+        person = world.person()
+        for _ in range(13):
+            api.get("/v1/me", person.token)
+        assert reserved(person.user_id) == 24
+
+    def test_tokens_and_sessions_together_get_exactly_the_limit(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=10)
+        person = world.person()
+        secrets = [person.token, world.token(person.user_id), *(sessions.create(person.user_id) for _ in range(2))]
+        statuses = [api.get("/v1/me", secrets[number % 4]).status for number in range(24)]
+        assert statuses == [200] * 10 + [429] * 14
+        assert api.get("/v1/me", world.token(person.user_id)).status == 429
+        assert api.get("/v1/me", world.person().token).status == 200
+
+    def test_a_block_is_reserved_by_its_first_request(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=300)  # blocks of 3
+        person = world.person()
+        table.update(Update(keys.owner_count(person.user_id, MINUTE // 60), "SET #hits = :hits", values={"hits": 294}))
+        assert [api.get("/v1/me", person.token).status for _ in range(8)] == [200] * 6 + [429] * 2
+
+    def test_blocks_end_at_half_of_the_limit_and_the_limit_is_exact(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=240)  # blocks of 2
+        person = world.person()
+        secrets = [person.token, world.token(person.user_id), sessions.create(person.user_id)]
+        statuses = [api.get("/v1/me", secrets[number % 3]).status for number in range(300)]
+        assert statuses == [200] * 240 + [429] * 60
+
+    def test_the_refusal_says_whose_limit_it_is_and_when_it_ends(self, api: Api, world: World, limit, now):
+        limit(requests_per_minute_user=1)
+        person = world.person()
+        api.get("/v1/me", person.token)
+        reply = api.get("/v1/me", person.token)
+        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+        assert reply.error["message"].startswith("Your account sent too many requests")
+        assert reply.headers["retry-after"] == str(MINUTE + 60 - int(now.seconds))
+        # The headers go on describing the credential.
+        assert (reply.headers["x-ratelimit-limit"], reply.headers["x-ratelimit-remaining"]) == ("600", "598")
+
+    def test_a_new_minute_starts_from_zero(self, api: Api, world: World, limit, now):
+        limit(requests_per_minute_user=2)
+        person = world.person()
+        other = world.token(person.user_id)
+        now.seconds = MINUTE + 59.999
+        assert [api.get("/v1/me", secret).status for secret in (person.token, other, other)] == [200, 200, 429]
+        now.seconds = MINUTE + 60.000
+        assert [api.get("/v1/me", secret).status for secret in (person.token, other, other)] == [200, 200, 429]
+
+    def test_it_comes_after_401_and_before_everything_else(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=1)
+        person = world.person()
+        unscoped = world.token(person.user_id, [])
+        api.get("/v1/me", person.token)
+        assert api.post("/v1/api-keys", unscoped, raw_body=b"{").status == 429
+        assert api.post("/v1/api-keys", person.token[:-1], raw_body=b"{").status == 401
+
+    def test_requests_past_the_credentials_own_limit_do_not_count(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=100)
+        person = world.person()
+        key = keys.user_token(digest(person.token))
+        table.update(Update(key, "SET #rateLimit = :two", "attribute_exists(pk)", {"two": 2}))
+        assert [api.get("/v1/me", person.token).status for _ in range(5)] == [200, 200, 429, 429, 429]
+        assert reserved(person.user_id) == 2
+
+    def test_api_keys_are_not_a_persons_credentials(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=1)
+        company = world.company()
+        api.get("/v1/me", company.owner.token)
+        assert api.get("/v1/me", company.owner.token).status == 429
+        secret = world.key(company)
+        assert [api.get("/v1/me", secret).status for _ in range(3)] == [200] * 3
+
+    def test_a_changed_limit_holds_for_credentials_that_exist(self, api: Api, world: World, limit):
+        person = world.person()
+        assert api.get("/v1/me", person.token).status == 200
+        limit(requests_per_minute_user=13)
+        # 12 are reserved by the block of the first request.
+        assert [api.get("/v1/me", person.token).status for _ in range(2)] == [200, 429]
+        limit(requests_per_minute_user=1_200)
+        assert api.get("/v1/me", world.token(person.user_id)).status == 200
+
+    def test_pages_count_too(self, api: Api, world: World, limit):
+        from tests.support.browser import Browser
+
+        limit(requests_per_minute_user=2)
+        person = world.person()
+        browser = Browser(api).signed_in(person.user_id)
+        assert [browser.get("/organizations").status for _ in range(3)] == [200, 200, 429]
+        assert api.get("/v1/me", person.token).status == 429
+
+    def test_a_throttled_counter_refuses_and_never_fails(self, api: Api, world: World):
+        person = world.person()
+        with throttled("RATE#"):
+            reply = api.get("/v1/me", person.token)
+        assert (reply.status, reply.code, reply.headers["retry-after"]) == (429, "RATE_LIMITED", "1")
+        assert api.get("/v1/me", person.token).status == 200
+
+    def test_a_mark_that_cannot_be_written_changes_no_answer(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=1)
+        person = world.person()
+        api.get("/v1/me", person.token)
+
+        def around(call, proceed):
+            if "refusedFor" in str(call.parameters.get("ExpressionAttributeNames")):
+                answer = {"Error": {"Code": THROTTLED, "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+                raise table.client.exceptions.from_code(THROTTLED)(answer, call.operation)
+            return proceed()
+
+        with intercepted(table.client, around):
+            assert [api.get("/v1/me", person.token).status for _ in range(2)] == [429, 429]
+
+
+class TestOrganization:
+    """The factor is 1 in these tests: 600 for Free and Starter, in blocks of one request."""
+
+    @pytest.fixture(autouse=True)
+    def _small(self, limit):
+        limit(organization_rate_factor=1)
+
+    def fill(self, organization_id: str, hits: int) -> None:
+        counter = keys.owner_count(organization_id, MINUTE // 60)
+        table.update(Update(counter, "SET #hits = :hits", values={"hits": hits}))
+
+    def test_the_keys_of_a_plan_share_a_multiple_of_its_rate(self, api: Api, world: World):
+        for plan, rate in (("starter", 600), ("pro", 1_500), ("enterprise", 3_000)):
+            company = world.company(plan)
+            secrets = [world.key(company) for _ in range(2)]
+            self.fill(company.organization_id, rate - 6)
+            statuses = [api.get("/v1/me", secrets[number % 2]).status for number in range(12)]
+            # Blocks of 1, 1 and 3 requests.
+            assert statuses[:6] == [200] * 6
+            assert statuses[-1] == 429
+
+    def test_the_refusal_says_whose_limit_it_is_and_when_it_ends(self, api: Api, world: World, now):
+        company = world.company("starter")
+        secret = world.key(company)
+        self.fill(company.organization_id, 600)
+        reply = api.get("/v1/me", secret)
+        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+        assert reply.error["message"].startswith("Your organization sent too many requests")
+        assert reply.headers["retry-after"] == str(MINUTE + 60 - int(now.seconds))
+        now.advance(60)
+        assert api.get("/v1/me", secret).status == 200
+
+    def test_people_count_in_the_organization_that_they_act_in(self, api: Api, world: World):
+        company = world.company("starter")
+        token = company.owner.token
+        api.get("/v1/billing", token)
+        assert reserved(company.organization_id) == 1
+        self.fill(company.organization_id, 600)
+        assert [api.get("/v1/billing", token).status for _ in range(2)] == [429, 429]
+        # What belongs to no organization, and other organizations, are not affected.
+        assert api.get("/v1/me", token).status == 200
+        other = world.company("starter", owner=company.owner)
+        assert api.get(f"/v1/billing?organizationId={other.organization_id}", token).status == 200
+
+    def test_people_have_the_limit_of_the_organizations_plan(self, api: Api, world: World):
+        company = world.company("pro")
+        self.fill(company.organization_id, 1_400)
+        assert api.get("/v1/billing", company.owner.token).status == 200
+        self.fill(company.organization_id, 1_500)
+        assert api.get("/v1/billing", company.owner.token).status == 429
+
+    def test_a_free_organization_has_the_limit_of_starter(self, api: Api, world: World):
+        company = world.company("free")
+        self.fill(company.organization_id, 599)
+        assert [api.get("/v1/billing", company.owner.token).status for _ in range(2)] == [200, 429]
+
+    def test_strangers_do_not_count(self, api: Api, world: World):
+        company = world.company("starter")
+        path = f"/v1/billing?organizationId={company.organization_id}"
+        assert api.get(path, world.person().token).status == 403
+        assert reserved(company.organization_id) == 0
+
+    def test_429_comes_before_402_for_a_key(self, api: Api, world: World):
+        company = world.company("starter")
+        secret = world.key(company)
+        billing.change_plan(company.organization_id, "free")
+        self.fill(company.organization_id, 600)
+        assert api.get("/v1/me", secret).status == 429
+
+    def test_a_throttled_counter_refuses_and_never_fails(self, api: Api, world: World):
+        company = world.company("starter")
+        secret = world.key(company)
+        with throttled(f"RATE#{company.organization_id}"):
+            assert api.get("/v1/me", secret).status == 429
+            assert api.get("/v1/billing", company.owner.token).status == 429
+
+
+class TestContract:
+    def test_twenty_keys_of_a_plan_have_their_whole_rate(self):
+        from controlplane.plans import PLANS
+
+        for plan in PLANS.values():
+            assert plan.organization_requests_per_minute >= 20 * plan.requests_per_minute
+        assert PLANS["free"].organization_requests_per_minute == 12_000
+
+
+class TestCost:
+    """Calls per request, at the default limits."""
+
+    def calls(self, api: Api, secret: str) -> list[str]:
+        with recorded_calls() as calls:
+            assert api.get("/v1/me", secret).status == 200
+        return [call.operation for call in calls]
+
+    def writes(self, api: Api, secret: str, requests: int) -> list[int]:
+        return [self.calls(api, secret).count("UpdateItem") for _ in range(requests)]
+
+    def test_a_token_takes_one_write_and_each_twelfth_request_one_more(self, api: Api, world: World):
+        # The first request of a minute also opens the credential's window.
+        assert self.writes(api, world.person().token, 26) == [3, *[1] * 11, 2, *[1] * 11, 2, 1]
+
+    def test_a_key_takes_one_write_and_each_thirtieth_request_one_more(self, api: Api, world: World):
+        secret = world.key(world.company("pro"))
+        self.writes(api, secret, 1)  # also notes the key's last use
+        assert self.writes(api, secret, 60) == [*[1] * 28, 2, *[1] * 29, 2, 1]
+
+    def test_a_refused_person_costs_one_write_a_request(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=1)
+        token = world.person().token
+        for expected in ([200, 3], [429, 3], [429, 1], [429, 1]):
+            with recorded_calls() as calls:
+                status = api.get("/v1/me", token).status
+            assert [status, sum(call.operation == "UpdateItem" for call in calls)] == expected
+
+    def test_no_request_reads_the_plan_below_the_lowest_limit(self, api: Api, world: World):
+        token = world.company("pro").owner.token
+        for _ in range(24):
+            with recorded_calls() as calls:
+                api.get("/v1/projects", token)
+            assert [call.operation for call in calls if call.operation != "UpdateItem"] == ["Query", "Query"]
+
+
+def test_items_from_before_these_limits_keep_working(api: Api, world: World, limit):
+    company = world.company()
+    secret = world.key(company)
+    for key in (keys.key_secret(digest(secret)), keys.user_token(digest(company.owner.token))):
+        item = table.get(key)
+        assert item is not None
+        assert "refusedFor" not in item
+    limit(requests_per_minute_user=1)
+    assert [api.get("/v1/me", company.owner.token).status for _ in range(2)] == [200, 429]
+    assert api.get("/v1/me", secret).status == 200

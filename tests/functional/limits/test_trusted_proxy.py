@@ -1,0 +1,92 @@
+"""Behind a trusted proxy its header names the client; from anywhere else the header means nothing."""
+
+import pytest
+
+from controlplane import tokens
+from controlplane.settings import load, settings
+from controlplane.store.table import table
+from tests.support.api import Api
+from tests.support.browser import Browser, text_of
+from tests.support.world import World
+
+CLIENT, PROXY, ELSEWHERE = "198.51.100.7", "192.0.2.10", "203.0.113.9"
+BODY = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
+
+
+def counted() -> set[str]:
+    """The addresses that have a counter."""
+    items = table.client.scan(TableName=table.name)["Items"]
+    return {item["pk"]["S"].split("#", 2)[2] for item in items if item["pk"]["S"].startswith("IP#")}
+
+
+def ask(header: str | None, source: str = PROXY, name: str = "X-Forwarded-For"):
+    headers = {} if header is None else {name: header}
+    return Api(source_ip=source).post("/v1/auth/device/code", json_body=BODY, headers=headers)
+
+
+class TestDevices:
+    def test_the_limit_is_the_clients(self, proxy):
+        proxy("192.0.2.0/24")
+        assert [ask(CLIENT).status for _ in range(11)] == [201] * 10 + [429]
+        assert ask(ELSEWHERE).status == 201
+
+    def test_without_a_proxy_the_header_means_nothing(self):
+        assert [ask(f"198.51.100.{n}").status for n in range(11)] == [201] * 10 + [429]
+        assert counted() == {PROXY}
+
+    def test_a_caller_who_is_not_the_proxy_cannot_choose_an_address(self, proxy):
+        proxy("192.0.2.0/24")
+        assert [ask(f"198.51.100.{n}", ELSEWHERE).status for n in range(11)] == [201] * 10 + [429]
+        assert counted() == {ELSEWHERE}
+
+    def test_another_header_means_nothing(self, proxy):
+        proxy("192.0.2.0/24", header="True-Client-IP")
+        ask(CLIENT)
+        assert counted() == {PROXY}
+        ask(CLIENT, name="true-client-ip")
+        assert counted() == {PROXY, CLIENT}
+
+
+class TestSignIns:
+    def test_the_limit_is_the_clients(self, proxy):
+        proxy("192.0.2.0/24")
+        Api(source_ip=PROXY).get("/signed-out", headers={"X-Forwarded-For": CLIENT})
+        assert counted() == {CLIENT}
+
+
+class TestRejectedCredentials:
+    def test_the_limit_is_the_clients(self, proxy, limit):
+        proxy("192.0.2.0/24")
+        limit(rejected_credentials_per_minute=1)
+        api = Api(source_ip=PROXY)
+        for secret in (tokens.mint("assent"), "x"):
+            for client in (CLIENT, ELSEWHERE):
+                statuses = [api.get("/v1/me", secret, headers={"X-Forwarded-For": client}).status for _ in range(2)]
+                assert statuses == [401, 429]
+        assert counted() == {CLIENT, ELSEWHERE}
+
+
+class TestApproval:
+    def test_the_page_shows_the_clients_address(self, proxy, world: World):
+        proxy("192.0.2.0/24")
+        code = ask(f"1.2.3.4, {CLIENT}").data["userCode"]
+        visitor = Browser(Api()).signed_in(world.person().user_id)
+        visitor.get("/device")
+        reply = visitor.submit("/device", user_code=code)
+        assert CLIENT in text_of(reply)
+        assert "1.2.3.4" not in text_of(reply)
+
+
+class TestSettings:
+    def test_read_addresses_and_networks_of_both_versions(self):
+        made = load(
+            {"TABLE_NAME": "abc", "SIGNING_SECRET": "x" * 32, "TRUSTED_PROXY_ADDRESSES": "192.0.2.7,2001:db8::/32"}
+        )
+        assert [str(network) for network in made.trusted_proxy_addresses] == ["192.0.2.7/32", "2001:db8::/32"]
+        assert made.trusted_proxy_header is None
+        assert settings.trusted_proxy_addresses == ()
+
+    @pytest.mark.parametrize("value", ["192.0.2.7/24", "192.0.2.7,", "proxy", "192.0.2.7 192.0.2.8"])
+    def test_anything_else_fails_at_the_start(self, value: str):
+        with pytest.raises(ValueError, match="trusted_proxy_addresses"):
+            load({"TABLE_NAME": "abc", "SIGNING_SECRET": "x" * 32, "TRUSTED_PROXY_ADDRESSES": value})

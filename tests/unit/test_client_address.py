@@ -1,0 +1,92 @@
+"""Which address is the client's, and which addresses count as one caller."""
+
+from ipaddress import ip_network
+
+import pytest
+from fastapi import Request
+
+from controlplane.client_address import address_of, network_of
+from controlplane.settings import settings
+
+PROXY = "192.0.2.10"
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("198.51.100.7", "198.51.100.7"),
+        ("::ffff:198.51.100.7", "198.51.100.7"),
+        ("::FFFF:C633:6407", "198.51.100.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:0DB8:0001:0002::", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", "unknown"),
+        ("testclient", "unknown"),
+        ("198.51.100.7, 203.0.113.9", "unknown"),
+        ("198.51.100.007", "unknown"),
+    ],
+)
+def test_an_ipv4_address_or_a_network_of_64_bits(address: str, network: str):
+    assert network_of(address) == network
+
+
+def seen(*headers: str, source: str = PROXY) -> str:
+    """The client's address of a request from `source` with these headers of the proxy."""
+    lines = [(b"x-forwarded-for", header.encode("latin-1")) for header in headers]
+    return address_of(Request({"type": "http", "headers": lines, "client": (source, 1)}))
+
+
+class TestBehindAProxy:
+    @pytest.fixture(autouse=True)
+    def _proxy(self, monkeypatch: pytest.MonkeyPatch):
+        networks = tuple(map(ip_network, ("192.0.2.0/24", "2001:db8:ffff::/48")))
+        monkeypatch.setitem(settings.__dict__, "trusted_proxy_header", "X-Forwarded-For")
+        monkeypatch.setitem(settings.__dict__, "trusted_proxy_addresses", networks)
+
+    @pytest.mark.parametrize(
+        ("header", "client"),
+        [
+            ("198.51.100.7", "198.51.100.7"),
+            # The rightmost that is not the proxy's: what is left of it, the client may have made up.
+            ("1.2.3.4, 198.51.100.7", "198.51.100.7"),
+            ("1.2.3.4,198.51.100.7 ,\t192.0.2.11, 192.0.2.12", "198.51.100.7"),
+            ("<script>, 198.51.100.7", "198.51.100.7"),
+            ("2001:DB8:0::7", "2001:db8::7"),
+            ("198.51.100.7, 2001:db8:ffff::1", "198.51.100.7"),
+            ("::ffff:198.51.100.7", "198.51.100.7"),
+            ("fe80::1%<script>", "fe80::1"),
+            ("192.0.2.11", "192.0.2.11"),
+            ("192.0.2.11, 192.0.2.12", "192.0.2.11"),
+            # No address: the gateway's own counts.
+            ("", PROXY),
+            (",", PROXY),
+            ("198.51.100.7,", PROXY),
+            ("198.51.100.7, unknown", PROXY),
+            ("198.51.100.7:1234", PROXY),
+            ("198.51.100.007", PROXY),
+            ("3325256711", PROXY),
+            ("caf\u00e9", PROXY),
+            ("198.51.100.7, " + "192.0.2.11, " * 5_000 + "192.0.2.11", "198.51.100.7"),
+        ],
+    )
+    def test_the_rightmost_address_that_is_not_the_proxys(self, header: str, client: str):
+        assert seen(header) == client
+
+    def test_repeated_headers_are_one_list(self):
+        assert seen("198.51.100.7", "203.0.113.9") == "203.0.113.9"
+        assert seen("198.51.100.7", "192.0.2.11") == "198.51.100.7"
+
+    def test_without_the_header_it_is_the_gateways(self):
+        assert seen() == PROXY
+
+    @pytest.mark.parametrize("source", ["203.0.113.9", "2001:db8::1", "", "testclient"])
+    def test_from_elsewhere_the_header_means_nothing(self, source: str):
+        assert seen("198.51.100.7", source=source) == source
+
+    @pytest.mark.parametrize("source", ["192.0.2.255", "::ffff:192.0.2.1", "2001:db8:ffff:1::2"])
+    def test_from_any_address_of_the_proxy_it_counts(self, source: str):
+        assert seen("198.51.100.7", source=source) == "198.51.100.7"
+
+
+def test_without_a_proxy_the_header_means_nothing():
+    assert seen("198.51.100.7") == PROXY
