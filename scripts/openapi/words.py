@@ -37,9 +37,11 @@ memberships answers the same 404 as an unknown id.
 
 ## Limits
 
-A credential may make so many requests a minute; `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
-say where it stands. Beyond it the answer is 429 with `Retry-After`, and requests made meanwhile count as well. A body
-has at most 1,048,576 bytes.
+Each credential has a number of requests a minute; `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
+describe it. Past it the response is 429 with `Retry-After`, and requests made in the meantime count as well. Three
+other limits have the same response: of a person (all user tokens and sessions together), of an organization (all keys
+and members together, far above the rate of one key), and of invalid credentials from one client address. The headers
+don't describe these. A body has at most 1,048,576 bytes.
 
 ## Changes
 

@@ -1,5 +1,6 @@
 """docs/operations.md: every command in it exists, with the options it is given, and it speaks of every alarm."""
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,10 @@ import pytest
 import typer
 from botocore import xform_name
 from botocore.session import Session
+from botocore.validate import ParamValidator
 
+from controlplane import tokens
+from controlplane.owner_limits import limit_of_plan
 from local.template import load_template
 from ops.cli import app
 
@@ -62,6 +66,31 @@ class TestAws:
         assert waits
         for service, name in waits:
             assert name.replace("-", "_") in client(service).waiter_names
+
+
+class TestWebAcl:
+    """The rules that docs/operations.md gives to a web ACL."""
+
+    (RULES,) = map(json.loads, re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+
+    def test_are_what_aws_takes(self):
+        shape = client("wafv2").meta.service_model.operation_model("CreateWebACL").input_shape.members["Rules"]
+        report = ParamValidator().validate(self.RULES, shape)
+        assert not report.has_errors(), report.generate_report()
+
+    def test_let_credentials_of_the_right_form_pass(self):
+        scope = self.RULES[0]["Statement"]["RateBasedStatement"]["ScopeDownStatement"]
+        (negated,) = [it["NotStatement"] for it in scope["AndStatement"]["Statements"] if "NotStatement" in it]
+        pattern = negated["Statement"]["RegexMatchStatement"]["RegexString"]
+        for kind in ("", tokens.ACCESS, tokens.SESSION):
+            assert re.search(pattern, f"Bearer {tokens.mint('assent' + kind)}".lower())
+        for header in ("Bearer x", "Basic eDp5", f"Bearer {tokens.mint('assent')[:-1]}"):
+            assert not re.search(pattern, header.lower())
+
+    def test_allow_what_the_keys_of_an_organization_may_send(self):
+        limit = self.RULES[1]["Statement"]["RateBasedStatement"]["Limit"]
+        assert limit == limit_of_plan("pro")
+        assert f"{limit_of_plan('enterprise'):,} for Enterprise" in TEXT
 
 
 class TestStack:

@@ -66,7 +66,7 @@ def check_organization_of_key(key: dict[str, Any], counted: Counted) -> None:
     """Counts a request with an API key for its organization. Raises OrganizationRateLimited, Throttled."""
     organization_id = key["organizationId"]
     _check_mark(key, counted, organization_id, OrganizationRateLimited)
-    limit = PLANS[key["plan"]].organization_requests_per_minute
+    limit = limit_of_plan(key["plan"])
     if _reserve(organization_id, counted, limit) > limit:
         _refuse(key, counted, organization_id, OrganizationRateLimited)
 
@@ -77,10 +77,15 @@ def check_organization_of_person(token: dict[str, Any], counted: Counted, organi
     Neither token nor membership says which plan that is. It is read once the sum exceeds what every plan allows.
     """
     _check_mark(token, counted, organization_id, OrganizationRateLimited)
-    lowest = min(plan.organization_requests_per_minute for plan in PLANS.values())
+    lowest = min(map(limit_of_plan, PLANS))
     hits = _reserve(organization_id, counted, lowest)
     if hits > lowest and hits > _limit_of(organization_id):
         _refuse(token, counted, organization_id, OrganizationRateLimited)
+
+
+def limit_of_plan(plan: str) -> int:
+    """Requests a minute of an organization's keys and people together: overload protection, not a quota."""
+    return settings.organization_rate_factor * PLANS[plan].organization_rate
 
 
 def _reserve(organization_id: str, counted: Counted, limit: int) -> int:
@@ -91,7 +96,7 @@ def _reserve(organization_id: str, counted: Counted, limit: int) -> int:
 
 def _limit_of(organization_id: str) -> int:
     organization = organizations.find_organization(organization_id)
-    return PLANS[organization["plan"]].organization_requests_per_minute if organization else 0
+    return limit_of_plan(organization["plan"]) if organization else 0
 
 
 def _check_mark(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:

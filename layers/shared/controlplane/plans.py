@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from controlplane.settings import settings
-
 API_KEYS_PER_ORGANIZATION = 50
 # What opening the rest of a scan's findings costs.
 SCAN_UNLOCK_CREDITS = 50
@@ -11,8 +9,12 @@ SCAN_UNLOCK_CREDITS = 50
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`requests_per_minute` is the rate of one API key, `organization_rate` what the organization's own limit is a
-    multiple of: the same, except that an organization without API access is used by people."""
+    """What a plan allows.
+
+    requests_per_minute: the rate of one API key.
+    organization_rate: what the limit of the whole organization is a multiple of (`owner_limits`): the same, but people
+        also use organizations without API access.
+    """
 
     id: str
     name: str
@@ -22,11 +24,6 @@ class Plan:
     projects: int
     remove_branding: bool
     full_scans: bool
-
-    @property
-    def organization_requests_per_minute(self) -> int:
-        """Requests of an organization's keys and people together: overload protection, not a quota."""
-        return settings.organization_rate_factor * self.organization_rate
 
 
 PLANS: dict[str, Plan] = {

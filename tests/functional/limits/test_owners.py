@@ -2,6 +2,8 @@
 
 import pytest
 
+from controlplane.owner_limits import limit_of_plan
+from controlplane.plans import PLANS
 from controlplane.settings import settings
 from controlplane.store import billing, keys, sessions
 from controlplane.store.table import Update, table
@@ -226,11 +228,9 @@ class TestOrganization:
 
 class TestContract:
     def test_twenty_keys_of_a_plan_have_their_whole_rate(self):
-        from controlplane.plans import PLANS
-
         for plan in PLANS.values():
-            assert plan.organization_requests_per_minute >= 20 * plan.requests_per_minute
-        assert PLANS["free"].organization_requests_per_minute == 12_000
+            assert limit_of_plan(plan.id) >= 20 * plan.requests_per_minute
+        assert limit_of_plan("free") == 12_000
 
 
 class TestCost:
