@@ -5,7 +5,8 @@ from ipaddress import ip_network
 import pytest
 from fastapi import Request
 
-from controlplane.client_address import address_of, network_of
+from controlplane.anonymous import address_of
+from controlplane.client_address import network_of
 from controlplane.settings import settings
 
 PROXY = "192.0.2.10"

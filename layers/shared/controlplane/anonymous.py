@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from controlplane import clock
-from controlplane.client_address import network_of
+from controlplane.client_address import client_address, network_of
 from controlplane.errors import ApiError, RateLimited
 from controlplane.store import rate
 
@@ -49,6 +50,11 @@ class Stranger(NamedTuple):
     """A caller of which only the address is known: nothing the caller can choose (`client_address`)."""
 
     address: str
+
+
+def address_of(request: Request) -> str:
+    """The address of the client that sent the request."""
+    return client_address(request.client.host if request.client else "", request.headers.getlist)
 
 
 def admit(stranger: Stranger, asks: Anonymous) -> None:

@@ -32,7 +32,6 @@ from controlplane import addresses, deadline, envelope, strict_json, visitors
 from controlplane import anonymous as door
 from controlplane.access import Access, Requires
 from controlplane.anonymous import Anonymous, Dialect, Stranger
-from controlplane.client_address import address_of
 from controlplane.errors import (
     ApiError,
     DatabaseUnavailable,
@@ -160,14 +159,14 @@ def _meet(request: Request, state: _State, asks: Anonymous) -> None:
     """Notes the caller's address and the dialect it speaks. Raises RouteNotFound where the route is switched off."""
     if not asks.offered():
         raise RouteNotFound
-    state.stranger = Stranger(address_of(request))
+    state.stranger = Stranger(door.address_of(request))
     state.dialect = asks.dialects.get(_media_type(request))
 
 
 def _admit(request: Request, state: _State, asked: Requires | Anonymous | Visits | None, body: bytes) -> None:
     """Counts the caller and holds it to what the route asks. Raises the refusals of `access` and `visitors`."""
     if isinstance(asked, Requires):
-        caller = state.access = gate.authenticate(request.headers.get("authorization"), address_of(request))
+        caller = state.access = gate.authenticate(request.headers.get("authorization"), door.address_of(request))
         state.headers = gate.rate_headers(caller.counted)
         gate.check_rate(caller)
         gate.check_plan_and_scope(caller, asked)

@@ -5,8 +5,7 @@ the proxy's header names the client.
 """
 
 import ipaddress
-
-from fastapi import Request
+from collections.abc import Callable
 
 from controlplane.settings import settings
 
@@ -16,18 +15,17 @@ type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV6_PREFIX = 64
 
 
-def address_of(request: Request) -> str:
-    """The client's address: the one that the gateway saw, or the one that a trusted proxy names.
+def client_address(seen: str, read_header: Callable[[str], list[str]]) -> str:
+    """The client's address: the one that the gateway saw, or the one that a trusted proxy names in its header.
 
     Proxies append to the header, and what is left of their part is the client's own text. So it is read from the right,
     past the addresses of the proxy, up to the first that isn't one of them. If that isn't an address, the gateway's
     counts.
     """
-    seen = request.client.host if request.client else ""
     if settings.trusted_proxy_header is None or not _is_trusted(_parse(seen)):
         return seen
     found = None
-    for text in reversed(",".join(request.headers.getlist(settings.trusted_proxy_header)).split(",")):
+    for text in reversed(",".join(read_header(settings.trusted_proxy_header)).split(",")):
         found = _parse(text.strip(" \t"))
         if not _is_trusted(found):
             break

@@ -17,7 +17,6 @@ from controlplane import keyring, tokens
 from controlplane.access import Access
 from controlplane.addresses import dashboard_base_url
 from controlplane.anonymous import Anonymous, Dialect, Stranger
-from controlplane.client_address import address_of
 from controlplane.errors import Forbidden, InvalidPayload, Unauthorized, UnsupportedMediaType
 from controlplane.rejections import TooManyRejected
 from controlplane.settings import settings
@@ -114,7 +113,7 @@ def _is_secure() -> bool:
 
 def admit(request: Request, asks: Visits, body: bytes) -> Visitor:
     """The visitor, counted. Raises SignedOut, RateLimited, UnsupportedMediaType, UnreadableForm, ForeignForm."""
-    visitor = Visitor(address_of(request), _read_cookies(request))
+    visitor = Visitor(door.address_of(request), _read_cookies(request))
     if asks.counted is not None:
         door.admit(Stranger(visitor.address), asks.counted)
     _recognize(visitor, asks)
