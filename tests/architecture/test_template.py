@@ -10,6 +10,7 @@ import pytest
 
 from controlplane.errors import CATALOGUE
 from controlplane.queues import MAX_RECEIVES
+from controlplane.settings import Settings
 from local.template import TEMPLATE, load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.api import operations
@@ -200,6 +201,22 @@ class TestAllFunctions:
             "LOG_LEVEL",
             "POWERTOOLS_METRICS_NAMESPACE",
         }
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "RequestsPerMinuteUser",
+            "OrganizationRateFactor",
+            "RejectedCredentialsPerMinute",
+            "SignInRequestsPerMinute",
+            "AccountConcurrency",
+        ],
+    )
+    def test_have_every_limit_as_a_parameter_with_the_default_of_the_setting(self, name: str):
+        template = load_template()
+        variable = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+        assert template["Globals"]["Function"]["Environment"]["Variables"][variable] == {"Ref": name}
+        assert template["Parameters"][name]["Default"] == Settings.model_fields[variable.lower()].default
 
     def test_end_before_the_gateway_gives_up(self):
         gateway_seconds = 29

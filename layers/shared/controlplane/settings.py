@@ -56,7 +56,10 @@ def read_signing_secret(text: Any) -> Any:
 
 def _networks(value: str | tuple[Any, ...]) -> tuple[Any, ...]:
     """The addresses and networks of a list separated by commas. Raises ValueError for anything else."""
-    return tuple(map(ipaddress.ip_network, value.split(","))) if value and isinstance(value, str) else tuple(value)
+    if not isinstance(value, str):
+        return value
+    # Not strict: an address inside a network names the network.
+    return tuple(ipaddress.ip_network(text, strict=False) for text in value.split(",") if value)
 
 
 # Of ipaddress.IPv4Network and IPv6Network.

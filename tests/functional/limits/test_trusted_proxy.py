@@ -80,13 +80,21 @@ class TestApproval:
 class TestSettings:
     def test_read_addresses_and_networks_of_both_versions(self):
         made = load(
-            {"TABLE_NAME": "abc", "SIGNING_SECRET": "x" * 32, "TRUSTED_PROXY_ADDRESSES": "192.0.2.7,2001:db8::/32"}
+            {
+                "TABLE_NAME": "abc",
+                "SIGNING_SECRET": "x" * 32,
+                "TRUSTED_PROXY_ADDRESSES": "192.0.2.7,192.0.2.7/24,2001:db8::/32",
+            }
         )
-        assert [str(network) for network in made.trusted_proxy_addresses] == ["192.0.2.7/32", "2001:db8::/32"]
+        assert [str(network) for network in made.trusted_proxy_addresses] == [
+            "192.0.2.7/32",
+            "192.0.2.0/24",
+            "2001:db8::/32",
+        ]
         assert made.trusted_proxy_header is None
         assert settings.trusted_proxy_addresses == ()
 
-    @pytest.mark.parametrize("value", ["192.0.2.7/24", "192.0.2.7,", "proxy", "192.0.2.7 192.0.2.8"])
+    @pytest.mark.parametrize("value", ["192.0.2.7/33", "192.0.2.7,", "proxy", "192.0.2.7 192.0.2.8"])
     def test_anything_else_fails_at_the_start(self, value: str):
         with pytest.raises(ValueError, match="trusted_proxy_addresses"):
             load({"TABLE_NAME": "abc", "SIGNING_SECRET": "x" * 32, "TRUSTED_PROXY_ADDRESSES": value})

@@ -30,3 +30,9 @@ class TestApply:
             "http://127.0.0.1:4566/eu-central-1_Ab3/.well-known/openid-configuration"
         )
         assert variables["SIGN_IN_CLIENT_ID"] == "client1"
+
+    def test_test_clients_may_make_more_mistakes_than_others(self):
+        variables = environment.function_environment(
+            Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
+        )
+        assert variables["REJECTED_CREDENTIALS_PER_MINUTE"] == "1000"
