@@ -75,7 +75,9 @@ def partitions() -> list[Partition]:
         Partition("DC", "device request", "a poll", 1, 1),
         Partition("UC", "user code", "looking at the request", 1, 1),
         Partition("FAMILY", "approved device", "a refresh", 2, 1),
-        Partition("IP", "operation and address", "a request without a credential", 1, 1),
+        Partition("IP", "operation and address", "a request without a valid credential", 1, 1),
+        Partition("RATE", "person or organization", "reserving a block of requests", 1, 1),
+        Partition("WAITSLOT", "slot of a waiting request", "a wait: take, release", 2, 1),
         Partition("TRIES", "person", "a user code", 2, 1),
         Partition("IDEMPOTENCY", "Idempotency-Key", "a creation: begin, take effect, keep the answer", 4, 1),
         Partition("SCAN", "scan", "storing a finding", 2, 1),
@@ -156,7 +158,8 @@ def _request() -> dict[str, float]:
 def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> list[Limit]:
     """Every limit that the sum of all organizations runs into."""
     request = _request()
-    throttle = template["Parameters"].get("ThrottlingRate", {}).get("Default")
+    # As the template has it without ThrottlingRate: ten a second for each execution.
+    throttle = 10 * template["Parameters"]["AccountConcurrency"]["Default"]
     workers = _workers(template)
     found = [
         Limit("API Gateway: requests of the account", published["gatewayRequestsPerSecond"], {"request": 1},
@@ -183,8 +186,9 @@ def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> li
         Limit("X-Ray: segments", published["xraySegmentsPerSecond"], {"request": SEGMENTS * cost.TRACED_SHARE},
               "raise the quota, or sample less"),
     ]  # fmt: skip
-    if throttle:
-        found.append(Limit("Stage: `ThrottlingRate`", float(throttle), {"request": 1}, "raise the parameter"))
+    found.append(
+        Limit("Stage: throttle", throttle, {"request": 1}, "raise the quota of executions, and `AccountConcurrency`")
+    )
     for partition in partitions():
         if partition.keys is not None:
             name = f"Partition `{partition.kind}` ({partition.keys} key{'s' if partition.keys > 1 else ''})"

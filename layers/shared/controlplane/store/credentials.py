@@ -67,7 +67,7 @@ def _note_for(item: dict[str, Any], minute: int, change: str, values: dict[str, 
     A note that could not be written is not an error: the next block of requests leads to it again.
     """
     key = keys.Key(item["pk"], item["sk"])
-    with suppress(ConditionFailed, Throttled):
+    with suppress(StoreError):
         table.update(Update(key, change, "#win = :minute", {**values, "minute": minute}))
 
 

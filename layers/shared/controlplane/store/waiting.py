@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from controlplane import clock
 from controlplane.settings import settings
 from controlplane.store import keys
-from controlplane.store.table import ConditionFailed, Throttled, Update, table
+from controlplane.store.table import ConditionFailed, StoreError, Update, table
 
 # The share of the concurrency that may wait.
 _SHARE = 10
@@ -45,7 +45,7 @@ def acquire_slot(seconds: float) -> tuple[int, str] | None:
             table.update(Update(key, "SET #holder = :holder, #expiresAt = :until", is_free, values))
         except ConditionFailed:
             continue
-        except Throttled:
+        except StoreError:  # throttled, or no answer in time
             return None
         return number % count, holder
     return None
@@ -53,7 +53,7 @@ def acquire_slot(seconds: float) -> tuple[int, str] | None:
 
 def release_slot(number: int, holder: str) -> None:
     """Frees the slot if it is still the holder's. A slot that could not be released expires."""
-    with suppress(ConditionFailed, Throttled):
+    with suppress(StoreError):
         table.update(
             Update(
                 keys.waiting_slot(number),
