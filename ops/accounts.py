@@ -1,8 +1,9 @@
-"""Ending what a person holds: every way in that they have, and the account itself.
+"""Ends a person's access and removes their account.
 
-Nothing finds credentials by their person, because no request ever needs to: they are looked for in the whole table,
-which costs a read of it each time. An account goes in this order: its ways in, its memberships, the account. What a
-request that was under way leaves behind is looked for afterwards; an interrupted command is finished by the next one.
+Credentials and identities come from the person's index, so each look is a query. Until the index has been backfilled
+(`ops.credential_backfill`), each look also scans the table for those it may be missing, after ending the listed ones.
+An account goes in this order: credentials, memberships, the account, then whatever a request under way left behind.
+Running an interrupted command again finishes it.
 """
 
 from collections import Counter
@@ -12,19 +13,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane import ids
-from controlplane.store import codec, deletions, invitations, keys, organizations, token_families, users
+from controlplane.store import (
+    codec,
+    credential_index,
+    deletions,
+    device,
+    invitations,
+    keys,
+    organizations,
+    revocations,
+    token_families,
+    users,
+)
+from controlplane.store.credential_index import Credential
 from controlplane.store.keys import Key
 from controlplane.store.members import LastOwner
-from controlplane.store.table import Delete, LegFailed, StoreError, Throttled, table
+from controlplane.store.table import ConditionFailed, Delete, LegFailed, StoreError, Throttled, table
 from ops import members, personal_data
+from ops.credential_backfill import DEVICE, FAMILY, IDENTITY, TOKEN
 from ops.personal_data import Subject
 
-# A look that finds nothing ends the search. Each finds less than the one before, unless somebody keeps signing in.
+# A look that finds nothing ends the search. Each finds less than the one before, unless the person keeps signing in.
 _LOOKS = 5
-
-_TOKEN, _FAMILY, _DEVICE, _IDENTITY = (
-    builder("").pk for builder in (keys.user_token, keys.token_family, keys.device_request, keys.identity)
-)
+_PAGE = 25
+_REASON = "ended by the operator"
 
 
 class LastOwnerOf(StoreError):
@@ -37,7 +49,7 @@ class LastOwnerOf(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How many of each were ended. A device that was let in and never came for its token is in none of them."""
+    """How many of each were ended: sessions and tokens, devices, and identities that the person signs in with."""
 
     tokens: int = 0
     devices: int = 0
@@ -51,91 +63,132 @@ class Ended:
 
 
 def revoke_credentials(user_id: str) -> Ended:
-    """Ends every session, token and let-in device of the person, who may sign in again. Raises Throttled."""
-    ended = Ended()
-    for _ in range(_LOOKS):
-        found = _find(user_id, everything=False)
-        if not found:
-            return ended
-        ended = ended.plus(_end(found, forget=False))
-    raise Throttled("new credentials keep appearing")
+    """Ends every session, token, and device of the person, who may sign in again. Raises Throttled."""
+    return _look_until_nothing_is_left(user_id, forget=False)
 
 
 def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organizations: bool = False) -> dict[str, Any]:
-    """Removes the person: credentials, sign-in, invitations, memberships, whatever names them, account.
+    """Removes the person: credentials, identities, invitations, memberships, account, and whatever names them.
 
     profile: None if only the rest of an interrupted deletion is to be removed.
     with_organizations: deletes the organizations that would be left without an owner.
 
-    Raises LastOwnerOf, in which case nothing was changed, unless they became the last owner meanwhile; Throttled.
+    Raises LastOwnerOf, having changed nothing unless they became the last owner in the meantime; Throttled.
     """
     last = _last_owner_of(user_id)
     if last and not with_organizations:
         raise LastOwnerOf(last)
     subject = Subject(user_id, profile["email"] if profile else None)
-    ended = _end(_find(user_id, everything=True), forget=True)
+    ended = _look(user_id, forget=True)
     left = _leave_all(user_id, with_organizations=with_organizations)
     declined = _decline_all(profile) if profile else 0
-    # Once the account is gone its address is not known any more: a repetition finds what names the address only here.
+    # The address is unknown once the account is gone: a repeated command can't find what names only the address.
     erased = Counter(personal_data.erase(subject))
     if profile:
         _remove_profile(profile)
-    # From here on nobody can sign in to the account. What was begun before may have written in between.
-    for _ in range(_LOOKS):
-        left += _leave_all(user_id, with_organizations=with_organizations)
-        found = _find(user_id, everything=True)
-        if not found:
-            erased.update(personal_data.erase(subject))
-            return {**ended.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
-        ended = ended.plus(_end(found, forget=True))
-    raise Throttled("new credentials keep appearing")
+    # From here on, nothing creates a credential for the account. What was begun before may have written in between.
+    left += _leave_all(user_id, with_organizations=with_organizations)
+    ended = ended.plus(_look_until_nothing_is_left(user_id, forget=True))
+    left += _leave_all(user_id, with_organizations=with_organizations)
+    erased.update(personal_data.erase(subject))
+    return {**ended.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
 
 
 def is_left_over(user_id: str) -> bool:
-    """Whether something of an account is left that is gone itself."""
+    """Whether an interrupted deletion left anything of the account."""
     if not ids.is_root(ids.USER, user_id):
         return False
     return bool(
         organizations.get_account(user_id).memberships
-        or _find(user_id, everything=True)
+        or credential_index.list_credentials(user_id, 1).credentials
+        or credential_index.list_identities(user_id)
+        or (not credential_index.is_complete() and next(_scan(user_id, everything=True), None))
         or personal_data.is_left(Subject(user_id, None))
     )
 
 
-def _find(user_id: str, *, everything: bool) -> list[Key]:
-    """What lets the person in, wherever it stands. `everything` is also the sign-in itself, and what is spent."""
-    kinds = {"token": _TOKEN, "family": _FAMILY, "device": _DEVICE, **({"identity": _IDENTITY} if everything else {})}
+def _look_until_nothing_is_left(user_id: str, *, forget: bool) -> Ended:
+    ended = Ended()
+    for _ in range(_LOOKS):
+        found = _look(user_id, forget=forget)
+        if found == Ended():
+            return ended
+        ended = ended.plus(found)
+    raise Throttled("new credentials keep appearing")
+
+
+def _look(user_id: str, *, forget: bool) -> Ended:
+    """Ends each credential as soon as it is found: first those in the index, then, if it may be incomplete, the rest.
+
+    forget: also removes identities, and what an ended device would leave behind.
+    """
+    ended = _end_listed(user_id, forget=forget)
+    if forget:
+        ended = ended.plus(_end_identities(user_id))
+    if not credential_index.is_complete():
+        for item in _scan(user_id, everything=forget):
+            ended = ended.plus(_end_unlisted(item, forget=forget))
+    return ended
+
+
+def _end_listed(user_id: str, *, forget: bool) -> Ended:
+    ended, after = Ended(), None
+    while True:
+        page = credential_index.list_credentials(user_id, _PAGE, after)
+        for credential in page.credentials:
+            revocations.revoke_credential(credential, _REASON)
+            if forget:
+                _forget(credential)
+            ended = ended.plus(Ended(devices=1) if credential.kind == "device" else Ended(tokens=1))
+        if page.next_sk is None:
+            return ended
+        after = page.next_sk
+
+
+def _forget(credential: Credential) -> None:
+    """Removes the items of a revoked device, which would otherwise stay until they expire."""
+    families, requests = {credential.family_id}, []
+    if credential.request_digest is not None:
+        requests = [keys.device_request(credential.request_digest)]
+        # The device may have redeemed its code after the entry was read.
+        request = table.get(requests[0])
+        families.add(request.get("familyId") if request else None)
+    table.delete_all([*(keys.token_family(family) for family in families if family), *requests])
+
+
+def _end_identities(user_id: str) -> Ended:
+    ended = Ended()
+    for digest in credential_index.list_identities(user_id):
+        try:
+            table.delete(Delete(keys.identity(digest), "#userId = :user", {"user": user_id}))
+            ended = ended.plus(Ended(sign_ins=1))
+        except ConditionFailed:
+            pass  # moved to another account, or removed by an interrupted run
+        table.delete(Delete(keys.identity_of_user(user_id, digest)))
+    return ended
+
+
+def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
+    """The person's credentials, wherever they are in the table. Consistent: finds what was written before it began.
+
+    everything: also identities, and items of devices that have ended.
+    """
+    kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, **({"identity": IDENTITY} if everything else {})}
     values = {"user": user_id, **kinds}
-    among = " OR ".join(f"begins_with(#pk, :{name})" for name in kinds)
-    condition = f"#userId = :user AND ({among})"
-    names = {"#userId": "userId", "#pk": "pk", "#sk": "sk", "#status": "status", "#familyId": "familyId"}
+    names = {"#userId": "userId", "#pk": "pk"}
+    condition = f"#userId = :user AND ({' OR '.join(f'begins_with(#pk, :{name})' for name in kinds)})"
     if not everything:
-        # Families that ended, and devices that were refused, let nobody in.
         condition += " AND (attribute_not_exists(#state) OR #state = :live)"
         condition += " AND (attribute_not_exists(#status) OR #status IN (:approved, :redeemed))"
-        names["#state"] = "state"
+        names |= {"#state": "state", "#status": "status"}
         values |= {"live": "live", "approved": "approved", "redeemed": "redeemed"}
-    found = dict[Key, None]()
-    for item in _scan(
-        FilterExpression=condition,
-        ProjectionExpression="#pk, #sk, #status, #familyId",
-        ExpressionAttributeNames=names,
-        ExpressionAttributeValues={f":{name}": codec.encode(value) for name, value in values.items()},
-    ):
-        key = Key(item["pk"], item["sk"])
-        if not everything and item.get("status") == "redeemed":
-            # It may have come for its token during this look, which then had passed the place of its family already.
-            key = keys.token_family(item["familyId"])
-            family = table.get(key)
-            if family is None or family["state"] != "live":
-                continue
-        found[key] = None
-    return list(found)
-
-
-def _scan(**parameters: Any) -> Iterator[dict[str, Any]]:
-    """Every item that passes the filter. Consistent: what was written before it began is found."""
-    parameters |= {"TableName": table.name, "ConsistentRead": True}
+    parameters: dict[str, Any] = {
+        "TableName": table.name,
+        "ConsistentRead": True,
+        "FilterExpression": condition,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {f":{name}": codec.encode(value) for name, value in values.items()},
+    }
     while True:
         answer = table.client.scan(**parameters)
         for item in answer["Items"]:
@@ -145,21 +198,28 @@ def _scan(**parameters: Any) -> Iterator[dict[str, Any]]:
         parameters["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
-def _end(found: list[Key], *, forget: bool) -> Ended:
-    """Ends what was found: devices that wait first, then families with their tokens, then what is left.
-
-    forget: also removes what a family that ended would leave behind.
-    """
-    by_kind = {
-        kind: [key for key in found if key.pk.startswith(kind)] for kind in (_DEVICE, _FAMILY, _TOKEN, _IDENTITY)
-    }
-    table.delete_all(by_kind[_DEVICE])  # one that is approved and not redeemed would become a family
-    for family in by_kind[_FAMILY]:
-        token_families.revoke(family.pk.removeprefix(_FAMILY), "ended by the operator")
-    if forget:
-        table.delete_all(by_kind[_FAMILY])
-    table.delete_all(by_kind[_TOKEN] + by_kind[_IDENTITY])
-    return Ended(*(len(by_kind[kind]) for kind in (_TOKEN, _FAMILY, _IDENTITY)))
+def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:
+    """Ends what the scan found. Returns what was live of it."""
+    key = Key(item["pk"], item["sk"])
+    if key.pk.startswith(IDENTITY):
+        table.delete(Delete(key))
+        return Ended(sign_ins=1)
+    if key.pk.startswith(TOKEN) and "familyId" not in item:
+        users.revoke_token(item)
+        return Ended(tokens=1)
+    ended = Ended()
+    family_id = item.get("familyId") or (key.pk.removeprefix(FAMILY) if key.pk.startswith(FAMILY) else None)
+    if key.pk.startswith(DEVICE) and item["status"] == "approved":
+        # A device can redeem its code during the scan, after the scan has passed the place of its family.
+        family_id = device.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
+        ended = Ended(devices=family_id is None)
+    family = table.get(keys.token_family(family_id)) if family_id else None
+    if family is not None and family["state"] == "live":
+        token_families.revoke(family_id, _REASON)
+        ended = Ended(devices=1)
+    if key.pk.startswith(TOKEN) or forget:
+        table.delete(Delete(key))
+    return ended
 
 
 def _last_owner_of(user_id: str) -> list[str]:
@@ -182,7 +242,7 @@ def _leave_all(user_id: str, *, with_organizations: bool) -> int:
         try:
             members.remove_member(membership.organization_id, user_id)
         except members.UnknownMember:
-            continue  # somebody else was quicker
+            continue  # another run was quicker
         except LastOwner:
             if not with_organizations:
                 last.append(membership.slug)

@@ -7,6 +7,7 @@ from ops.commands import (
     audits,
     billing,
     code_host,
+    credentials,
     dead_letters,
     feedback,
     inbox,
@@ -35,6 +36,7 @@ app.callback(help=unwrap(root.__doc__), epilog=_EPILOG)(root)
 
 app.add_typer(users.app, name="user")
 app.add_typer(tokens.app, name="token")
+app.add_typer(credentials.app, name="credential")
 app.add_typer(organizations.app, name="organization")
 app.add_typer(members.app, name="member")
 app.add_typer(billing.plan_app, name="plan")

@@ -64,10 +64,11 @@ def set_organization(user: User, organization: Organization) -> Shown:
 
 @command(app, "revoke")
 def revoke_credentials(user: User, yes: Yes = False) -> Shown:
-    """End every session, token and let-in device of a person at once. They may sign in again.
+    """End every session, token and device of a person at once. They may sign in again.
 
-    Reads the whole table, twice or more, because nothing finds credentials by their person. API keys belong to
-    organizations and stay: roll those whose secret the person knows.
+    Finds them by the person's index. Until `credential index` has finished once, it also scans the whole table, after
+    it has ended what the index lists. API keys belong to organizations and stay: roll those whose secret the person
+    knows.
     """
     from ops import accounts
     from ops.lookup import get_user
@@ -108,7 +109,7 @@ def delete_user(
     What goes: sessions, tokens and devices, the sign-in, invitations from and to the person, memberships, name and
     address, feedback, and the reasons they gave in the inbox. What stays is the id (usr_…) in records that say who did
     something. Whoever signs in with the address later gets a new account: remove them at the sign-in's issuer first.
-    Reads the whole table twice.
+    Reads the whole table twice: feedback and other records that name the person aren't indexed.
 
     An interrupted deletion is finished by the same command with the id.
     """

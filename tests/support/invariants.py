@@ -183,6 +183,23 @@ def attempts_at_issues_are_open(items: Items) -> None:
         assert "githubIssue" not in found[item_id], f"an attempt for {item_id}, which has its issue"
 
 
+def live_credentials_are_listed_and_listed_ones_exist(items: Items) -> None:
+    """Each live session, token, family, and approved device request has one entry in its person's index, and no other
+    entry exists."""
+    expected: dict[Key, tuple[str, str]] = {}
+    for key, item in items.items():
+        if key.pk.startswith("TH#") and "familyId" not in item:
+            expected[keys.credential(item["userId"], item["listedAs"])] = "digest", key.pk.removeprefix("TH#")
+        elif key.pk.startswith("FAMILY#") and item["state"] == "live":
+            expected[keys.credential(item["userId"], item["listedAs"])] = "familyId", key.pk.removeprefix("FAMILY#")
+        elif key.pk.startswith("DC#") and item["status"] == "approved":
+            expected[keys.credential(item["userId"], item["listedAs"])] = "requestDigest", key.pk.removeprefix("DC#")
+    listed = {key for key in items if key.pk.startswith("CREDENTIALS#") and key.sk.startswith(keys.CREDENTIAL_PREFIX)}
+    assert listed == set(expected), f"listed {listed}, live {set(expected)}"
+    for entry, (name, value) in expected.items():
+        assert items[entry][name] == value, f"{entry} names another {name}"
+
+
 def balances_are_the_sum_of_their_ledgers(items: Items) -> None:
     """Credits are what the ledger adds up to, and never negative; a scan is charged exactly where it was unlocked."""
     for key, item in items.items():
@@ -233,6 +250,7 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     repositories_have_one_scan_at_a_time,
     reports_are_counted_and_capped,
     families_know_their_access_tokens,
+    live_credentials_are_listed_and_listed_ones_exist,
     redeemed_requests_have_one_family_each,
     inbox_items_stand_where_the_lists_look,
     attempts_at_issues_are_open,

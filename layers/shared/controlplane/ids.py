@@ -28,6 +28,7 @@ INBOX_ITEM = "inb"
 REPOSITORY = "rep"
 SCAN = "scn"
 SCAN_REQUEST = "spr"
+SESSION = "ses"
 
 _ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
 _OWNED = {
@@ -41,6 +42,7 @@ _OWNED = {
     SCAN_REQUEST: re.compile(f"spr_({_PART}{{16}})({_PART}{{18}})"),
     MEMBER: re.compile(f"mem_({_PART}{{16}})({_PART}{{16}})"),
 }
+_SESSION = re.compile(f"{SESSION}_({_PART}{{18}})")
 
 
 class Located(NamedTuple):
@@ -88,6 +90,11 @@ def derived_local(*parts: str) -> str:
     return "".join(_ALPHABET[byte & 31] for byte in digest[: _TIME_LENGTH + _RANDOM_LENGTH])
 
 
+def oldest_local(*parts: str) -> str:
+    """Like `derived_local`, but sorts before every own part that `new_local` returns: 70 bits of the parts' hash."""
+    return "0000" + derived_local(*parts)[:14]
+
+
 def local_at(seconds: float) -> str:
     """The lowest own part of that moment: a bound for a range of sort keys."""
     return _time_part(seconds)
@@ -105,6 +112,17 @@ def within(prefix: str) -> str:
 
 def member_id(organization_id: str, user_id: str) -> str:
     return f"{MEMBER}_{organization_id[4:]}{user_id[4:]}"
+
+
+def session_id(local: str) -> str:
+    """The id of one of a person's credentials. It says nothing about the person or the secret."""
+    return f"{SESSION}_{local}"
+
+
+def local_of_session(text: str) -> str | None:
+    """The own part of a session id, or None if the text isn't one. The caller supplies the person."""
+    match = _SESSION.fullmatch(text)
+    return match[1] if match else None
 
 
 def is_root(prefix: str, text: str) -> bool:

@@ -77,7 +77,7 @@ class TestHeaders:
     def test_the_setting_is_what_a_token_gets(self):
         script = (
             "from controlplane.settings import settings; from controlplane.store import users;"
-            "users.table.put = lambda leg: print(leg.item['rateLimit']);"
+            "users.table.transact = lambda legs: print(legs['token'].item['rateLimit']);"
             "users.create_token('usr_x', [], 60)"
         )
         environment = {

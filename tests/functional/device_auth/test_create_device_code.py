@@ -61,6 +61,7 @@ class Test201:
             "createdAt": int(now()),
             "validUntil": int(now()) + 900,
             "expiresAt": int(now()) + 900 + 86_400,
+            "listedAs": item["listedAs"],
         }
         stored = str(table_dump())
         assert reply.data["deviceCode"] not in stored

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane import clock, ids
-from controlplane.store import keys
+from controlplane.store import credential_index, keys
 from controlplane.store.table import ConditionFailed, StoreError, Throttled, Update, table
 
 _WINDOW_SECONDS = 60
@@ -46,8 +46,13 @@ def count_key(digest: str) -> tuple[dict[str, Any], Counted]:
 
 
 def count_user_token(digest: str) -> tuple[dict[str, Any], Counted]:
-    """The user token behind the digest, counted. Expiry is the caller's to check. Raises the same."""
-    item, counted, _ = _count(keys.user_token(digest), int(clock.now()) // _HOUR_SECONDS)
+    """The user token behind the digest, counted. The caller checks its expiry. Raises the same errors.
+
+    The first use in an hour is also noted in the index of the person's credentials.
+    """
+    item, counted, previous = _count(keys.user_token(digest), int(clock.now()) // _HOUR_SECONDS)
+    if previous is not None and item["expiresAt"] > clock.now():
+        credential_index.note_use(item, previous["usedHour"])
     return item, counted
 
 

@@ -11,20 +11,10 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, keyring, tokens
+from controlplane import clock, ids, keyring, tokens
 from controlplane.settings import settings
-from controlplane.store import keys, rate, token_families
-from controlplane.store.table import (
-    Check,
-    ConditionFailed,
-    Leg,
-    LegFailed,
-    Put,
-    StoreError,
-    Throttled,
-    Update,
-    table,
-)
+from controlplane.store import credential_index, keys, rate, token_families, users
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 from controlplane.store.token_families import Pair
 
 LIFE_SECONDS = 900
@@ -133,27 +123,61 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
 
 
 def approve(code: str, user_id: str, scopes: list[str]) -> None:
-    """Lets the device in as this person, within `scopes`, some or all of those asked for.
+    """Approves the device for this person, within `scopes`, some or all of those asked for.
 
-    Raises UnknownUserCode and TooManyTries as a look-up does, ScopeNotRequested, RequestExpired, AlreadyDecided.
+    The approval is listed among the person's credentials from then on. Raises UnknownUserCode and TooManyTries as a
+    look-up does, ScopeNotRequested, RequestExpired, AlreadyDecided.
     """
     item = _find(code, user_id)
     if not set(scopes) <= set(item["scopes"]):
         raise ScopeNotRequested
     change = "SET #status = :status, #decision = :decision, #userId = :user, #granted = :granted"
     values = {"status": "approved", "user": user_id, "granted": sorted(scopes), "pending": "pending"}
-    _decide(item, change, "#status = :pending", values)
+    listed = _entry({**item, "userId": user_id, "granted": scopes}, expires_at=item["validUntil"])
+    legs: dict[str, Leg] = {"person": users.exists_check(user_id), "listed": listed}
+    _decide(item, change, "#status = :pending", values, legs)
 
 
 def deny(code: str, user_id: str) -> None:
-    """Refuses the device. Who approved it may still deny it, until it has redeemed its code.
+    """Denies the device. The person who approved it can still deny it, until it has redeemed its code.
 
     Raises UnknownUserCode and TooManyTries as a look-up does, RequestExpired, AlreadyDecided.
     """
-    change = "SET #status = :status, #decision = :decision, #userId = :user"
+    item = _find(code, user_id)
+    change = "SET #status = :status, #decision = :decision, #userId = :user REMOVE #deviceName, #address"
     when = "(#status = :pending OR (#status = :approved AND #userId = :user))"
     values = {"status": "denied", "user": user_id, "pending": "pending", "approved": "approved"}
-    _decide(_find(code, user_id), change, when, values)
+    _decide(item, change, when, values, {"listed": credential_index.removal({**item, "userId": user_id})})
+
+
+def withdraw(digest: str, user_id: str) -> str | None:
+    """Takes back an approval that the device hasn't redeemed, with its index entry. `digest` is of the device code.
+
+    Returns the token family's id if the device has redeemed it, else None. Does nothing if it isn't approved.
+    """
+    key = keys.device_request(digest)
+    item = table.get(key)
+    if item is None:
+        return None
+    refusal = Update(
+        key,
+        "SET #status = :denied REMOVE #deviceName, #address",
+        "#status = :approved AND #userId = :user",
+        {"denied": "denied", "approved": "approved", "user": user_id},
+    )
+    listed = credential_index.removal({**item, "userId": user_id})
+    try:
+        table.transact({"request": refusal, "listed": listed})
+    except LegFailed as failure:
+        met = failure.item
+        return met["familyId"] if met and met["status"] == "redeemed" and met["userId"] == user_id else None
+    return None
+
+
+def list_older_approval(item: Mapping[str, Any]) -> None:
+    """Lists an approved request from before the index of credentials. Raises LegFailed if it isn't approved now."""
+    same = Check(keys.Key(item["pk"], item["sk"]), "#status = :approved", {"approved": "approved"})
+    table.transact({"request": same, "listed": _entry(item, item["validUntil"])})
 
 
 def create(client_id: str, challenge: str, scopes: list[str], device_name: str | None, address: str) -> Issued:
@@ -174,6 +198,7 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
             "interval": FIRST_INTERVAL_SECONDS,
             "polledAt": 0,
             "createdAt": now,
+            "listedAs": ids.new_local(),
             **times,
         }
         key, *other = _code_keys(issued.user_code)
@@ -228,18 +253,20 @@ def note_poll(item: Mapping[str, Any]) -> bool:
 
 
 def redeem(item: Mapping[str, Any]) -> Pair:
-    """The tokens of an approved request, once. Raises NotRedeemable where it is not, not any more, or expired."""
-    family_id, pair, legs = token_families.begin(item["userId"], item["clientId"], item["granted"])
+    """The tokens of an approved request, once. Raises NotRedeemable unless it is approved and hasn't expired."""
+    local = credential_index.local_of(item)
+    family_id, pair, legs = token_families.begin(item["userId"], item["clientId"], item["granted"], local)
     values = {"redeemed": "redeemed", "family": family_id, "approved": "approved", "now": int(clock.now())}
     redemption = Update(
         keys.Key(item["pk"], item["sk"]),
-        "SET #status = :redeemed, #familyId = :family",
+        "SET #status = :redeemed, #familyId = :family REMOVE #deviceName, #address",
         # Nobody approves twice: the person and the scopes that were read are those of the tokens.
         "#status = :approved AND #validUntil > :now",
         values,
     )
     try:
-        table.transact({"request": redemption, **legs})
+        listed = _entry(item, int(clock.now()) + token_families.REFRESH_SECONDS, family_id)
+        table.transact({"request": redemption, "listed": listed, **legs})
     except LegFailed as refusal:
         if refusal.leg != "request":
             raise
@@ -266,17 +293,37 @@ def _find(code: str, user_id: str) -> dict[str, Any]:
     return item
 
 
-def _decide(item: Mapping[str, Any], change: str, when: str, values: dict[str, Any]) -> None:
+def _entry(item: Mapping[str, Any], expires_at: int, family_id: str | None = None) -> Update:
+    """The leg that lists an approved request, or the family that it became, among the person's credentials."""
+    now = clock.timestamp()
+    return credential_index.entry(
+        item["userId"],
+        credential_index.local_of(item),
+        "device",
+        client=item["clientId"],
+        scopes=item["granted"],
+        expires_at=expires_at,
+        last_used_at=now,
+        created_at=now,
+        # A denied request no longer has these; its status then refuses the transaction.
+        device_name=item.get("deviceName"),
+        address=item.get("address"),
+        family_id=family_id,
+        request_digest=item["pk"].partition("#")[2],
+    )
+
+
+def _decide(item: Mapping[str, Any], change: str, when: str, values: dict[str, Any], beside: Mapping[str, Leg]) -> None:
+    """Changes the request together with the legs `beside`."""
     decision = secrets.token_hex(16)
     more = {"decision": decision, "now": int(clock.now())}
     try:
-        table.update(
-            Update(keys.Key(item["pk"], item["sk"]), change, f"{when} AND #validUntil > :now", {**values, **more})
-        )
-    except ConditionFailed as failure:
+        key = keys.Key(item["pk"], item["sk"])
+        table.transact({"request": Update(key, change, f"{when} AND #validUntil > :now", {**values, **more}), **beside})
+    except LegFailed as failure:
         met = failure.item
-        if met is None:
-            raise UnknownUserCode from None
+        if failure.leg != "request" or met is None:
+            raise UnknownUserCode from None  # the account or the request was deleted a moment ago
         if met.get("decision") == decision:
             return  # our own write, whose answer was lost before it was sent again
         if met["status"] == "pending":
@@ -289,9 +336,10 @@ def _request(user_code: str, item: Mapping[str, Any]) -> DeviceRequest:
     return DeviceRequest(
         user_code=user_code,
         client_id=item["clientId"],
-        device_name=item["deviceName"],
+        # Both are removed once the request is denied or redeemed.
+        device_name=item.get("deviceName"),
         scopes=item["scopes"],
-        address=item["address"],
+        address=item.get("address", ""),
         created_at=item["createdAt"],
         expires_at=item["validUntil"],
         status="expired" if over else item["status"],

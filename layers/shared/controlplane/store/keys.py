@@ -43,6 +43,8 @@ REPOSITORY_PREFIX = "REPO#"
 SCAN_PREFIX = "SCAN#"
 SCAN_REQUEST_PREFIX = "SCANREQ#"
 LEDGER_PREFIX = "LEDGER#"
+CREDENTIAL_PREFIX = "SESSION#"
+IDENTITY_PREFIX = "IDENTITY#"
 
 
 def organization_pk(organization_id: str) -> str:
@@ -124,15 +126,42 @@ def api_key(organization_id: str, local: str) -> Key:
 
 
 # {pk: TH#60303a…, sk: TOKEN, userId: usr_8k…, kind: oauth, scopes: [...], rateLimit: 600, expiresAt: 1790000000,
-#  win: 29384756, hits: 3, exactWin: 29384755, exactFrom: 61, refusedFor: 29384755#usr_8k…}
+#  win: 29384756, hits: 3, usedHour: 489745, listedAs: 01j…, exactWin: 29384755, exactFrom: 61,
+#  refusedFor: 29384755#usr_8k…}
 def user_token(digest: str) -> Key:
     return Key(f"TH#{digest}", "TOKEN")
+
+
+def credentials_pk(user_id: str) -> str:
+    return f"CREDENTIALS#{user_id}"
+
+
+# The index of a person's credentials: one entry per web session, device, and operator-made token. It has a partition
+# of its own because requests that name no organization query the whole of `USER#…`.
+# {pk: CREDENTIALS#usr_8k…, sk: SESSION#01j…, userId: usr_8k…, kind: device, client: assent-cli, deviceName: laptop,
+#  address: 198.51.100.7, scopes: [...], createdAt: 2026-…, lastUsedAt: 2026-…, expiresAt: 1790000000,
+#  digest: null, familyId: 4t…, requestDigest: 2c26b4…}
+def credential(user_id: str, local: str) -> Key:
+    return Key(credentials_pk(user_id), f"{CREDENTIAL_PREFIX}{local}")
+
+
+# Which identities sign in to an account.
+# {pk: CREDENTIALS#usr_8k…, sk: IDENTITY#3a7bd3…, userId: usr_8k…}
+def identity_of_user(user_id: str, digest: str) -> Key:
+    return Key(credentials_pk(user_id), f"{IDENTITY_PREFIX}{digest}")
+
+
+# Progress of the backfill of that index. `completedAt` is set once nothing is missing from it.
+# {pk: CREDENTIALINDEX, sk: CREDENTIALINDEX, position: {pk: TH#60303a…, sk: TOKEN}, completedAt: 2026-…}
+def credential_backfill() -> Key:
+    return Key("CREDENTIALINDEX", "CREDENTIALINDEX")
 
 
 # A request of a device to be let in, by the device's own code.
 # {pk: DC#2c26b4…, sk: DEVICE, clientId: assent-cli, challenge: E9Me…, scopes: [...], deviceName: laptop,
 #  address: 198.51.100.7, status: approved, decision: 9b1c…, userId: usr_8k…, granted: [...], familyId: 4t…,
-#  interval: 5, polledAt: 1772600770123, createdAt: 1772600767, validUntil: 1772601667, expiresAt: 1772688067}
+#  interval: 5, polledAt: 1772600770123, createdAt: 1772600767, validUntil: 1772601667, expiresAt: 1772688067,
+#  listedAs: 01j…}
 def device_request(digest: str) -> Key:
     return Key(f"DC#{digest}", "DEVICE")
 
@@ -146,7 +175,7 @@ def user_code(keyed_digest: str) -> Key:
 # What one approval of a device came to: a chain of refresh tokens, and the access tokens that may still live.
 # {pk: FAMILY#4t…, sk: FAMILY, userId: usr_8k…, clientId: assent-cli, scopes: [...], state: live, current: 60303a…,
 #  previous: 9f86d0…, rotatedAt: 1772604367, access: [{digest: 5e88…, expiresAt: 1772607967}], accessScopes: [...],
-#  endsAt: 1780376767, expiresAt: 1775196367}
+#  endsAt: 1780376767, expiresAt: 1775196367, listedAs: 01j…}
 def token_family(family_id: str) -> Key:
     return Key(f"FAMILY#{family_id}", "FAMILY")
 

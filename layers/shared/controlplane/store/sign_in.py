@@ -5,11 +5,13 @@ its address; the address must be verified for that, because it is all that says 
 """
 
 import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane import clock
-from controlplane.store import keys, organizations, users
-from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store import credential_index, keys, organizations, users
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 _TRIES = 8
 
@@ -38,6 +40,8 @@ def sign_in(identity: Identity) -> dict[str, Any]:
         known = table.get(_key(identity))
         profile = users.find_user(known["userId"]) if known else _join(identity)
         if profile is not None:
+            if known:
+                list_identity(known)
             return _refresh(profile, identity)
     raise Throttled("the account of this address keeps changing")
 
@@ -58,26 +62,41 @@ def _join(identity: Identity) -> dict[str, Any] | None:
                 identity.email,
                 identity.name or identity.email.partition("@")[0],
                 identity.image,
-                beside=lambda user_id: {"identity": _put(identity, user_id)},
+                beside=lambda user_id: _legs(identity, user_id),
             )
         user_id = profile["userId"]
         pointer = keys.user_email(users.normalize_email(identity.email))
         still = Check(pointer, "#userId = :user", {"user": user_id})
-        table.transact({"email": still, "identity": _put(identity, user_id)})
+        table.transact({"email": still, **_legs(identity, user_id)})
     except (LegFailed, users.EmailTaken):
         return None
     return profile
 
 
-def _put(identity: Identity, user_id: str) -> Put:
+def list_identity(known: Mapping[str, Any]) -> None:
+    """Lists an identity's item under its account, which finds it when it is deleted, unless it is listed there."""
+    user_id = known["userId"]
+    if known.get("listedFor") == user_id:
+        return
+    key = keys.Key(known["pk"], known["sk"])
+    mark = Update(key, "SET #listedFor = :user", "#userId = :user", {"user": user_id})
+    with suppress(LegFailed):  # moved or removed a moment ago
+        table.transact({"identity": mark, **credential_index.identity_legs(user_id, key.pk.partition("#")[2])})
+
+
+def _legs(identity: Identity, user_id: str) -> dict[str, Leg]:
+    """The legs that give the account a new identity."""
+    key = _key(identity)
     item = {
-        **_key(identity)._asdict(),
+        **key._asdict(),
         "userId": user_id,
         "issuer": identity.issuer,
         "subject": identity.subject,
         "createdAt": clock.timestamp(),
+        "listedFor": user_id,
     }
-    return Put(item, "attribute_not_exists(pk)")
+    listed = credential_index.identity_legs(user_id, key.pk.partition("#")[2])
+    return {"identity": Put(item, "attribute_not_exists(pk)"), **listed}
 
 
 def _refresh(profile: dict[str, Any], identity: Identity) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from controlplane import clock, ids, tokens
 from controlplane.settings import settings
-from controlplane.store import keys, users
+from controlplane.store import credential_index, keys, users
 from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 ACCESS_SECONDS = 3600
@@ -46,13 +46,16 @@ class Pair(NamedTuple):
     scopes: list[str]
 
 
-def begin(user_id: str, client_id: str, scopes: list[str]) -> tuple[str, Pair, dict[str, Leg]]:
-    """A new family: its id, its first pair, and the legs that write it. The caller's transaction decides."""
+def begin(user_id: str, client_id: str, scopes: list[str], listed_as: str) -> tuple[str, Pair, dict[str, Leg]]:
+    """A new family: its id, its first pair, and the legs that write it. The caller's transaction decides.
+
+    `listed_as` is its place in the person's credential index, whose entry the caller writes.
+    """
     family_id = ids.new_part()
     access_token = tokens.mint(settings.service_brand + tokens.ACCESS)
     refresh_token = tokens.mint_refresh(family_id)
     now = int(clock.now())
-    access = _access_item(access_token, user_id, client_id, scopes, family_id, ACCESS_SECONDS)
+    access = _access_item(access_token, user_id, client_id, scopes, family_id, ACCESS_SECONDS, listed_as)
     family = {
         **keys.token_family(family_id)._asdict(),
         "userId": user_id,
@@ -67,6 +70,7 @@ def begin(user_id: str, client_id: str, scopes: list[str]) -> tuple[str, Pair, d
         "createdAt": clock.timestamp(),
         "endsAt": now + FAMILY_SECONDS,
         "expiresAt": now + REFRESH_SECONDS,
+        "listedAs": listed_as,
     }
     legs: dict[str, Leg] = {"family": Put(family, _ABSENT), "access": Put(access, _ABSENT)}
     return family_id, Pair(access_token, ACCESS_SECONDS, refresh_token, access["scopes"]), legs
@@ -102,7 +106,7 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
 
 
 def revoke(family_id: str, reason: str) -> None:
-    """Ends the family and its access tokens in one transaction. One that ended, or never was, is no error."""
+    """Ends the family, its access tokens, and its index entry in one transaction. Does nothing if it isn't live."""
     for _ in range(_TRIES):
         family = table.get(keys.token_family(family_id))
         if family is None or family["state"] != "live":
@@ -122,7 +126,8 @@ def revoke(family_id: str, reason: str) -> None:
             },
         )
         try:
-            table.transact({"family": end, **_deletions(family["access"])})
+            listed = credential_index.removal(family)
+            table.transact({"family": end, "listed": listed, **_deletions(family["access"])})
         except LegFailed:
             continue
         return
@@ -145,7 +150,7 @@ def revoke_access_token(access_token: str, client_id: str | None = None) -> None
     if "familyId" in item:
         _revoke_of_client(item["familyId"], client_id)
     else:
-        table.delete(Delete(key))
+        users.revoke_token(item)
 
 
 def _revoke_of_client(family_id: str, client_id: str | None) -> None:
@@ -187,32 +192,51 @@ def _take_turn(family: dict[str, Any], refresh_token: str, scopes: list[str]) ->
     family_id = family["pk"].partition("#")[2]
     # Nothing outlives its family, which could not be revoked then.
     lifetime = min(ACCESS_SECONDS, family["endsAt"] - now)
-    access = _access_item(access_token, family["userId"], family["clientId"], scopes, family_id, lifetime)
+    local = credential_index.local_of(family)
+    access = _access_item(access_token, family["userId"], family["clientId"], scopes, family_id, lifetime, local)
     alive = [entry for entry in family["access"] if entry["expiresAt"] > now]
     room = LIVE_ACCESS_TOKENS - 1
+    until = min(now + REFRESH_SECONDS, family["endsAt"])
     turn = Update(
         keys.token_family(family_id),
         "SET #previous = #current, #current = :next, #rotatedAt = :now, #access = :access, #accessScopes = :scopes,"
-        " #expiresAt = :until",
+        " #expiresAt = :until, #listedAs = :local",
         "#state = :live AND #current = :current AND #expiresAt > :now",
         {
             "next": tokens.digest(successor),
             "now": now,
             "access": [*alive[-room:], _noted(access_token, access)],
             "scopes": access["scopes"],
-            "until": min(now + REFRESH_SECONDS, family["endsAt"]),
+            "until": until,
+            "local": local,
             "live": "live",
             "current": family["current"],
         },
     )
-    table.transact({"family": turn, "access": Put(access, _ABSENT), **_deletions(alive[:-room])})
+    listed = entry(family, until, clock.timestamp())
+    table.transact({"family": turn, "access": Put(access, _ABSENT), "listed": listed, **_deletions(alive[:-room])})
     return Pair(access_token, lifetime, successor, access["scopes"])
 
 
+def entry(family: Mapping[str, Any], expires_at: int, last_used_at: str) -> Update:
+    """The leg that writes or renews the family's entry in the person's credential index."""
+    return credential_index.entry(
+        family["userId"],
+        credential_index.local_of(family),
+        "device",
+        client=family["clientId"],
+        scopes=family["scopes"],
+        expires_at=expires_at,
+        last_used_at=last_used_at,
+        created_at=family["createdAt"],
+        family_id=family["pk"].partition("#")[2],
+    )
+
+
 def _access_item(  # noqa: PLR0917 (what the token is made of)
-    secret: str, user_id: str, client_id: str, scopes: list[str], family_id: str, lifetime_seconds: int
+    secret: str, user_id: str, client_id: str, scopes: list[str], family_id: str, lifetime_seconds: int, local: str
 ) -> dict[str, Any]:
-    more = {"familyId": family_id, "clientId": client_id}
+    more = {"familyId": family_id, "clientId": client_id, "listedAs": local}
     return users.token_item(secret, user_id, "oauth", scopes, lifetime_seconds, **more)
 
 

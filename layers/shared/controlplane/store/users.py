@@ -5,12 +5,18 @@ from typing import Any
 
 from controlplane import clock, ids, tokens
 from controlplane.settings import settings
-from controlplane.store import keys
-from controlplane.store.table import Leg, LegFailed, Put, StoreError, table
+from controlplane.store import credential_index, keys
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, table
+
+_HOUR_SECONDS = 3600
 
 
 class EmailTaken(StoreError):
     """Another account has the address."""
+
+
+class UnknownUser(StoreError):
+    """The account doesn't exist, or was deleted a moment ago."""
 
 
 def normalize_email(email: str) -> str:
@@ -62,10 +68,18 @@ def find_user_by_email(email: str) -> dict[str, Any] | None:
     return find_user(pointer["userId"]) if pointer else None
 
 
+def exists_check(user_id: str) -> Check:
+    """A leg that holds while the account exists, so that its deletion leaves no credential behind."""
+    return Check(keys.user(user_id), "attribute_exists(pk)")
+
+
 def token_item(
     secret: str, user_id: str, kind: str, scopes: list[str], lifetime_seconds: int, **more: Any
 ) -> dict[str, Any]:
-    """The item by which the secret authenticates a person: without the secret, and with what a kind adds to it."""
+    """The item by which the secret authenticates a person, without the secret. `more` are attributes of its kind.
+
+    Its creation counts as its use in this hour.
+    """
     return {
         **keys.user_token(tokens.digest(secret))._asdict(),
         "userId": user_id,
@@ -75,13 +89,44 @@ def token_item(
         "expiresAt": int(clock.now()) + lifetime_seconds,
         "win": 0,
         "hits": 0,
-        "usedHour": 0,
+        "usedHour": int(clock.now()) // _HOUR_SECONDS,
         **more,
     }
 
 
-def create_token(user_id: str, scopes: list[str], lifetime_seconds: int, kind: str = "oauth") -> str:
-    """A bearer secret that acts for the person within the scopes; only its hash is stored."""
+def put_token(secret: str, user_id: str, kind: str, scopes: list[str], lifetime_seconds: int, **shown: Any) -> None:
+    """Stores a token of a session or an operator, with its entry in the person's credential index.
+
+    `shown` are fields of the entry. Raises UnknownUser.
+    """
+    local = ids.new_local()
+    item = token_item(secret, user_id, kind, scopes, lifetime_seconds, listedAs=local)
+    now = clock.timestamp()
+    listed = credential_index.entry(
+        user_id,
+        local,
+        "session" if kind == "session" else "token",
+        scopes=scopes,
+        expires_at=item["expiresAt"],
+        created_at=now,
+        last_used_at=now,
+        digest=tokens.digest(secret),
+        **shown,
+    )
+    try:
+        table.transact({"person": exists_check(user_id), "token": Put(item), "listed": listed})
+    except LegFailed:
+        raise UnknownUser from None
+
+
+def create_token(user_id: str, scopes: list[str], lifetime_seconds: int) -> str:
+    """A bearer secret that acts for the person within the scopes; only its hash is stored. Raises UnknownUser."""
     secret = tokens.mint(settings.service_brand + tokens.ACCESS)
-    table.put(Put(token_item(secret, user_id, kind, scopes, lifetime_seconds)))
+    put_token(secret, user_id, "oauth", scopes, lifetime_seconds, client=credential_index.OPERATOR)
     return secret
+
+
+def revoke_token(item: Mapping[str, Any]) -> None:
+    """Ends a token that belongs to no family, with its entry."""
+    key = keys.Key(item["pk"], item["sk"])
+    table.transact({"token": Delete(key), "listed": credential_index.removal(item)})

@@ -1,0 +1,32 @@
+"""`assent-ops credential`: the index of people's sessions, devices, and tokens."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated
+
+import typer
+
+from ops.command import command
+from ops.output import Shown
+
+app = typer.Typer(no_args_is_help=True, help="The index by which people's sessions, devices and tokens are found.")
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `index` a command of its own while it is the only one."""
+
+
+@command(app, "index")
+def index_credentials(
+    again: Annotated[
+        bool, typer.Option("--again", help="Start over, for instance after a rollback to an older release.")
+    ] = False,
+) -> Shown:
+    """Index credentials that an older release created and that haven't been used since. Ends nothing.
+
+    Run it once, after every function runs the release that introduced the index. It reads the whole table and can be
+    interrupted: the next run resumes. Once it has finished, `user revoke` and `user delete` no longer scan the table.
+    """
+    from ops import credential_backfill
+
+    return Shown(credential_backfill.run(again=again))

@@ -1,0 +1,91 @@
+"""Backfill of the index of people's credentials, for those created before there was one.
+
+A single pass over the table lists every live token, token family, approved device request, and identity that isn't
+listed yet. The pass saves its position after each page, so an interrupted run resumes. Once it has finished, revoking
+a person's access and deleting an account need the index only. Until then they also scan the table.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from controlplane import clock
+from controlplane.store import codec, credential_index, device, keys, sign_in, token_families
+from controlplane.store.table import Check, LegFailed, Put, table
+
+TOKEN, FAMILY, DEVICE, IDENTITY = (
+    builder("").pk for builder in (keys.user_token, keys.token_family, keys.device_request, keys.identity)
+)
+
+
+def run(*, again: bool = False) -> dict[str, Any]:
+    """Lists what is missing. Returns the counts of items read and listed, and whether it had been complete before.
+
+    `again` starts over, for instance after a rollback to a release that doesn't maintain the index.
+    """
+    progress = table.get(keys.credential_backfill()) or {}
+    if progress.get("completedAt") and not again:
+        return {"completedAt": progress["completedAt"], "read": 0, "listed": 0}
+    start = None if again else progress.get("position")
+    read = listed = 0
+    _save(start, None)
+    for items, position in _pages(start):
+        read += len(items)
+        listed += sum(_list(item) for item in items)
+        _save(position, None)
+    completed_at = clock.timestamp()
+    _save(None, completed_at)
+    return {"completedAt": completed_at, "read": read, "listed": listed}
+
+
+def _save(position: dict[str, str] | None, completed_at: str | None) -> None:
+    table.put(Put({**keys.credential_backfill()._asdict(), "position": position, "completedAt": completed_at}))
+
+
+def _pages(position: dict[str, str] | None) -> Iterator[tuple[list[dict[str, Any]], dict[str, str] | None]]:
+    """Pages of the items that a person signs in with, each with the position after it. Consistent."""
+    kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, "identity": IDENTITY}
+    parameters: dict[str, Any] = {
+        "TableName": table.name,
+        "ConsistentRead": True,
+        "FilterExpression": " OR ".join(f"begins_with(#pk, :{name})" for name in kinds),
+        "ExpressionAttributeNames": {"#pk": "pk"},
+        "ExpressionAttributeValues": {f":{name}": codec.encode(value) for name, value in kinds.items()},
+    }
+    while True:
+        if position is not None:
+            parameters["ExclusiveStartKey"] = codec.encode_item(position)
+        answer = table.client.scan(**parameters)
+        last = answer.get("LastEvaluatedKey")
+        position = codec.decode_item(last) if last else None
+        yield [codec.decode_item(item) for item in answer["Items"]], position
+        if position is None:
+            return
+
+
+def _list(item: dict[str, Any]) -> bool:
+    """Lists the item's credential or identity, unless it is listed or dead. Whether it did."""
+    if item["pk"].startswith(IDENTITY):
+        sign_in.list_identity(item)
+        return item.get("listedFor") != item["userId"]
+    if item["expiresAt"] <= clock.now():
+        return False
+    try:
+        return _list_credential(item)
+    except LegFailed:
+        return False  # ended, or changed and thereby listed, a moment ago
+
+
+def _list_credential(item: dict[str, Any]) -> bool:
+    key = keys.Key(item["pk"], item["sk"])
+    if item["pk"].startswith(FAMILY) and item["state"] == "live" and "listedAs" not in item:
+        # A refresh lists the family itself.
+        same = Check(key, "#state = :live AND #current = :current", {"live": "live", "current": item["current"]})
+        entry = token_families.entry(item, item["expiresAt"], clock.timestamp(item["rotatedAt"]))
+        table.transact({"family": same, "listed": entry})
+    elif item["pk"].startswith(TOKEN) and "listedAs" not in item and "familyId" not in item:
+        credential_index.list_older_token(item)
+    elif item["pk"].startswith(DEVICE) and item["status"] == "approved" and "listedAs" not in item:
+        device.list_older_approval(item)
+    else:
+        return False
+    return True
