@@ -158,7 +158,7 @@ def form_token(world: World, secret: str) -> str:
 
 
 def fields_of(html: str, action: str) -> dict[str, str]:
-    """The hidden fields of a page's form."""
+    """The hidden fields and checked boxes of a page's form."""
     inside = html.partition(f'action="{action}"')[2].partition("</form>")[0]
-    pairs = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', inside)
+    pairs = re.findall(r'<input type="(?:hidden|checkbox)"[^>]* name="([\w.-]+)" value="([^"]*)"', inside)
     return {name: unescape(value) for name, value in pairs}

@@ -14,7 +14,7 @@ from benchmarks import entities
 from benchmarks.world import World
 from controlplane import ids
 from controlplane.scopes import SCOPES
-from controlplane.store import organizations, sessions, users
+from controlplane.store import credential_index, organizations, sessions, users
 from controlplane.store.table import table
 
 type Request = dict[str, Any]
@@ -45,6 +45,9 @@ PAGES = {
     "/invitations",
     "/invitations/accept",
     "/invitations/decline",
+    "/sessions",
+    "/sessions/revoke",
+    "/sessions/revoke-others",
     "/organizations",
     "/organizations/{organizationSlug}/delete",
     "/organizations/{organizationSlug}/projects/{projectSlug}",
@@ -225,6 +228,16 @@ def _sign_out(world: World) -> Request:
     return _form(world, sessions.create(world.user_id))
 
 
+def _session_id(world: World) -> str:
+    """Of a session that is there to be revoked."""
+    sessions.create(world.user_id)
+    return credential_index.list_credentials(world.user_id, 1).credentials[0].session_id
+
+
+def _revoked_session(world: World) -> Request:
+    return {"path": {"sessionId": _session_id(world)}, "user_token": world.token}
+
+
 def _decided(world: World, action: str) -> Request:
     """With what the page before showed."""
     asked = _submitted(world, user_code=entities.ask(world).user_code)
@@ -250,6 +263,8 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/openapi.json"): _nothing,
     ("GET", "/v1/regions"): _nothing,
     ("GET", "/v1/me"): _nothing,
+    ("GET", "/v1/me/sessions"): lambda world: {"user_token": world.token},
+    ("DELETE", "/v1/me/sessions/{sessionId}"): _revoked_session,
     ("GET", "/v1/organizations"): _nothing,
     ("POST", "/v1/organizations"): _new_organization,
     ("GET", "/v1/organizations/{organizationId}"): _organization,
@@ -303,6 +318,9 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/invitations"): _shown,
     ("POST", "/invitations/accept"): _invited,
     ("POST", "/invitations/decline"): _invited,
+    ("GET", "/sessions"): _shown,
+    ("POST", "/sessions/revoke"): lambda world: _submitted(world, session_id=_session_id(world)),
+    ("POST", "/sessions/revoke-others"): _sign_out,
     ("GET", "/organizations"): _shown,
     ("POST", "/organizations"): lambda world: _submitted(world, organization_id=world.organization_id),
     ("GET", "/organizations/{organizationSlug}/delete"): lambda world: {

@@ -87,6 +87,15 @@ def _day(timestamp: str) -> str:
     return _date(int(datetime.fromisoformat(timestamp).timestamp()))
 
 
+def _minute(timestamp: str) -> str:
+    return f"{_day(timestamp)}, {datetime.fromisoformat(timestamp):%H:%M} UTC"
+
+
+def _hour(timestamp: str) -> str:
+    """Only the hour of a credential's last use is known."""
+    return f"{_day(timestamp)}, between {timestamp[11:13]}:00 and {timestamp[11:13]}:59 UTC"
+
+
 _templates.globals.update(
     address=address,
     brand=settings.service_brand.capitalize(),
@@ -95,7 +104,7 @@ _templates.globals.update(
     regions=REGIONS,
     token_field=FORM_TOKEN,
 )
-_templates.filters.update(date=_date, day=_day)
+_templates.filters.update(date=_date, day=_day, hour=_hour, minute=_minute)
 
 
 def page(

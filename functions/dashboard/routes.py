@@ -11,10 +11,11 @@ from controlplane import visitors
 from controlplane.anonymous import Anonymous
 from controlplane.app import ControlRouter
 from controlplane.errors import ApiError, RouteNotFound
+from controlplane.pagination import Cursor, Walk
 from controlplane.settings import settings
 from controlplane.store.sessions import LIFE_SECONDS
 from controlplane.visitors import Visitor, Visits
-from dashboard import service
+from dashboard import service, session_service
 from dashboard.pages import PageLook, address, page, redirect, style, style_sheet
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
@@ -56,7 +57,7 @@ async def finish_sign_in(
     if error is not None or code is None or state is None or purpose is None:
         raise service.SignInCanceled((error or "incomplete")[:100])
     secret, return_to = service.finish_sign_in(
-        state, code, iss, lambda purpose: visitor.cookies.get(visitors.cookie_name(purpose), "")
+        state, code, iss, lambda purpose: visitor.cookies.get(visitors.cookie_name(purpose), ""), visitor.address
     )
     # A session that this browser had before is not left behind.
     service.sign_out(visitor.secret)
@@ -95,12 +96,12 @@ async def review_device(visitor: Submits) -> Response:
         review = service.review_device(code, visitor.user_id, visitor.secret)
     except _REFUSED_DEVICE as refusal:
         return _device_form(visitor, code, refusal.public, refusal.status, refusal.headers)
-    return page("device_review", visitor, current="/device", **review._asdict())
+    return _device_review(visitor, review)
 
 
 @router.post("/device/approve", operation_id="approveDevice")
 async def approve_device(visitor: Submits) -> Response:
-    """Lets the device in, with the scopes that the page before showed."""
+    """Approves the device, with those of the shown scopes that were left checked."""
     return _decide(visitor, approves=True)
 
 
@@ -134,6 +135,33 @@ async def decline_invitation(visitor: Submits) -> Response:
     except _REFUSED_INVITATION as refusal:
         return _invitations(visitor, refusal)
     return _invitations(visitor, done=f"You declined the invitation to {name}.")
+
+
+@router.get("/sessions", operation_id="showSessions")
+async def show_sessions(visitor: SignedIn, cursor: Cursor = None) -> Response:
+    """Lists everything that can act as the person, with a way to revoke each."""
+    return _sessions(visitor, cursor)
+
+
+@router.post("/sessions/revoke", operation_id="endSession")
+async def end_session(visitor: Submits) -> Response:
+    """Ends one session, device, or token. If it is this very session, the person is signed out."""
+    try:
+        revoked = session_service.revoke_session(visitor.form.get("session_id", ""), visitor.user_id)
+    except session_service.UnknownSession as refusal:
+        return _sessions(visitor, refusal=refusal)
+    if revoked == session_service.current_session(visitor):
+        return redirect(address("/signed-out"), [visitors.cookie("session", "", 0)])
+    return _sessions(visitor, done="Revoked. It no longer has access.")
+
+
+@router.post("/sessions/revoke-others", operation_id="endOtherSessions")
+async def end_other_sessions(visitor: Submits) -> Response:
+    """Ends everything but this session."""
+    ended, more = session_service.revoke_others(visitor)
+    counted = f"{ended} {'entry' if ended == 1 else 'entries'}"
+    rest = " There are more: press the button again." if more else " Only this session has access now."
+    return _sessions(visitor, done=f"Revoked {counted}.{rest}")
 
 
 @router.get("/organizations", operation_id="showOrganizations")
@@ -225,11 +253,20 @@ def _device_form(
     return page("device", visitor, status=status, headers=headers, current="/device", code=code[:100], problem=problem)
 
 
+def _device_review(visitor: Visitor, review: service.Review, refusal: ApiError | None = None) -> Response:
+    problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
+    return page("device_review", visitor, status=status, current="/device", problem=problem, **review._asdict())
+
+
 def _decide(visitor: Visitor, *, approves: bool) -> Response:
     _check_devices()
     decide = service.approve_device if approves else service.deny_device
     try:
-        decide(visitor.form, visitor.user_id, visitor.secret)
+        try:
+            decide(visitor.form, visitor.user_id, visitor.secret)
+        except service.NothingGranted as refusal:
+            review = service.review_device(visitor.form["user_code"], visitor.user_id, visitor.secret)
+            return _device_review(visitor, review, refusal)
     except _REFUSED_DEVICE as refusal:
         return _device_form(visitor, "", refusal.public, refusal.status, refusal.headers)
     return page("device_decided", visitor, current="/device", approved=approves)
@@ -241,6 +278,24 @@ def _invitations(visitor: Visitor, refusal: ApiError | None = None, done: str | 
 
 def _organizations(visitor: Visitor, refusal: ApiError | None = None, done: str | None = None) -> Response:
     return _standing("organizations", visitor, refusal, done)
+
+
+def _sessions(
+    visitor: Visitor, cursor: str | None = None, refusal: ApiError | None = None, done: str | None = None
+) -> Response:
+    walk = Walk(cursor, "showSessions", visitor.user_id)
+    shown = session_service.list_sessions(visitor, walk.after)
+    problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
+    return page(
+        "sessions",
+        visitor,
+        status=status,
+        current="/sessions",
+        problem=problem,
+        done=done,
+        sessions=shown.sessions,
+        next_cursor=walk.cursor(shown.next_sk),
+    )
 
 
 def _project(name: str, visitor: Visitor, organization_slug: str, project_slug: str) -> Response:

@@ -32,7 +32,7 @@ _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
 # Where a sign-in may lead back to: pages of ours, by name.
 # What the digests of the key ring are for.
 _NOTE, _REVIEW = "note of a sign-in", "review of a device"
-_PAGES = {"/", "/device", "/invitations", "/organizations"}
+_PAGES = {"/", "/device", "/invitations", "/organizations", "/sessions"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
 _DELETION_PAGE = re.compile(rf"/organizations/{_SLUG}/delete")
@@ -82,6 +82,13 @@ class TooManyCodes(RateLimited):
     message = "You tried too many codes that do not exist. Wait a quarter of an hour, then try again."
 
 
+class NothingGranted(InvalidPayload):
+    message = "Select at least one permission, or deny the device."
+
+    def __init__(self) -> None:
+        super().__init__(details=[])
+
+
 class NotReviewed(Forbidden):
     """The decision does not come from the page that shows the request."""
 
@@ -127,13 +134,25 @@ class Begun(NamedTuple):
     note: str
 
 
+class Permission(NamedTuple):
+    """A scope that a device asks for, in words, and what to point out about it."""
+
+    scope: str
+    words: str
+    mark: str | None
+
+
 class Review(NamedTuple):
-    """A device's request as a person decides on it, and the seal that the decision has to carry."""
+    """A device's request as a person decides on it, and the seal that the decision has to carry.
+
+    `account` is the one that the device would act as, with the organizations that it would reach.
+    """
 
     request: DeviceRequest
-    scopes: list[tuple[str, str]]
+    permissions: list[Permission]
     age: str
     seal: str
+    account: Account
 
 
 class Standing(NamedTuple):
@@ -171,8 +190,12 @@ def begin_sign_in(return_to: str | None) -> Begun:
     return Begun(url, _note_purpose(state), _seal_note(key, state, until, own_page(return_to)))
 
 
-def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[[str], str]) -> tuple[str, str]:
+def finish_sign_in(
+    state: str, code: str, issuer: str | None, note_of: Callable[[str], str], address: str
+) -> tuple[str, str]:
     """The secret of the new session, and the page to go to. `note_of` reads the browser's note by its purpose.
+
+    `address` is the browser's IP address, which the person sees in the list of their sessions.
 
     Raises SignInLost, SignInRejected, AddressUnverified, ProviderUnavailable, SignInOff.
     """
@@ -186,7 +209,10 @@ def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[
         profile = sign_in.sign_in(identity)
     except sign_in.AddressNotVerified:
         raise AddressUnverified from None
-    return sessions.create(profile["userId"]), return_to
+    try:
+        return sessions.create(profile["userId"], address or None), return_to
+    except users.UnknownUser:
+        raise SignInRejected(details=[], reason="the account was deleted during the sign-in") from None
 
 
 def note_purpose(state: str) -> str | None:
@@ -273,19 +299,23 @@ def review_device(code: str, user_id: str, secret: str) -> Review:
         raise CodeExpired
     if request.status != "pending":
         raise CodeDecided
-    words = [(scope, SCOPES.get(scope, scope)) for scope in request.scopes]
+    permissions = [Permission(scope, SCOPES.get(scope, scope), _mark(scope)) for scope in request.scopes]
     age = _age(int(clock.now()) - request.created_at)
     reviewed = _review(secret, request.user_code, request.expires_at, request.scopes)
-    return Review(request, words, age, tokens.keyed_digest(_REVIEW, reviewed))
+    seal = tokens.keyed_digest(_REVIEW, reviewed)
+    return Review(request, permissions, age, seal, organizations.get_account(user_id))
 
 
 def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
-    """Lets the device of a reviewed request in, with the scopes that were shown.
+    """Approves the device of a reviewed request, with those of the scopes shown that were left checked.
 
-    Raises NotReviewed, CodeExpired, CodeDecided, UnknownCode, TooManyCodes.
+    Raises NothingGranted, NotReviewed, CodeExpired, CodeDecided, UnknownCode, TooManyCodes.
     """
-    code, scopes = _reviewed(form, secret)
-    _decide(lambda: device.approve(code, user_id, scopes))
+    code, shown = _reviewed(form, secret)
+    granted = [scope for scope in shown if f"grant.{scope}" in form]
+    if not granted:
+        raise NothingGranted
+    _decide(lambda: device.approve(code, user_id, granted))
 
 
 def deny_device(form: dict[str, str], user_id: str, secret: str) -> None:
@@ -323,6 +353,13 @@ def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
 
 def _review(secret: str, code: str, until: int, scopes: list[str]) -> str:
     return f"{tokens.digest(secret)} {code} {until} {' '.join(scopes)}"
+
+
+def _mark(scope: str) -> str | None:
+    """What a person should notice about the scope before approving it."""
+    if scope == "members.write":
+        return "Manages people"
+    return None if scope.endswith(".read") else "Makes changes"
 
 
 def _age(seconds: int) -> str:

@@ -3,7 +3,7 @@
 import controlplane.diet  # isort: split  # noqa: F401 (before FastAPI is imported)
 from controlplane.app import create_app
 from controlplane.lambda_handler import create_handler
-from device_auth.routes import router
+from device_auth import routes, session_routes
 
-app = create_app(router)
+app = create_app(routes.router, session_routes.router)
 handler = create_handler(app)

@@ -10,6 +10,7 @@ from controlplane.envelope import Wire
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 REFRESH_GRANT = "refresh_token"
 _URI: dict[str, Any] = {"format": "uri"}
+_TIME: dict[str, Any] = {"format": "date-time"}
 _EXAMPLE_CODE = "assent_dc_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 _EXAMPLE_REFRESH = "assent_rt_7m3r9t4v5w1n8q2k4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWiOyZq6B"
 
@@ -65,7 +66,9 @@ class DeviceCodeCreate(Wire):
     code_challenge_method: Literal["S256"] = Field(
         description="How the challenge was made: `S256` alone.", examples=["S256"]
     )
-    scope: Scope | None = Field(None, description="What to ask for. Every scope where it is left out.")
+    scope: Scope | None = Field(
+        None, description="What to ask for. The read scopes (those that end in `.read`) if omitted."
+    )
     device_name: DeviceName | None = None
 
 
@@ -141,7 +144,10 @@ class Token(Wire):
     token_type: Literal["Bearer"] = Field("Bearer", description="How to send it.", examples=["Bearer"])
     expires_in: int = Field(ge=0, description="Seconds that the access token still lives.", examples=[3600])
     refresh_token: str = Field(description="Works once, within 30 days.", examples=[_EXAMPLE_REFRESH])
-    scope: str = Field(description="What was approved.", examples=["organizations.read projects.read"])
+    scope: str = Field(
+        description="What the access token may do. The person may have approved less than was asked for.",
+        examples=["organizations.read projects.read"],
+    )
 
 
 class TokenRevoke(Wire):
@@ -158,3 +164,47 @@ class Revocation(Wire):
     """That a token does not work."""
 
     revoked: bool = Field(description="True, also for a token that was unknown: it does not work.", examples=[True])
+
+
+class Session(Wire):
+    """Something that can act as the person."""
+
+    id: str = Field(description="The session's id. It is not a secret.", examples=["ses_01kb2m3n4p5q6r7s8t"])
+    kind: Literal["session", "device", "token"] = Field(
+        description=(
+            "`session`: signed in on the pages. `device`: approved by its user code. `token`: made by the operator."
+        ),
+        examples=["device"],
+    )
+    client: str = Field(
+        description="The OAuth client of a device; `dashboard` for the pages, `assent-ops` for the operator.",
+        examples=["assent-cli"],
+    )
+    device_name: str | None = Field(description="What the device calls itself.", examples=["build server"])
+    ip_address: str | None = Field(
+        description="The address that the sign-in or the device's request came from; null if unknown.",
+        examples=["198.51.100.7"],
+    )
+    created_at: str | None = Field(
+        description="When it was approved or created; null if that was before sessions were listed.",
+        examples=["2026-03-04T05:06:07.000Z"],
+        json_schema_extra=_TIME,
+    )
+    last_used_at: str | None = Field(
+        description="The last use, accurate to the hour; null if unknown.",
+        examples=["2026-03-04T06:00:00.000Z"],
+        json_schema_extra=_TIME,
+    )
+    expires_at: str = Field(
+        description="When it expires unless it is used. A device's refresh moves this.",
+        examples=["2026-04-03T05:06:07.000Z"],
+        json_schema_extra=_TIME,
+    )
+    current: bool = Field(description="Whether this request was made with it.", examples=[True])
+    scopes: list[str] = Field(description="What it may do, sorted.", examples=[["organizations.read", "projects.read"]])
+
+
+class RevokedSession(Wire):
+    """That the session has ended."""
+
+    deleted: bool = Field(description="True: its tokens no longer work.", examples=[True])

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from controlplane import tokens
 from controlplane.addresses import dashboard_base_url
 from controlplane.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
-from controlplane.scopes import SCOPES
+from controlplane.scopes import READ_SCOPES, SCOPES
 from controlplane.settings import settings
 from controlplane.store import device, token_families
 from controlplane.store.device import Issued
@@ -116,10 +116,10 @@ def is_enabled() -> bool:
 def request_code(client_id: str, challenge: str, scope: str | None, device_name: str | None, address: str) -> Issued:
     """A new device request. Raises UnknownClient, InvalidScope.
 
-    Without a scope it asks for all of them: what the person reads and approves is then what the client can do.
+    Without a scope it asks for the read scopes only: a client that changes anything says so.
     """
     _check_client(client_id)
-    scopes = sorted(SCOPES) if scope is None else _parse_scope(scope)
+    scopes = [*READ_SCOPES] if scope is None else _parse_scope(scope)
     return device.create(client_id, challenge, scopes, device_name, address)
 
 

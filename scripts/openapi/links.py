@@ -33,6 +33,7 @@ _FOLLOWED: dict[str, list[tuple[str, str, set[str]]]] = {
     "listRepositories": [("0/id", "repositoryId", {"listScans"})],
     "listScanIssues": [("issues/0/inboxItemId", "itemId", _ITEM)],
     "listScans": [("0/id", "scanId", _SCAN)],
+    "listSessions": [("0/id", "sessionId", {"revokeSession"})],
     "rollApiKey": [("keyId", "keyId", _KEY)],
     "startScan": [("scan/id", "scanId", {"getScan"})],
     "updateInboxItem": [("id", "itemId", _ITEM)],

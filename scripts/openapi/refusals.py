@@ -153,7 +153,8 @@ def _of_access(route: ControlRoute) -> list[Refusal]:
     found = [_refusal(Unauthorized()), _refusal(PlanRequired())]
     if requires.scope is not None:
         found.append(_refusal(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
-    if requires.organization == "query" or requires.role != "member":
+    personal = requires.user_token and requires.scope is None
+    if requires.organization == "query" or requires.role != "member" or personal:
         found.append(_refusal(Forbidden()))
     if requires.organization == "path" or requires.resource is not None:
         found.append(_refusal(NotFound()))

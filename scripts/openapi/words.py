@@ -62,6 +62,7 @@ TAGS = {
     "Members": "Members of an organization, their roles, and invitations.",
     "Organizations": "The organizations the caller belongs to.",
     "Projects": "Projects with their consent instance, websites and vendor decisions.",
+    "Sessions": "What can act as the caller: sessions of the pages, devices, and tokens made by the operator.",
     "System": "Health, regions, the calling credential, and the documents that describe the service.",
 }
 
@@ -78,6 +79,7 @@ PARAMETERS = {
         "The `preparationId` that the start of the scan answered.",
         "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t",
     ),
+    "sessionId": ("The session's id, from the list of sessions.", "ses_01kb2m3n4p5q6r7s8t"),
     "itemId": ("The inbox item's id.", "inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"),
 }
 

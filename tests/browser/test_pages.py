@@ -26,7 +26,7 @@ class TestEachLook:
         person.sign_in(stack.person())
         person.look("Let a device in", "device-link")
         person.press("Continue")
-        person.look("Let this device in?", "device-review")
+        person.look("Approve this device?", "device-review")
         assert device.redeem()[0] == 409
         person.press("Approve")
         person.look("The device is let in", "device-approved")
@@ -102,6 +102,32 @@ class TestEachLook:
         found = stack.call("/v1/organizations", token=owner["accessToken"])[1]["data"]
         assert name not in [it["organizationName"] for it in found]
 
+    def test_a_device_is_revoked_and_then_all_others(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
+        person = visit(width, scheme)
+        device, other = stack.device(), stack.device()
+        person.open(device.link.removeprefix(stack.base_url))
+        person.sign_in(stack.person("admin"))
+        tokens = []
+        for asking in (device, other):
+            person.open(asking.link.removeprefix(stack.base_url))
+            person.press("Continue")
+            person.page.get_by_label("projects.write").uncheck()
+            person.press("Approve")
+            person.page.get_by_role("heading", name="The device is let in").wait_for()
+            answer = asking.redeem()[1]["data"]
+            assert "projects.write" not in answer["scope"]
+            tokens.append(answer["accessToken"])
+        person.open("/sessions")
+        person.look("Devices and sessions", "sessions")
+        person.page.get_by_role("button", name="Revoke Ada's laptop").first.click()
+        person.page.get_by_role("status").get_by_text("Revoked. It no longer has access.").wait_for()
+        person.look("Devices and sessions", "session-revoked")
+        assert sorted(stack.call("/v1/me", token=token)[0] for token in tokens) == [200, 401]
+        person.press("Revoke all others")
+        person.page.get_by_role("status").get_by_text("Only this session has access now.").wait_for()
+        person.look("Devices and sessions", "sessions-others-revoked")
+        assert [stack.call("/v1/me", token=token)[0] for token in tokens] == [401, 401]
+
     def test_who_signs_out_is_out(self, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         person.open("/")
@@ -157,8 +183,8 @@ class TestByKeyboard:
         assert person.page.evaluate("document.activeElement.id") == "user_code"
         keyboard.type(device.userCode)
         keyboard.press("Enter")
-        person.page.get_by_role("heading", name="Let this device in?").wait_for()
-        for _ in range(20):
+        person.page.get_by_role("heading", name="Approve this device?").wait_for()
+        for _ in range(30):
             keyboard.press("Tab")
             if _focus(person) == "Approve":
                 break

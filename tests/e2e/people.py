@@ -14,6 +14,7 @@ import httpx
 from tests.e2e.deployment import REGION, STACK, STAGE, Stack, run
 from tests.support.api import FORM, Api, Reply
 from tests.support.browser import Browser
+from tests.support.world import ALL_SCOPES
 
 _FORM_TAG = re.compile(r'<form method="POST" action="([^"]+)">')
 _HIDDEN_FIELD = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)">')
@@ -108,6 +109,7 @@ class Device:
             "clientId": _CLIENT,
             "codeChallenge": _CHALLENGE,
             "codeChallengeMethod": "S256",
+            "scope": " ".join(ALL_SCOPES),
             "deviceName": name,
         }
         asked = Caller(stack, None)(201, "POST", "/v1/auth/device/code", body)

@@ -29,7 +29,7 @@ PUBLIC = {
 # Pages that a stranger may look at.
 OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
 _LOCALS = {ids.MEMBER: 16}
-_OTHER_PARAMETERS = {"websiteId": "web_0123456789abcdef", "vendorId": "segment"}
+_OTHER_PARAMETERS = {"sessionId": "ses_0123456789abcdefgh", "websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
 # What a route cannot do without.
 _QUERIES = {"/v1/code-audit/scan-requests/{preparationId}": "?repositoryId=rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"}

@@ -401,7 +401,7 @@ def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
     ]
 
 
-def create_app(router: APIRouter) -> FastAPI:
+def create_app(*routers: APIRouter) -> FastAPI:
     """The app of one function. Raises TypeError at import for a route that is no ControlRoute."""
     app = FastAPI(
         title="assent",
@@ -414,7 +414,8 @@ def create_app(router: APIRouter) -> FastAPI:
         telemetry=diet.TELEMETRY_OFF,
     )
     app.router.route_class = ControlRoute
-    app.router.routes.extend(router.routes)
+    for router in routers:
+        app.router.routes.extend(router.routes)
 
     async def on_http_exception(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500

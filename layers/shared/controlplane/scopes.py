@@ -17,6 +17,9 @@ SCOPES: dict[str, str] = {
     "billing.read": "Read the plan, credit balance and top-up settings",
 }
 
+# What a device gets if its request names no scope.
+READ_SCOPES = tuple(sorted(scope for scope in SCOPES if scope.endswith(".read")))
+
 API_KEY_SCOPES = (
     "api-keys.read",
     "billing.read",

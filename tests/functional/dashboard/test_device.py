@@ -80,6 +80,36 @@ class TestShown:
         assert len(table_dump()) == before
         assert status_of(device) == "authorization_pending"
 
+    def test_which_account_it_would_act_as_and_which_organizations_it_would_reach(
+        self, visitor: Browser, device: Device, person: Person, world: World
+    ):
+        assert "None yet." in text_of(review(visitor, device.user_code))
+        world.company(name="Acme", owner=person)
+        world.member(world.company(name="Globex"), "admin", person)
+        world.company(name="Initech")
+        text = text_of(review(visitor, device.user_code))
+        assert f"Your account {person.name}, {person.email}" in text
+        assert "Acme, as owner Globex, as admin" in text
+        assert "Initech" not in text
+
+    def test_which_scopes_make_changes_or_manage_people(self, visitor: Browser, api: Api):
+        asking = ask(api, scope="projects.read projects.write members.read members.write vendors.write")
+        text = text_of(review(visitor, asking.user_code))
+        for scope, mark in (
+            ("members.read", ""),
+            ("members.write", "Manages people "),
+            ("projects.read", ""),
+            ("projects.write", "Makes changes "),
+            ("vendors.write", "Makes changes "),
+        ):
+            assert f"{SCOPES[scope]} {mark}{scope}" in text
+
+    def test_every_scope_can_be_unchecked(self, visitor: Browser, device: Device):
+        review(visitor, device.user_code)
+        (fields,) = visitor.forms()[APPROVE]
+        assert {name for name in fields if name.startswith("grant.")} == {"grant.billing.read", "grant.projects.read"}
+        assert not any(name.startswith("grant.") for name in visitor.forms()[DENY][0])
+
 
 class TestApproved:
     def test_lets_the_device_in_with_what_was_shown(self, visitor: Browser, device: Device, person: Person):
@@ -91,6 +121,31 @@ class TestApproved:
         me = visitor.api.get("/v1/me", token).data
         assert me["principal"]["userId"] == person.user_id
         assert me["scopes"] == ["billing.read", "projects.read"]
+
+    def test_with_what_was_left_checked(self, visitor: Browser, device: Device):
+        review(visitor, device.user_code)
+        (fields,) = visitor.forms()[APPROVE]
+        del fields["grant.billing.read"]
+        assert visitor.post(APPROVE, fields).status == 200
+        tokens = device.redeem().data
+        assert tokens["scope"] == "projects.read"
+        assert visitor.api.get("/v1/me", tokens["accessToken"]).data["scopes"] == ["projects.read"]
+
+    def test_never_with_more_than_was_shown(self, visitor: Browser, device: Device):
+        review(visitor, device.user_code)
+        assert visitor.submit(APPROVE, **{"grant.projects.write": "yes", "grant.": "yes"}).status == 200
+        assert device.redeem().data["scope"] == "billing.read projects.read"
+
+    def test_with_nothing_left_checked_it_asks_again(self, visitor: Browser, device: Device):
+        review(visitor, device.user_code)
+        (fields,) = visitor.forms()[APPROVE]
+        none = {name: value for name, value in fields.items() if not name.startswith("grant.")}
+        reply = visitor.post(APPROVE, none)
+        assert reply.status == 400
+        assert "<title>Error: Approve or deny a device" in reply.text
+        assert '<a href="#grant-billing.read">Select at least one permission, or deny the device.</a>' in reply.text
+        assert status_of(device) == "authorization_pending"
+        assert visitor.submit(APPROVE).status == 200
 
 
 class TestDenied:

@@ -161,7 +161,7 @@ class TestWhatIsShown:
         assert "&lt;script&gt;" in reply.text
 
     def test_only_this_page_is_marked_as_the_current_one(self, visitor: Browser):
-        for page in ("/", "/organizations", "/invitations", "/device"):
+        for page in ("/", "/organizations", "/invitations", "/sessions", "/device"):
             marked = re.findall(r'<a href="([^"]+)" aria-current="page">', visitor.get(page).text)
             assert marked == [page]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane import tokens
-from controlplane.scopes import SCOPES
+from controlplane.scopes import READ_SCOPES
 from controlplane.settings import settings
 from controlplane.store import device, keys
 from controlplane.store.table import table
@@ -68,8 +68,8 @@ class Test201:
         assert reply.data["userCode"] not in stored
         assert reply.data["userCode"].replace("-", "") not in stored
 
-    def test_without_a_scope_it_asks_for_all_of_them(self, api: Api):
-        assert item_of(ask(api))["scopes"] == sorted(SCOPES)
+    def test_without_a_scope_it_asks_for_the_read_scopes(self, api: Api):
+        assert item_of(ask(api))["scopes"] == [*READ_SCOPES]
 
     def test_scopes_are_separated_by_spaces_and_named_once(self, api: Api):
         assert item_of(ask(api, scope="projects.read  projects.read"))["scopes"] == ["projects.read"]
@@ -118,7 +118,7 @@ class Test200Form:
 
     def test_parameters_without_a_value_and_unknown_ones_count_as_left_out(self, api: Api):
         reply = api.form(CODE, code_form(scope="", audience="x", clientId="someone-else"))
-        assert device.find(reply.body["device_code"])["scopes"] == sorted(SCOPES)
+        assert device.find(reply.body["device_code"])["scopes"] == [*READ_SCOPES]
 
 
 WRONG = [

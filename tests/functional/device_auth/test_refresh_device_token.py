@@ -104,7 +104,7 @@ class Test200:
 
 class TestFamilies:
     def test_hold_digests_and_know_their_access_tokens(self, api: Api, person: Person, now: FakeClock):
-        asking = ask(api).approved(person.user_id, sorted(SCOPES))
+        asking = ask(api, scope=" ".join(SCOPES)).approved(person.user_id, sorted(SCOPES))
         pair = asking.redeem().data
         family_id = tokens.family_of(pair["refreshToken"])
         family = table.get(keys.token_family(family_id))

@@ -1,0 +1,80 @@
+"""The rules of the page that lists what can act as the person: sessions of the pages, devices, and tokens."""
+
+from typing import NamedTuple
+
+from controlplane.errors import NotFound
+from controlplane.store import credential_index, revocations
+from controlplane.store.credential_index import Credential
+from controlplane.visitors import Visitor
+
+PER_PAGE = 50
+# One request ends at most this many, each with a read and a transaction, and stays far below the function's timeout.
+_ENDED_AT_ONCE = 100
+_KINDS = {"session": "Signed in on these pages", "device": "Device", "token": "Token made by the operator"}
+
+
+class UnknownSession(NotFound):
+    """Also the answer to another person's session."""
+
+    message = "This entry is no longer there: it has expired or was revoked."
+
+
+class Shown(NamedTuple):
+    """An entry as the page shows it."""
+
+    session_id: str
+    title: str
+    kind: str
+    client: str
+    device_name: str | None
+    address: str | None
+    created_at: str | None
+    last_used_at: str | None
+    current: bool
+
+
+class ShownPage(NamedTuple):
+    sessions: list[Shown]
+    next_sk: str | None
+
+
+def list_sessions(visitor: Visitor, after: str | None) -> ShownPage:
+    """A page of the person's live credentials, newest first."""
+    page = credential_index.list_credentials(visitor.user_id, PER_PAGE, after)
+    current = current_session(visitor)
+    live = [credential for credential in page.credentials if credential.is_live]
+    return ShownPage([_shown(credential, credential.local == current) for credential in live], page.next_sk)
+
+
+def current_session(visitor: Visitor) -> str | None:
+    """The own part of the visitor's session."""
+    token = visitor.access.principal.token if visitor.access else None
+    return credential_index.local_of(token) if token else None
+
+
+def revoke_session(session_id: str, user_id: str) -> str:
+    """Ends a credential of the person; returns its own part. Raises UnknownSession."""
+    credential = credential_index.find_credential(user_id, session_id)
+    if credential is None:
+        raise UnknownSession
+    revocations.revoke_credential(credential, "revoked by the person")
+    return credential.local
+
+
+def revoke_others(visitor: Visitor) -> tuple[int, bool]:
+    """Ends everything but the visitor's own session: how many, and whether there are more."""
+    return revocations.revoke_others(visitor.user_id, current_session(visitor), _ENDED_AT_ONCE)
+
+
+def _shown(credential: Credential, current: bool) -> Shown:
+    return Shown(
+        session_id=credential.session_id,
+        title=credential.device_name or {"session": "Web session"}.get(credential.kind, credential.client),
+        kind=_KINDS[credential.kind],
+        client=credential.client,
+        device_name=credential.device_name,
+        address=credential.address,
+        created_at=credential.created_at,
+        last_used_at=credential.last_used_at,
+        current=current,
+    )

@@ -1,0 +1,148 @@
+"""GET /sessions, POST /sessions/revoke, POST /sessions/revoke-others."""
+
+import pytest
+
+from controlplane.store import sessions
+from controlplane.store.table import table
+from dashboard import session_service
+from tests.functional.device_auth.devices import ask, refresh, works
+from tests.support.api import Api
+from tests.support.browser import Browser, text_of
+from tests.support.world import Person, World
+
+REVOKE, OTHERS = "/sessions/revoke", "/sessions/revoke-others"
+
+
+@pytest.fixture
+def device(api: Api, person: Person, now) -> dict:
+    """Tokens of a device of the person, older than the session of the visitor."""
+    api.source_ip = "203.0.113.9"
+    asking = ask(api, deviceName="Ada's laptop")
+    api.source_ip = "198.51.100.7"
+    pair: dict = asking.approved(person.user_id).redeem().data
+    now.advance(1)
+    return pair
+
+
+class TestShown:
+    def test_what_each_entry_is_and_which_is_this_session(self, device: dict, visitor: Browser):
+        text = text_of(visitor.get("/sessions"))
+        for fact in (
+            "Ada's laptop",
+            "assent-cli",
+            "203.0.113.9",
+            "4 March 2026, 05:06 UTC",
+            "4 March 2026, between 05:00 and 05:59 UTC",
+            "Token made by the operator",
+        ):
+            assert fact in text
+        assert text.count("This session") == 1
+        assert text.index("Web session This session") < text.index("Ada's laptop")
+
+    def test_a_name_that_a_device_gives_itself_is_text(self, api: Api, person: Person, visitor: Browser):
+        name = "<b>x</b>\"'{{7*7}}"
+        ask(api, deviceName=name).approved(person.user_id)
+        reply = visitor.get("/sessions")
+        assert name in text_of(reply)
+        assert "<b>x" not in reply.text
+
+    def test_nobody_elses(self, api: Api, visitor: Browser, world: World):
+        ask(api, deviceName="Grace's laptop").approved(world.person().user_id)
+        assert "Grace" not in text_of(visitor.get("/sessions"))
+
+    def test_what_has_expired_is_left_out(self, api: Api, person: Person, visitor: Browser, now):
+        ask(api, deviceName="Ada's laptop").approved(person.user_id)
+        now.advance(900)
+        assert "Ada's laptop" not in text_of(visitor.get("/sessions"))
+
+    def test_many_are_paged(self, person: Person, visitor: Browser, world: World, now):
+        for _ in range(session_service.PER_PAGE):
+            now.advance(1)
+            world.token(person.user_id)
+        first = visitor.get("/sessions")
+        assert "Older entries" in first.text
+        (rest,) = [
+            part.partition('"')[0] for part in first.text.split('href="') if part.startswith("/sessions?cursor=")
+        ]
+        second = visitor.get(rest)
+        assert "Older entries" not in second.text
+        assert "This session" in second.text
+        assert visitor.get("/sessions?cursor=nonsense").status == 400
+
+    def test_every_signed_in_page_links_to_it(self, visitor: Browser):
+        assert '<a href="/sessions">Devices and sessions</a>' in visitor.get("/").text
+
+
+class TestRevoked:
+    def test_a_device_loses_access_at_once(self, api: Api, device: dict, visitor: Browser):
+        visitor.get("/sessions")
+        fields = next(form for form in visitor.forms()[REVOKE] if form["session_id"] == _id_of(visitor, "Ada"))
+        reply = visitor.post(REVOKE, fields)
+        assert reply.status == 200
+        assert "Revoked. It no longer has access." in text_of(reply)
+        assert "Ada's laptop" not in text_of(reply)
+        assert not works(api, device["accessToken"])
+        assert refresh(api, device["refreshToken"]).status == 401
+
+    def test_this_very_session_signs_out(self, visitor: Browser):
+        visitor.get("/sessions")
+        reply = visitor.post(
+            REVOKE, {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Web session, and sign out")}
+        )
+        assert (reply.status, reply.headers["location"]) == (303, "/signed-out")
+        assert visitor.cookies == {}
+        assert visitor.get("/sessions").status == 303
+
+    def test_again_it_is_404_and_the_page(self, device: dict, visitor: Browser):
+        visitor.get("/sessions")
+        fields = {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Ada")}
+        assert visitor.post(REVOKE, fields).status == 200
+        reply = visitor.post(REVOKE, fields)
+        assert reply.status == 404
+        assert "<title>Error: Devices and sessions" in reply.text
+        assert "no longer there" in text_of(reply)
+
+    def test_another_persons_is_404_and_stays(self, api: Api, visitor: Browser, world: World):
+        other = world.person()
+        theirs = api.get("/v1/me/sessions", other.token).data[0]["id"]
+        for session_id in (theirs, "", "nonsense", "SESSION#x"):
+            assert visitor.post(REVOKE, {"form_token": visitor.form_token, "session_id": session_id}).status == 404
+        assert works(api, other.token)
+
+
+class TestAllOthers:
+    def test_lose_access_and_this_session_stays(self, api: Api, person: Person, device: dict, visitor: Browser):
+        other = sessions.create(person.user_id)
+        visitor.get("/sessions")
+        reply = visitor.submit(OTHERS)
+        assert "Revoked 3 entries. Only this session has access now." in text_of(reply)
+        assert text_of(reply).count("IP address") == 1
+        for secret in (other, person.token, device["accessToken"]):
+            assert not works(api, secret)
+        assert works(api, visitor.secret)
+
+    def test_beyond_a_hundred_it_says_that_there_are_more(
+        self, person: Person, visitor: Browser, world: World, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(session_service, "_ENDED_AT_ONCE", 2)
+        world.token(person.user_id)
+        world.token(person.user_id)
+        visitor.get("/sessions")
+        assert "There are more: press the button again." in text_of(visitor.submit(OTHERS))
+        assert "Revoked 1 entry. Only this session" in text_of(visitor.submit(OTHERS))
+
+
+def _id_of(visitor: Browser, words: str) -> str:
+    """The id of the entry whose button says the words."""
+    assert visitor.last is not None
+    part = next(
+        part
+        for part in visitor.last.text.split("</form>")
+        if f'Revoke<span class="hidden"> {words}' in part.replace("&#39;", "'")
+    )
+    return part.partition('name="session_id" value="')[2].partition('"')[0]
+
+
+def test_a_sign_in_keeps_the_address_it_came_from(person: Person):
+    sessions.create(person.user_id, "203.0.113.9")
+    assert "203.0.113.9" in str(table.client.scan(TableName=table.name)["Items"])

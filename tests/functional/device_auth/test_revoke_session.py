@@ -1,0 +1,142 @@
+"""DELETE /v1/me/sessions/{sessionId}."""
+
+import pytest
+
+from controlplane import ids
+from controlplane.store import keys, sessions
+from controlplane.store.table import table
+from tests.functional.device_auth.devices import ask, refresh, works
+from tests.functional.device_auth.test_list_sessions import SESSIONS, of_kind
+from tests.support.api import Api
+from tests.support.older import forget_index
+from tests.support.world import Person, World, table_dump
+
+
+def revoke(api: Api, token: str, session_id: str):
+    return api.delete(f"{SESSIONS}/{session_id}", token)
+
+
+def entries(user_id: str) -> list[dict]:
+    return table.query(keys.credentials_pk(user_id), consistent=True).items
+
+
+class Test200:
+    def test_ends_a_device_with_every_token_it_has(self, api: Api, person: Person):
+        first = ask(api).approved(person.user_id).redeem().data
+        second = refresh(api, first["refreshToken"]).data
+        reply = revoke(api, person.token, of_kind(api, person.token, "device")["id"])
+        assert (reply.status, reply.data) == (200, {"deleted": True})
+        assert not works(api, first["accessToken"])
+        assert not works(api, second["accessToken"])
+        assert refresh(api, second["refreshToken"]).status == 401
+        assert [entry["kind"] for entry in api.get(SESSIONS, person.token).data] == ["token"]
+
+    def test_ends_a_session_of_the_pages(self, api: Api, person: Person):
+        session = sessions.create(person.user_id)
+        assert revoke(api, person.token, of_kind(api, person.token, "session")["id"]).status == 200
+        assert not works(api, session)
+
+    def test_ends_the_session_of_the_request_itself(self, api: Api, person: Person):
+        assert revoke(api, person.token, of_kind(api, person.token, "token")["id"]).status == 200
+        assert not works(api, person.token)
+        assert entries(person.user_id) == []
+
+    def test_takes_an_approval_back_before_the_device_redeems_it(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        assert revoke(api, person.token, of_kind(api, person.token, "device")["id"]).status == 200
+        reply = asking.redeem()
+        assert (reply.status, reply.error["details"]) == (403, {"status": "access_denied"})
+
+    def test_needs_no_scope(self, api: Api, person: Person, world: World):
+        token = world.token(person.user_id, [])
+        (entry,) = [entry for entry in api.get(SESSIONS, token).data if entry["current"]]
+        assert revoke(api, token, entry["id"]).status == 200
+
+    def test_ends_a_credential_from_before_the_index_once_it_is_listed(self, api: Api, person: Person, world: World):
+        pair = ask(api).approved(person.user_id).redeem().data
+        forget_index()
+        assert works(api, pair["accessToken"])
+        token = world.token(person.user_id)
+        assert revoke(api, token, of_kind(api, token, "device")["id"]).status == 200
+        assert not works(api, pair["accessToken"])
+        assert refresh(api, pair["refreshToken"]).status == 401
+
+
+class Test403:
+    def test_an_api_key_belongs_to_no_person(self, api: Api, world: World):
+        company = world.company()
+        session_id = of_kind(api, company.owner.token, "token")["id"]
+        reply = revoke(api, world.key(company), session_id)
+        assert (reply.status, reply.code) == (403, "FORBIDDEN")
+        assert works(api, company.owner.token)
+
+
+class Test404:
+    def test_another_persons_is_an_unknown_one_to_the_byte(self, api: Api, person: Person, world: World):
+        other = world.person()
+        theirs = of_kind(api, other.token, "token")["id"]
+        texts = set()
+        for session_id in (
+            theirs,
+            ids.session_id(ids.new_local()),
+            "ses_",
+            "nonsense",
+            "SESSION#x",
+            "ses_" + "0" * 500,
+        ):
+            reply = revoke(api, person.token, session_id)
+            assert reply.status == 404, session_id
+            texts.add(reply.text)
+        assert len(texts) == 1
+        assert works(api, other.token)
+
+    def test_one_that_was_revoked_or_has_expired(self, api: Api, person: Person, world: World, now):
+        world.token(person.user_id, lifetime_seconds=60)
+        expiring = next(entry for entry in api.get(SESSIONS, person.token).data if not entry["current"])["id"]
+        world.token(person.user_id, lifetime_seconds=7_200)
+        revoked = next(
+            entry["id"]
+            for entry in api.get(SESSIONS, person.token).data
+            if not entry["current"] and entry["id"] != expiring
+        )
+        assert revoke(api, person.token, revoked).status == 200
+        assert revoke(api, person.token, revoked).status == 404
+        now.advance(60)
+        assert revoke(api, person.token, expiring).status == 404
+
+
+class TestOtherWaysOut:
+    """Whatever ends a credential removes its entry in the same transaction."""
+
+    @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
+    def test_a_device_that_signs_out(self, api: Api, person: Person, kind: str):
+        pair = ask(api).approved(person.user_id).redeem().data
+        api.post("/v1/auth/device/revoke", json_body={"token": pair[kind]})
+        assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
+
+    def test_a_token_that_is_given_back(self, api: Api, person: Person):
+        api.post("/v1/auth/device/revoke", json_body={"token": person.token})
+        assert entries(person.user_id) == []
+
+    def test_a_code_that_is_redeemed_twice(self, api: Api, person: Person):
+        asking = ask(api).approved(person.user_id)
+        asking.redeem()
+        asking.redeem()
+        assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
+
+    def test_a_refresh_token_that_is_reused(self, api: Api, person: Person):
+        first = ask(api).approved(person.user_id).redeem().data
+        second = refresh(api, first["refreshToken"]).data
+        refresh(api, second["refreshToken"])
+        assert refresh(api, first["refreshToken"]).status == 401
+        assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
+
+    def test_a_sign_out_of_the_pages(self, api: Api, person: Person):
+        sessions.revoke(sessions.create(person.user_id))
+        assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
+
+
+def test_a_device_request_keeps_no_name_and_address_once_it_is_decided(api: Api, person: Person):
+    ask(api, deviceName="Ada's redeemed").approved(person.user_id).redeem()
+    revoke(api, person.token, of_kind(api, person.token, "device")["id"])
+    assert "Ada's redeemed" not in str(table_dump())
