@@ -1,16 +1,18 @@
 """Backfill of the index of people's credentials, for those created before there was one.
 
 A single pass over the table lists every live token, token family, approved device request, and identity that isn't
-listed yet. The pass saves its position after each page, so an interrupted run resumes. Once it has finished, revoking
-a person's access and deleting an account need the index only. Until then they also scan the table.
+listed yet. It also removes names and addresses from decided device requests, as deciding them does now. The pass saves
+its position after each page, so an interrupted run resumes. Once it has finished, revoking a person's access and
+deleting an account need the index only. Until then they also scan the table.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from controlplane import clock
 from controlplane.store import codec, credential_index, device, keys, sign_in, token_families
-from controlplane.store.table import Check, LegFailed, Put, table
+from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
 
 TOKEN, FAMILY, DEVICE, IDENTITY = (
     builder("").pk for builder in (keys.user_token, keys.token_family, keys.device_request, keys.identity)
@@ -67,7 +69,12 @@ def _list(item: dict[str, Any]) -> bool:
     if item["pk"].startswith(IDENTITY):
         sign_in.list_identity(item)
         return item.get("listedFor") != item["userId"]
-    if item["expiresAt"] <= clock.now():
+    if item["pk"].startswith(DEVICE) and item["status"] in {"denied", "redeemed"}:
+        key = keys.Key(item["pk"], item["sk"])
+        with suppress(ConditionFailed):  # removed a moment ago
+            table.update(Update(key, "REMOVE #deviceName, #address", "attribute_exists(pk)"))
+        return False
+    if item.get("validUntil", item["expiresAt"]) <= clock.now():
         return False
     try:
         return _list_credential(item)

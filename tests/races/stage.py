@@ -1,8 +1,12 @@
 """Where races are played: the product on one table of the engine, which every run starts anew."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 from uuid import uuid4
 
+from controlplane import clock
 from controlplane.store.table import table
 from tests.support import invariants
 from tests.support.api import operations
@@ -13,6 +17,13 @@ from tests.support.world import World
 
 # 2026-03-04T05:06:07Z: the time at which every race begins, and stands still unless an act has a clock of its own.
 STILL_AT = 1_772_600_767.0
+
+
+@contextmanager
+def moments_later(milliseconds: int) -> Iterator[None]:
+    """Moves the clock while something is made, so that lists have it in a certain order."""
+    with mock.patch.object(clock, "source", lambda: STILL_AT + milliseconds / 1000):
+        yield
 
 
 class Stage:

@@ -9,11 +9,12 @@ from controlplane import ids
 from controlplane.store import device, keys, sessions, sign_in, token_families, users
 from controlplane.store.table import table
 from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials
-from tests.races.stage import Stage
+from tests.races.stage import Stage, moments_later
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.older import forget_index
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.world import Company, Person, World
@@ -42,7 +43,8 @@ class Leaver:
         token = world.token(self.user_id)
         self.a = world.member(self.company, "owner", Person(self.user_id, "ada@example.com", "Ada", token))
         self.b = self.company.owner
-        issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
+        with moments_later(1):
+            issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
         device.approve(issued.user_code, self.user_id, ["projects.read"])
         request = device.find(issued.device_code)
         assert request is not None
@@ -162,6 +164,7 @@ def test_a_device_that_comes_for_its_token_during_a_look_is_signed_out_too(stage
     user_id = stage.fresh().person().user_id
     issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
     device.approve(issued.user_code, user_id, ["projects.read"])
+    forget_index()
     given: list[token_families.Pair] = []
 
     def around(call: Call, proceed: Proceed) -> Any:

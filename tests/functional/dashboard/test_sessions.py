@@ -3,11 +3,12 @@
 import pytest
 
 from controlplane.store import sessions
-from controlplane.store.table import table
 from dashboard import session_service
+from tests.functional.dashboard.test_sign_in import sign_in
 from tests.functional.device_auth.devices import ask, refresh, works
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
+from tests.support.issuer import Issuer
 from tests.support.world import Person, World
 
 REVOKE, OTHERS = "/sessions/revoke", "/sessions/revoke-others"
@@ -143,6 +144,9 @@ def _id_of(visitor: Browser, words: str) -> str:
     return part.partition('name="session_id" value="')[2].partition('"')[0]
 
 
-def test_a_sign_in_keeps_the_address_it_came_from(person: Person):
-    sessions.create(person.user_id, "203.0.113.9")
-    assert "203.0.113.9" in str(table.client.scan(TableName=table.name)["Items"])
+def test_a_sign_in_is_listed_with_the_address_it_came_from(browser: Browser, issuer: Issuer):
+    browser.api.source_ip = "203.0.113.9"
+    sign_in(browser, issuer, "?return_to=/sessions")
+    text = text_of(browser.get("/sessions"))
+    assert "Web session This session" in text
+    assert "IP address 203.0.113.9" in text

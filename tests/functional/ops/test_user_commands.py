@@ -1,5 +1,6 @@
 """`assent-ops user`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from controlplane.store import codec, device, keys, organizations, sessions, sig
 from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.older import forget_index
 from tests.support.world import Person, World, table_dump
 
 
@@ -140,6 +143,19 @@ class Guest:
             token_families.rotate(self.refresh_token)
 
 
+def recorded(act: Callable[[], Any]) -> list[str]:
+    """The operations that a command asks of the table, in order."""
+    operations: list[str] = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        operations.append(call.operation)
+        return proceed()
+
+    with intercepted(table.client, around):
+        assert act().exit_code == 0
+    return operations
+
+
 @pytest.fixture
 def guest(world: World) -> Guest:
     return Guest(world)
@@ -151,6 +167,22 @@ class TestRevoke:
         done = ops("user", "revoke", guest.email, "--yes").document
         # A session and a token; a device that redeemed its code and one that hasn't yet.
         assert done == {"userId": guest.user_id, "email": guest.email, "tokens": 2, "devices": 2, "signIns": 0}
+        guest.assert_out(api)
+
+    def test_ends_what_an_older_release_left_unlisted(self, ops: Ops, api: Api, guest: Guest):
+        forget_index()
+        done = ops("user", "revoke", guest.email, "--yes").document
+        assert (done["tokens"], done["devices"]) == (2, 2)
+        guest.assert_out(api)
+
+    def test_begins_with_the_first_credential_it_finds(self, ops: Ops, guest: Guest):
+        calls = recorded(lambda: ops("user", "revoke", guest.email, "--yes"))
+        assert calls.count("TransactWriteItems") == 4
+        assert calls.index("TransactWriteItems") < calls.index("Scan")
+
+    def test_reads_no_table_once_the_index_is_complete(self, ops: Ops, api: Api, guest: Guest):
+        assert ops("credential", "index").exit_code == 0
+        assert "Scan" not in recorded(lambda: ops("user", "revoke", guest.email, "--yes"))
         guest.assert_out(api)
 
     def test_leaves_the_account_and_the_sign_in(self, ops: Ops, guest: Guest):
@@ -196,6 +228,23 @@ class TestDelete:
             "erased": {"counter": 1},
         }
         guest.assert_out(api)
+
+    def test_ends_what_an_older_release_left_unlisted(self, ops: Ops, api: Api, guest: Guest):
+        forget_index()
+        done = ops("user", "delete", guest.email, "--yes").document
+        assert (done["tokens"], done["devices"], done["signIns"]) == (2, 2, 1)
+        guest.assert_out(api)
+        assert guest.user_id not in str([item for item in table_dump() if not item["pk"]["S"].startswith("TRIES#")])
+
+    def test_reads_no_table_once_the_index_is_complete(self, ops: Ops, api: Api, guest: Guest):
+        forget_index()
+        ops("credential", "index")
+        assert "Scan" not in recorded(lambda: ops("user", "delete", guest.email, "--yes"))
+        guest.assert_out(api)
+        assert "desktop" not in str(table_dump())
+        # The request of the older release that was redeemed is gone within a day; it names no device and no address.
+        left = {item["pk"]["S"].partition("#")[0] for item in table_dump() if guest.user_id in str(item)}
+        assert left == {"DC", "TRIES"}
 
     def test_leaves_no_trace_but_the_id(self, ops: Ops, api: Api, world: World, guest: Guest):
         company = world.company()

@@ -1,0 +1,116 @@
+"""`assent-ops credential`."""
+
+from typing import Any
+
+import pytest
+
+from controlplane import clock
+from controlplane.store import credential_index, device, keys, sessions, sign_in, token_families
+from controlplane.store.table import table
+from tests.functional.ops.conftest import Ops
+from tests.functional.ops.test_user_commands import Guest
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.invariants import live_credentials_are_listed_and_listed_ones_exist, read_items
+from tests.support.older import forget_index
+from tests.support.world import World, table_dump
+
+
+@pytest.fixture
+def guest(world: World) -> Guest:
+    return Guest(world)
+
+
+def listed(user_id: str) -> dict[str, int]:
+    """How many entries there are of each kind."""
+    found = credential_index.list_credentials(user_id, 100).credentials
+    kinds = [entry.kind for entry in found]
+    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+
+
+class TestIndex:
+    def test_lists_every_live_credential_and_identity(self, ops: Ops, guest: Guest):
+        forget_index()
+        done = ops("credential", "index").document
+        assert done["listed"] == 5
+        assert done["completedAt"] == clock.timestamp()
+        assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
+        assert len(credential_index.list_identities(guest.user_id)) == 1
+
+    def test_shows_when_each_was_used(self, ops: Ops, guest: Guest):
+        forget_index()
+        ops("credential", "index")
+        used = {entry.last_used_at for entry in credential_index.list_credentials(guest.user_id, 100).credentials}
+        assert used == {"2026-03-04T05:00:00.000Z", "2026-03-04T05:06:07.000Z"}
+
+    def test_leaves_out_what_has_ended(self, ops: Ops, guest: Guest, world: World, now):
+        person = world.person()
+        sessions.revoke(sessions.create(person.user_id))
+        token_families.revoke_refresh_token(guest.refresh_token)
+        now.advance(3_600)
+        forget_index()
+        assert ops("credential", "index").document["listed"] == 2  # the session of 12 hours, and the identity
+        assert listed(guest.user_id) == {"session": 1}
+        assert listed(person.user_id) == {}
+
+    def test_again_it_does_nothing(self, ops: Ops, guest: Guest):
+        ops("credential", "index")
+        before = table_dump()
+        assert ops("credential", "index").document["read"] == 0
+        assert table_dump() == before
+
+    def test_starts_over_when_told_to(self, ops: Ops, guest: Guest):
+        ops("credential", "index")
+        forget_index()
+        assert ops("credential", "index", "--again").document["listed"] == 5
+
+    def test_resumes_where_it_was_interrupted(self, ops: Ops, guest: Guest):
+        forget_index()
+        started: list[Any] = []
+
+        def page_by_page(call: Call, proceed: Proceed) -> Any:
+            """One item a page, and the command dies at the fourth."""
+            if call.operation == "Scan":
+                call.parameters["Limit"] = 1
+                started.append(call.parameters.get("ExclusiveStartKey"))
+                if len(started) == 4:
+                    raise KeyboardInterrupt
+            return proceed()
+
+        with intercepted(table.client, page_by_page):
+            assert ops("credential", "index").exit_code != 0
+        assert not credential_index.is_complete()
+        with intercepted(table.client, page_by_page):
+            assert ops("credential", "index").exit_code == 0
+        assert started[4] == started[3] is not None
+        assert credential_index.is_complete()
+        assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
+
+    def test_what_it_lists_can_be_revoked(self, ops: Ops, api: Any, guest: Guest):
+        forget_index()
+        ops("credential", "index")
+        ops("user", "revoke", guest.email, "--yes")
+        guest.assert_out(api)
+        assert listed(guest.user_id) == {}
+
+    def test_changes_nothing_that_is_listed(self, ops: Ops, guest: Guest):
+        before = table_dump()
+        ops("credential", "index")
+        after = [item for item in table_dump() if item["pk"]["S"] != keys.credential_backfill().pk]
+        assert after == before
+        live_credentials_are_listed_and_listed_ones_exist(read_items(table.client, table.name))
+
+
+def test_an_identity_from_before_the_index_is_listed_at_the_next_sign_in(guest: Guest):
+    forget_index()
+    sign_in.sign_in(guest.identity)
+    assert len(credential_index.list_identities(guest.user_id)) == 1
+
+
+def test_an_approval_that_was_redeemed_meanwhile_is_listed_by_its_redemption(guest: Guest):
+    request = device.find(guest.waiting)
+    assert request is not None
+    forget_index()
+    older = device.find(guest.waiting)
+    assert older is not None
+    device.redeem(older)
+    assert listed(guest.user_id) == {"device": 1}

@@ -1,0 +1,352 @@
+"""A revoked credential is dead, whatever happens at the same time, and the index always says what is live."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane import clock, tokens
+from controlplane.store import credential_index, device, revocations, sessions, token_families, users
+from ops import accounts, credential_backfill
+from tests.functional.device_auth.devices import Device, ask, refresh, works
+from tests.races.stage import STILL_AT, Stage, moments_later
+from tests.races.test_device_requests import uncounted
+from tests.races.verdicts import check_first
+from tests.support.faults import Case, Trial, explore_faults
+from tests.support.older import forget_index, keep_only
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.world import Person
+
+pytestmark = pytest.mark.races
+
+SESSIONS = "/v1/me/sessions"
+
+
+class Owner:
+    """A person with a device, and a session from which it is revoked. The device may still have to redeem its code."""
+
+    def __init__(self, stage: Stage, *, redeemed: bool = True) -> None:
+        self.stage = stage
+        self.person: Person = stage.fresh().person()
+        with moments_later(1):
+            self.session = sessions.create(self.person.user_id)
+        with moments_later(2):
+            self.device: Device = ask(stage.api, deviceName="laptop").approved(self.person.user_id)
+        self.pair: dict[str, Any] = self.device.redeem().data if redeemed else {}
+        (self.entry,) = [it for it in self.entries() if it.kind == "device"]
+
+    def entries(self) -> list[credential_index.Credential]:
+        return credential_index.list_credentials(self.person.user_id, 100).credentials
+
+    def only(self, *prefixes: str) -> "Owner":
+        """The same person, with those credentials alone, as an older release left them."""
+        keep_only(prefixes)
+        forget_index()
+        return self
+
+    def revoke(self) -> Any:
+        return self.stage.api.delete(f"{SESSIONS}/{self.entry.session_id}", self.session)
+
+    def revoke_all(self) -> accounts.Ended:
+        return accounts.revoke_credentials(self.person.user_id)
+
+    def check_dead(self, pair: dict[str, Any]) -> None:
+        assert not works(self.stage.api, pair["accessToken"])
+        assert refresh(self.stage.api, pair["refreshToken"]).status == 401
+
+    def check_gone(self) -> None:
+        assert not [it for it in self.entries() if it.kind == "device"]
+        self.stage.hold()
+
+
+def race(stage: Stage, scenario: Callable[[], Race]) -> None:
+    assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+
+
+class TestRevocation:
+    def test_against_use_leaves_neither_token_nor_entry(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In a new hour, when the use is also noted in the index."""
+
+        def scenario() -> Race:
+            monkeypatch.setattr(clock, "source", lambda: STILL_AT)
+            owner = Owner(stage)
+            monkeypatch.setattr(clock, "source", lambda: STILL_AT + 3_590)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcomes[0].get().status in {200, 401}
+                owner.check_dead(owner.pair)
+                owner.check_gone()
+
+            credential = owner.entry
+            acts = [
+                lambda: stage.api.get("/v1/me", owner.pair["accessToken"]),
+                lambda: revocations.revoke_credential(credential, "test"),
+            ]
+            return Race(acts, check)
+
+        race(stage, scenario)
+
+    def test_against_the_first_use_of_an_older_token_leaves_neither(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            owner = Owner(stage)
+            older = owner.only(f"TH#{tokens.digest(owner.session)}")
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcomes[0].get().status in {200, 401}
+                assert not works(stage.api, older.session)
+                assert older.entries() == []
+
+            return Race([lambda: stage.api.get("/v1/me", owner.session), owner.revoke_all], check)
+
+        explore(stage.client, scenario, yields_at=uncounted, limit=60)
+
+    def test_against_a_refresh_leaves_nothing_alive(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            owner = Owner(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                refreshed = outcomes[0].get()
+                assert outcomes[1].error is None
+                owner.check_dead(owner.pair)
+                if refreshed.status == 200:
+                    owner.check_dead(refreshed.data)
+                owner.check_gone()
+
+            credential = owner.entry
+            acts = [
+                lambda: refresh(stage.api, owner.pair["refreshToken"]),
+                lambda: revocations.revoke_credential(credential, "test"),
+            ]
+            return Race(acts, check)
+
+        race(stage, scenario)
+
+    def test_against_another_is_one_revocation(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            owner = Owner(stage)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert [outcome.error for outcome in outcomes] == [None, None]
+                owner.check_dead(owner.pair)
+                owner.check_gone()
+
+            credential = owner.entry
+            return Race([lambda: revocations.revoke_credential(credential, "test")] * 2, check)
+
+        race(stage, scenario)
+
+    def test_against_the_redemption_of_a_code_leaves_nothing_alive(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            owner = Owner(stage, redeemed=False)
+
+            def check(outcomes: list[Outcome]) -> None:
+                redeemed = outcomes[0].get()
+                assert redeemed.status in {200, 403}
+                assert outcomes[1].error is None
+                if redeemed.status == 200:
+                    owner.check_dead(redeemed.data)
+                owner.check_gone()
+
+            credential = owner.entry
+            return Race([owner.device.redeem, lambda: revocations.revoke_credential(credential, "test")], check)
+
+        race(stage, scenario)
+
+    def test_of_everything_against_the_redemption_of_a_code_leaves_nothing_alive(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            owner = Owner(stage, redeemed=False)
+
+            def check(outcomes: list[Outcome]) -> None:
+                redeemed = outcomes[0].get()
+                assert outcomes[1].error is None
+                if redeemed.status == 200:
+                    owner.check_dead(redeemed.data)
+                assert not works(stage.api, owner.session)
+                assert owner.entries() == []
+                stage.hold()
+
+            return Race([owner.device.redeem, owner.revoke_all], check)
+
+        explore(stage.client, scenario, yields_at=uncounted, limit=80)
+
+    def test_of_an_approval_against_a_denial_is_either(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            owner = Owner(stage, redeemed=False)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcomes[1].error is None
+                assert outcomes[0].error is None or isinstance(outcomes[0].error, device.AlreadyDecided)
+                assert owner.device.redeem().status == 403
+                owner.check_gone()
+
+            credential = owner.entry
+            acts = [
+                lambda: device.deny(owner.device.user_code, owner.person.user_id),
+                lambda: revocations.revoke_credential(credential, "test"),
+            ]
+            return Race(acts, check)
+
+        race(stage, scenario)
+
+
+class TestBackfill:
+    def run(self, stage: Stage, act: Callable[[Owner], Callable[[], Any]], kind: str) -> None:
+        """The backfill against something that lists or ends the same credential, a session or an item of that kind."""
+
+        def scenario() -> Race:
+            owner = Owner(stage, redeemed=kind != "DC#")
+            owner.only(kind or f"TH#{tokens.digest(owner.session)}")
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert [outcome.error for outcome in outcomes] == [None, None]
+                self.check_listed(owner)
+
+            return Race([act(owner), credential_backfill.run], check)
+
+        explore(stage.client, scenario, yields_at=uncounted, limit=60)
+
+    def check_listed(self, owner: Owner) -> None:
+        """Whatever still works is listed, and what is listed can be revoked."""
+        owner.revoke_all()
+        assert credential_index.is_complete()
+        assert not works(owner.stage.api, owner.session)
+        if owner.pair:
+            owner.check_dead(owner.pair)
+        assert owner.device.redeem().status in {401, 403, 409}
+        assert owner.entries() == []
+
+    def test_against_use(self, stage: Stage) -> None:
+        self.run(stage, lambda owner: lambda: stage.api.get("/v1/me", owner.session), "")
+
+    def test_against_a_refresh(self, stage: Stage) -> None:
+        self.run(stage, lambda owner: lambda: refresh(stage.api, owner.pair["refreshToken"]), "FAMILY#")
+
+    def test_against_the_redemption_of_a_code(self, stage: Stage) -> None:
+        self.run(stage, lambda owner: owner.device.redeem, "DC#")
+
+    def test_against_a_sign_out(self, stage: Stage) -> None:
+        self.run(
+            stage, lambda owner: lambda: token_families.revoke_refresh_token(owner.pair["refreshToken"]), "FAMILY#"
+        )
+
+
+def test_a_session_begun_during_the_deletion_of_its_account_lets_nobody_in(stage: Stage) -> None:
+    def scenario() -> Race:
+        user_id = stage.fresh().person().user_id
+
+        def check(outcomes: list[Outcome]) -> None:
+            session = outcomes[0]
+            if session.error is None:
+                assert not works(stage.api, session.value)
+            else:
+                assert isinstance(session.error, users.UnknownUser)
+            assert outcomes[1].error is None
+            assert not credential_index.list_credentials(user_id, 10).credentials
+            stage.hold()
+
+        acts = [
+            lambda: sessions.create(user_id),
+            lambda: accounts.delete_account(user_id, users.find_user(user_id)),
+        ]
+        return Race(acts, check)
+
+    explore(stage.client, scenario, yields_at=uncounted, limit=60)
+
+
+class TestWhateverBreaks:
+    """A crash between two steps leaves no live credential unlisted, and none listed that can't be revoked."""
+
+    def test_a_session_that_was_listed_can_be_revoked(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            user_id = stage.fresh().person().user_id
+
+            def check(case: Case) -> None:
+                stage.hold()
+                accounts.revoke_credentials(user_id)
+                for outcome in (case.first, case.second):
+                    if outcome.error is None:
+                        assert not works(stage.api, outcome.value)
+
+            return Trial(lambda: sessions.create(user_id), check)
+
+        assert explore_faults(stage.client, scenario) > 10
+
+    @pytest.mark.parametrize("step", ["approve", "redeem", "refresh"])
+    def test_a_device_is_listed_as_far_as_it_came(self, step: str, stage: Stage) -> None:
+        def scenario() -> Trial:
+            person = stage.fresh().person()
+            asking = ask(stage.api)
+            pair: dict[str, Any] = {}
+            if step != "approve":
+                asking.approved(person.user_id)
+            if step == "refresh":
+                pair = asking.redeem().data
+            acts: dict[str, Callable[[], Any]] = {
+                "approve": lambda: device.approve(asking.user_code, person.user_id, ["projects.read"]),
+                "redeem": asking.redeem,
+                "refresh": lambda: refresh(stage.api, pair["refreshToken"]),
+            }
+
+            def check(case: Case) -> None:
+                stage.hold()
+                accounts.revoke_credentials(person.user_id)
+                for outcome in (case.first, case.second):
+                    if outcome.error is None and getattr(outcome.value, "status", 0) == 200:
+                        assert not works(stage.api, outcome.value.data["accessToken"])
+                assert asking.redeem().status in {401, 403, 409}
+                assert not credential_index.list_credentials(person.user_id, 10).credentials
+                stage.hold()
+
+            return Trial(acts[step], check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    @pytest.mark.parametrize("redeemed", [True, False])
+    def test_a_revocation_that_is_sent_again_is_done(self, redeemed: bool, stage: Stage) -> None:
+        def scenario() -> Trial:
+            owner = Owner(stage, redeemed=redeemed)
+
+            def check(case: Case) -> None:
+                check_first(case, 200)
+                again = case.second.get()
+                assert again.status in {200, 404}
+                if redeemed:
+                    owner.check_dead(owner.pair)
+                else:
+                    assert owner.device.redeem().status == 403
+                owner.check_gone()
+
+            return Trial(owner.revoke, check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    def test_a_revocation_of_everything_that_is_run_again_is_done(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            owner = Owner(stage)
+
+            def check(case: Case) -> None:
+                assert case.second.error is None
+                owner.check_dead(owner.pair)
+                assert not works(stage.api, owner.session)
+                assert owner.entries() == []
+                stage.hold()
+
+            return Trial(owner.revoke_all, check)
+
+        assert explore_faults(stage.client, scenario) > 40
+
+    def test_a_backfill_that_is_run_again_is_complete(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            owner = Owner(stage).only("FAMILY#")
+
+            def check(case: Case) -> None:
+                assert case.second.error is None
+                assert credential_index.is_complete()
+                assert [it.kind for it in owner.entries()] == ["device"]
+                owner.revoke_all()
+                assert refresh(stage.api, owner.pair["refreshToken"]).status == 401
+
+            return Trial(credential_backfill.run, check)
+
+        assert explore_faults(stage.client, scenario) > 30
