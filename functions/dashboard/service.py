@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 SIGN_IN_SECONDS = 600
 _STATE_LENGTH = 43
 _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
-# Where a sign-in may lead back to: pages of ours, by name.
 # What the digests of the key ring are for.
 _NOTE, _REVIEW = "note of a sign-in", "review of a device"
+# Where a sign-in may lead back to: pages of ours, by name.
 _PAGES = {"/", "/device", "/invitations", "/organizations", "/sessions"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")

@@ -22,7 +22,7 @@ STILL_AT = 1_772_600_767.0
 @contextmanager
 def moments_later(milliseconds: int) -> Iterator[None]:
     """Moves the clock while something is made, so that lists have it in a certain order."""
-    with mock.patch.object(clock, "source", lambda: STILL_AT + milliseconds / 1000):
+    with mock.patch.object(clock, "source", return_value=STILL_AT + milliseconds / 1000):
         yield
 
 
