@@ -10,7 +10,7 @@ from controlplane.visitors import Visitor
 PER_PAGE = 50
 # One request ends at most this many, each with a read and a transaction, and stays far below the function's timeout.
 _ENDED_AT_ONCE = 100
-_KINDS = {"session": "Signed in on these pages", "device": "Device", "token": "Token made by the operator"}
+_KINDS = {"session": "Web session", "device": "Device", "token": "Token made by the operator"}
 
 
 class UnknownSession(NotFound):
@@ -23,7 +23,6 @@ class Shown(NamedTuple):
     """An entry as the page shows it."""
 
     session_id: str
-    title: str
     kind: str
     client: str
     device_name: str | None
@@ -69,7 +68,6 @@ def revoke_others(visitor: Visitor) -> tuple[int, bool]:
 def _shown(credential: Credential, current: bool) -> Shown:
     return Shown(
         session_id=credential.session_id,
-        title=credential.device_name or {"session": "Web session"}.get(credential.kind, credential.client),
         kind=_KINDS[credential.kind],
         client=credential.client,
         device_name=credential.device_name,

@@ -119,7 +119,7 @@ class TestEachLook:
             tokens.append(answer["accessToken"])
         person.open("/sessions")
         person.look("Devices and sessions", "sessions")
-        person.page.get_by_role("button", name="Revoke Ada's laptop").first.click()
+        person.page.get_by_role("button", name="Revoke Device: Ada's laptop").first.click()
         person.page.get_by_role("status").get_by_text("Revoked. It no longer has access.").wait_for()
         person.look("Devices and sessions", "session-revoked")
         assert sorted(stack.call("/v1/me", token=token)[0] for token in tokens) == [200, 401]

@@ -77,7 +77,7 @@ class TestShown:
 class TestRevoked:
     def test_a_device_loses_access_at_once(self, api: Api, device: dict, visitor: Browser):
         visitor.get("/sessions")
-        fields = next(form for form in visitor.forms()[REVOKE] if form["session_id"] == _id_of(visitor, "Ada"))
+        fields = next(form for form in visitor.forms()[REVOKE] if form["session_id"] == _id_of(visitor, "Device: Ada"))
         reply = visitor.post(REVOKE, fields)
         assert reply.status == 200
         assert "Revoked. It no longer has access." in text_of(reply)
@@ -88,7 +88,8 @@ class TestRevoked:
     def test_this_very_session_signs_out(self, visitor: Browser):
         visitor.get("/sessions")
         reply = visitor.post(
-            REVOKE, {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Web session, and sign out")}
+            REVOKE,
+            {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Web session: dashboard, and sign out")},
         )
         assert (reply.status, reply.headers["location"]) == (303, "/signed-out")
         assert visitor.cookies == {}
@@ -96,7 +97,7 @@ class TestRevoked:
 
     def test_again_it_is_404_and_the_page(self, device: dict, visitor: Browser):
         visitor.get("/sessions")
-        fields = {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Ada")}
+        fields = {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Device: Ada")}
         assert visitor.post(REVOKE, fields).status == 200
         reply = visitor.post(REVOKE, fields)
         assert reply.status == 404

@@ -243,7 +243,7 @@ class Test409:
         assert (reply.status, reply.code) == (409, "CONFLICT")
         details = reply.error["details"]
         assert details == {"field": "slug", "slug": "acme", "suggestions": ["acme-2", "acme-3", "acme-4"]}
-        assert len(table_dump()) == before + 3  # the second person: profile, address and token
+        assert len(table_dump()) == before + 4  # the second person: profile, address, token and its entry
         for slug in details["suggestions"]:
             assert create(api, person, name="Acme", slug=slug).status == 201
 
