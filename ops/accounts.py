@@ -214,7 +214,7 @@ def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:
         family_id = device.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
         ended = Ended(devices=family_id is None)
     family = table.get(keys.token_family(family_id)) if family_id else None
-    if family is not None and family["state"] == "live":
+    if family_id and family is not None and family["state"] == "live":
         token_families.revoke(family_id, _REASON)
         ended = Ended(devices=1)
     if key.pk.startswith(TOKEN) or forget:

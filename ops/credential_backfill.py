@@ -68,7 +68,7 @@ def _list(item: dict[str, Any]) -> bool:
     """Lists the item's credential or identity, unless it is listed or dead. Whether it did."""
     if item["pk"].startswith(IDENTITY):
         sign_in.list_identity(item)
-        return item.get("listedFor") != item["userId"]
+        return bool(item.get("listedFor") != item["userId"])
     if item["pk"].startswith(DEVICE) and item["status"] in {"denied", "redeemed"}:
         key = keys.Key(item["pk"], item["sk"])
         with suppress(ConditionFailed):  # removed a moment ago

@@ -23,11 +23,12 @@ import uvicorn
 from pydantic import TypeAdapter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane import clock, queues
+from controlplane import clock, queues, tokens
 from controlplane.ids import member_id
 from controlplane.queues import ExecuteScan, PrepareScan, Queue
-from controlplane.store import api_keys, organizations
-from controlplane.store.table import table
+from controlplane.store import api_keys, credential_index, organizations
+from controlplane.store import keys as store_keys
+from controlplane.store.table import Delete, table
 from controlplane.worker import create_worker
 from issue_creation.app import handler as create_issues
 from local.server import Gateway, load_apps
@@ -104,9 +105,16 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     world = World()
     company = world.company()
     token = world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
+    listed = credential_index.list_credentials(company.owner.user_id, 100).credentials
+    (own,) = [entry for entry in listed if entry.digest == tokens.digest(token)]
+    # The run's own token is listed nowhere, so that no request revokes it.
+    table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)))
     # The owner will belong to several: requests that name none go here.
     organizations.save_organization(company.owner.user_id, company.organization_id)
     world.credits(company, 10_000)
+    for _ in range(_SPARE):
+        world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
+    spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).credentials
     members = [world.member(company) for _ in range(_SPARE)]
     keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]
     repository = world.connected_repository(company)
@@ -122,6 +130,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         "projectId": [link.project_id for _ in range(_SPARE) for link in world.connected_repository(company).links],
         "memberId": [member_id(company.organization_id, member.user_id) for member in members],
         "keyId": [key.item["keyId"] for key in keys],
+        "sessionId": [entry.session_id for entry in spare_sessions],
         "scanId": [scan.scan_id],
         "itemId": [item.item_id for item in items],
         "version": [item.version for item in items],

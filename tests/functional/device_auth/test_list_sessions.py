@@ -60,7 +60,8 @@ class Test200:
             now.advance(1)
             world.token(person.user_id)
         for limit in (1, 2, 3, 7, 100):
-            found, cursor = [], ""
+            found: list[str] = []
+            cursor: str | None = ""
             while cursor is not None:
                 reply = api.get(f"{SESSIONS}?limit={limit}{cursor}", person.token)
                 found += [entry["createdAt"] for entry in reply.data]
