@@ -15,7 +15,7 @@ from controlplane.pagination import Cursor, Walk
 from controlplane.settings import settings
 from controlplane.store.sessions import LIFE_SECONDS
 from controlplane.visitors import Visitor, Visits
-from dashboard import service, session_service
+from dashboard import device_service, service, session_service
 from dashboard.pages import PageLook, address, page, redirect, style, style_sheet
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
@@ -93,7 +93,7 @@ async def review_device(visitor: Submits) -> Response:
     if not code.strip():
         return _device_form(visitor, "", "Enter the code that your device shows.", 400)
     try:
-        review = service.review_device(code, visitor.user_id, visitor.secret)
+        review = device_service.review_device(code, visitor.user_id, visitor.secret)
     except _REFUSED_DEVICE as refusal:
         return _device_form(visitor, code, refusal.public, refusal.status, refusal.headers)
     return _device_review(visitor, review)
@@ -150,7 +150,7 @@ async def end_session(visitor: Submits) -> Response:
         revoked = session_service.revoke_session(visitor.form.get("session_id", ""), visitor.user_id)
     except session_service.UnknownSession as refusal:
         return _sessions(visitor, refusal=refusal)
-    if revoked == session_service.current_session(visitor):
+    if revoked == _current_session(visitor):
         return redirect(address("/signed-out"), [visitors.cookie("session", "", 0)])
     return _sessions(visitor, done="Revoked. It no longer has access.")
 
@@ -158,7 +158,7 @@ async def end_session(visitor: Submits) -> Response:
 @router.post("/sessions/revoke-others", operation_id="endOtherSessions")
 async def end_other_sessions(visitor: Submits) -> Response:
     """Ends everything but this session."""
-    ended, more = session_service.revoke_others(visitor)
+    ended, more = session_service.revoke_others(visitor.user_id, _current_session(visitor))
     counted = f"{ended} {'entry' if ended == 1 else 'entries'}"
     rest = " There are more: press the button again." if more else " Only this session has access now."
     return _sessions(visitor, done=f"Revoked {counted}.{rest}")
@@ -229,11 +229,11 @@ async def get_asset(file_name: Annotated[str, Path(alias="fileName")]) -> Respon
 
 
 _REFUSED_DEVICE = (
-    service.UnknownCode,
-    service.CodeExpired,
-    service.CodeDecided,
-    service.TooManyCodes,
-    service.NotReviewed,
+    device_service.UnknownCode,
+    device_service.CodeExpired,
+    device_service.CodeDecided,
+    device_service.TooManyCodes,
+    device_service.NotReviewed,
 )
 _REFUSED_INVITATION = (service.InvitationGone, service.AlreadyThere, service.InviterGone)
 
@@ -253,19 +253,19 @@ def _device_form(
     return page("device", visitor, status=status, headers=headers, current="/device", code=code[:100], problem=problem)
 
 
-def _device_review(visitor: Visitor, review: service.Review, refusal: ApiError | None = None) -> Response:
+def _device_review(visitor: Visitor, review: device_service.Review, refusal: ApiError | None = None) -> Response:
     problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
     return page("device_review", visitor, status=status, current="/device", problem=problem, **review._asdict())
 
 
 def _decide(visitor: Visitor, *, approves: bool) -> Response:
     _check_devices()
-    decide = service.approve_device if approves else service.deny_device
+    decide = device_service.approve_device if approves else device_service.deny_device
     try:
         try:
             decide(visitor.form, visitor.user_id, visitor.secret)
-        except service.NothingGranted as refusal:
-            review = service.review_device(visitor.form["user_code"], visitor.user_id, visitor.secret)
+        except device_service.NothingGranted as refusal:
+            review = device_service.review_device(visitor.form["user_code"], visitor.user_id, visitor.secret)
             return _device_review(visitor, review, refusal)
     except _REFUSED_DEVICE as refusal:
         return _device_form(visitor, "", refusal.public, refusal.status, refusal.headers)
@@ -280,11 +280,15 @@ def _organizations(visitor: Visitor, refusal: ApiError | None = None, done: str 
     return _standing("organizations", visitor, refusal, done)
 
 
+def _current_session(visitor: Visitor) -> str | None:
+    return session_service.current_session(visitor.access.principal.token if visitor.access else None)
+
+
 def _sessions(
     visitor: Visitor, cursor: str | None = None, refusal: ApiError | None = None, done: str | None = None
 ) -> Response:
     walk = Walk(cursor, "showSessions", visitor.user_id)
-    shown = session_service.list_sessions(visitor, walk.after)
+    shown = session_service.list_sessions(visitor.user_id, _current_session(visitor), walk.after)
     problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
     return page(
         "sessions",

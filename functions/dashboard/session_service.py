@@ -1,11 +1,11 @@
 """The rules of the page that lists what can act as the person: sessions of the pages, devices, and tokens."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from controlplane.errors import NotFound
 from controlplane.store import credential_index, revocations
 from controlplane.store.credential_index import Credential
-from controlplane.visitors import Visitor
 
 PER_PAGE = 50
 # One request ends at most this many, each with a read and a transaction, and stays far below the function's timeout.
@@ -37,17 +37,15 @@ class ShownPage(NamedTuple):
     next_sk: str | None
 
 
-def list_sessions(visitor: Visitor, after: str | None) -> ShownPage:
-    """A page of the person's live credentials, newest first."""
-    page = credential_index.list_credentials(visitor.user_id, PER_PAGE, after)
-    current = current_session(visitor)
+def list_sessions(user_id: str, current: str | None, after: str | None) -> ShownPage:
+    """A page of the person's live credentials, newest first. `current` is the own part of the session in use."""
+    page = credential_index.list_credentials(user_id, PER_PAGE, after)
     live = [credential for credential in page.credentials if credential.is_live]
     return ShownPage([_shown(credential, credential.local == current) for credential in live], page.next_sk)
 
 
-def current_session(visitor: Visitor) -> str | None:
-    """The own part of the visitor's session."""
-    token = visitor.access.principal.token if visitor.access else None
+def current_session(token: Mapping[str, Any] | None) -> str | None:
+    """The own part of the session that the token belongs to."""
     return credential_index.local_of(token) if token else None
 
 
@@ -60,9 +58,9 @@ def revoke_session(session_id: str, user_id: str) -> str:
     return credential.local
 
 
-def revoke_others(visitor: Visitor) -> tuple[int, bool]:
-    """Ends everything but the visitor's own session: how many, and whether there are more."""
-    return revocations.revoke_others(visitor.user_id, current_session(visitor), _ENDED_AT_ONCE)
+def revoke_others(user_id: str, current: str | None) -> tuple[int, bool]:
+    """Ends everything but the session in use: how many, and whether there are more."""
+    return revocations.revoke_others(user_id, current, _ENDED_AT_ONCE)
 
 
 def _shown(credential: Credential, current: bool) -> Shown:

@@ -1,0 +1,152 @@
+"""The rules of approving a device on the pages: what a person is shown, and what their decision can grant.
+
+A decision carries a seal over what its session was shown, so nobody decides on a request they haven't seen.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from controlplane import clock, keyring, tokens
+from controlplane.errors import Conflict, Forbidden, InvalidPayload, NotFound, RateLimited
+from controlplane.scopes import SCOPES
+from controlplane.store import device, organizations
+from controlplane.store.device import DeviceRequest
+from controlplane.store.organizations import Account
+
+# What the digest of the key ring is for.
+_REVIEW = "review of a device"
+
+
+class UnknownCode(NotFound):
+    message = "There is no request with this code. Check the letters, or ask for a new code on your device."
+
+
+class CodeExpired(Conflict):
+    message = "This code has expired. Ask for a new one on your device."
+
+
+class CodeDecided(Conflict):
+    message = "This request was decided before. Ask for a new code on your device if you need one."
+
+
+class TooManyCodes(RateLimited):
+    message = "You tried too many codes that do not exist. Wait a quarter of an hour, then try again."
+
+
+class NothingGranted(InvalidPayload):
+    message = "Select at least one permission, or deny the device."
+
+    def __init__(self) -> None:
+        super().__init__(details=[])
+
+
+class NotReviewed(Forbidden):
+    """The decision does not come from the page that shows the request."""
+
+    message = "This page is not valid any more. Enter the code again."
+
+
+class Permission(NamedTuple):
+    """A scope that a device asks for, in words, and what to point out about it."""
+
+    scope: str
+    words: str
+    mark: str | None
+
+
+class Review(NamedTuple):
+    """A device's request as a person decides on it, and the seal that the decision has to carry.
+
+    `account` is the one that the device would act as, with the organizations that it would reach.
+    """
+
+    request: DeviceRequest
+    permissions: list[Permission]
+    age: str
+    seal: str
+    account: Account
+
+
+def review_device(code: str, user_id: str, secret: str) -> Review:
+    """The request that the code names. After some codes that do not exist, the person has to wait.
+
+    Raises UnknownCode, CodeExpired, CodeDecided, TooManyCodes.
+    """
+    try:
+        request = device.find_by_user_code(code, user_id)
+    except device.UnknownUserCode:
+        raise UnknownCode from None
+    except device.TooManyTries as refusal:
+        raise TooManyCodes(refusal.retry_after_seconds) from None
+    if request.status == "expired":
+        raise CodeExpired
+    if request.status != "pending":
+        raise CodeDecided
+    permissions = [Permission(scope, SCOPES.get(scope, scope), _mark(scope)) for scope in request.scopes]
+    age = _age(int(clock.now()) - request.created_at)
+    reviewed = _review(secret, request.user_code, request.expires_at, request.scopes)
+    seal = tokens.keyed_digest(_REVIEW, reviewed)
+    return Review(request, permissions, age, seal, organizations.get_account(user_id))
+
+
+def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
+    """Approves the device of a reviewed request, with those of the scopes shown that were left checked.
+
+    Raises NothingGranted, NotReviewed, CodeExpired, CodeDecided, UnknownCode, TooManyCodes.
+    """
+    code, shown = _reviewed(form, secret)
+    granted = [scope for scope in shown if f"grant.{scope}" in form]
+    if not granted:
+        raise NothingGranted
+    _decide(lambda: device.approve(code, user_id, granted))
+
+
+def deny_device(form: dict[str, str], user_id: str, secret: str) -> None:
+    """Refuses the device of a reviewed request. Raises the same."""
+    code, _ = _reviewed(form, secret)
+    _decide(lambda: device.deny(code, user_id))
+
+
+def _decide(decision: Callable[[], None]) -> None:
+    try:
+        decision()
+    except device.UnknownUserCode:
+        raise UnknownCode from None
+    except device.TooManyTries as refusal:
+        raise TooManyCodes(refusal.retry_after_seconds) from None
+    except device.RequestExpired:
+        raise CodeExpired from None
+    except device.AlreadyDecided:
+        raise CodeDecided from None
+
+
+def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
+    """Code and scopes as this session was shown them. A decision is about what was seen, and takes no guess."""
+    code, until, scopes = (form.get(name, "") for name in ("user_code", "until", "scopes"))
+    if not until.isascii() or not until.isdigit() or len(until) > 12:
+        raise NotReviewed
+    reviewed = _review(secret, code, int(until), scopes.split())
+    if keyring.signer_of(_REVIEW, reviewed, form.get("seal", "")) is None:
+        raise NotReviewed
+    # The code is not given to another request before that.
+    if int(until) <= clock.now():
+        raise CodeExpired
+    return code, scopes.split()
+
+
+def _review(secret: str, code: str, until: int, scopes: list[str]) -> str:
+    return f"{tokens.digest(secret)} {code} {until} {' '.join(scopes)}"
+
+
+def _mark(scope: str) -> str | None:
+    """What a person should notice about the scope before approving it."""
+    if scope == "members.write":
+        return "Manages people"
+    return None if scope.endswith(".read") else "Makes changes"
+
+
+def _age(seconds: int) -> str:
+    if seconds < 60:
+        return "less than a minute ago"
+    minutes = seconds // 60
+    return f"{minutes} minute{'s' if minutes > 1 else ''} ago"
