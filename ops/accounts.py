@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane import ids
+from controlplane.emails import normalize_email
 from controlplane.store import (
     codec,
     credential_index,
@@ -274,7 +275,7 @@ def _remove_profile(profile: dict[str, Any]) -> None:
         table.transact(
             {
                 "profile": Delete(keys.user(profile["userId"]), "attribute_exists(pk)"),
-                "email": Delete(keys.user_email(users.normalize_email(profile["email"])), "#userId = :user", own),
+                "email": Delete(keys.user_email(normalize_email(profile["email"])), "#userId = :user", own),
             }
         )
     except LegFailed as refusal:

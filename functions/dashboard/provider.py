@@ -21,6 +21,7 @@ from requests.adapters import HTTPAdapter
 
 from controlplane import clock, deadline
 from controlplane.connections import BoundedConnection
+from controlplane.emails import is_email
 from controlplane.store.sign_in import Identity
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
@@ -31,7 +32,7 @@ _KEPT_SECONDS = 3600
 _TIMEOUT_SECONDS = (3, 5)
 # Clocks of two machines differ.
 _LEEWAY_SECONDS = 60
-_NAME_LENGTH, _EMAIL_LENGTH, _URL_LENGTH, _SUBJECT_LENGTH = 100, 254, 2048, 255
+_NAME_LENGTH, _URL_LENGTH, _SUBJECT_LENGTH = 100, 2048, 255
 _INVISIBLE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
@@ -208,7 +209,7 @@ def _identity(issuer: str, claims: dict[str, Any]) -> Identity:
     if not isinstance(subject, str) or not 0 < len(subject) <= _SUBJECT_LENGTH:
         raise SignInRejected(details=[], reason="id_token: sub")
     email, image = claims.get("email"), claims.get("picture")
-    if not isinstance(email, str) or len(email) > _EMAIL_LENGTH or not re.fullmatch(r"[^\s@]+@[^\s@]+", email):
+    if not isinstance(email, str) or not is_email(email):
         email = None
     if not isinstance(image, str) or len(image) > _URL_LENGTH or not image.startswith("https://"):
         image = None

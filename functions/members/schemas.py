@@ -1,24 +1,17 @@
 """What `members` takes and answers."""
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from controlplane.emails import MAX_LENGTH, is_email
 from controlplane.envelope import Wire
 from controlplane.store.organizations import Role
 
-# RFC 5321's Mailbox, in the forms that providers give out: a dot-atom of 64 characters at most, and a host name with a
-# top-level domain. Quoted local parts and address literals are left out, and so are addresses beyond ASCII, as in
-# JSON Schema's `email`; an internationalised domain is written in its xn-- form.
-_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?=.{{1,253}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}")
-
 
 def _address(email: str) -> str:
-    if not _ADDRESS.fullmatch(email):
+    if not is_email(email):
         raise PydanticCustomError("invalid_email", "This is not an email address.")
     return email
 
@@ -77,7 +70,7 @@ class InvitationCreate(Wire):
 
     email: Email = Field(
         min_length=1,
-        max_length=255,
+        max_length=MAX_LENGTH,
         description="Compared without regard to case.",
         examples=["grace@example.com"],
         json_schema_extra={"format": "email"},

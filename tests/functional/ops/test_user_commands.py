@@ -48,6 +48,7 @@ class TestCreate:
             "a\x1b@b.example",
             "a@b@c",
             "ada@localhost",
+            "\u212aate@corp.example",
             " ada@example.com",
             "x" * 64 + "@" + "a.b" * 70 + ".example",
         ],

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from controlplane import clock, ids
-from controlplane.store import keys, organizations, users
+from controlplane.emails import normalize_email
+from controlplane.store import keys, organizations
 from controlplane.store.organizations import Role
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
 
@@ -79,7 +80,7 @@ def create_invitation(
 
     Raises AlreadyInvited, AlreadyMember, CallerMayNot; LegFailed for a leg of `beside`, which go first.
     """
-    address = users.normalize_email(email)
+    address = normalize_email(email)
     invitee = keys.invitee(address, organization_id)
     for _ in range(_TRIES):
         inviter, account, lock = table.batch_get(
@@ -113,7 +114,7 @@ def delete_invitation(organization_id: str, invitation: Mapping[str, Any], calle
 
     Raises UnknownInvitation, CallerMayNot.
     """
-    invitee = keys.invitee(users.normalize_email(invitation["email"]), organization_id)
+    invitee = keys.invitee(normalize_email(invitation["email"]), organization_id)
     ours = {"id": invitation["invitationId"]}
     legs: dict[str, Leg] = {
         "caller": organizations.role_check(caller_id, organization_id, least),
@@ -128,7 +129,7 @@ def delete_invitation(organization_id: str, invitation: Mapping[str, Any], calle
 
 def list_for_address(email: str) -> list[Invitation]:
     """What an address is invited to, the soonest to expire first. The address is taken as verified."""
-    locks = table.query(keys.invitee_pk(users.normalize_email(email)), consistent=True).items
+    locks = table.query(keys.invitee_pk(normalize_email(email)), consistent=True).items
     pending = [lock for lock in locks if is_pending(lock)]
     items = table.batch_get(
         [key for lock in pending for key in (_listed_by_lock(lock), keys.organization(_organization_of(lock)))]
@@ -191,14 +192,14 @@ def _find_for(invitation_id: str, profile: Mapping[str, Any]) -> tuple[dict[str,
     item, organization = table.batch_get([keys.invitation(*located), keys.organization(located.organization_id)])
     if item is None or organization is None or not is_pending(item):
         raise UnknownInvitation
-    if users.normalize_email(item["email"]) != profile["email"]:
+    if normalize_email(item["email"]) != profile["email"]:
         raise UnknownInvitation
     return item, organization
 
 
 def _consume(organization_id: str, item: Mapping[str, Any]) -> dict[str, Leg]:
     """Takes both items of a pending invitation away; its time is compared as the transaction finds it."""
-    invitee = keys.invitee(users.normalize_email(item["email"]), organization_id)
+    invitee = keys.invitee(normalize_email(item["email"]), organization_id)
     pending = "#expiresAt > :now"
     return {
         "invitation": Delete(_listed(organization_id, item["invitationId"]), pending, {"now": int(clock.now())}),

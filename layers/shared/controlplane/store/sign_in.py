@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane import clock
+from controlplane.emails import normalize_email
 from controlplane.store import credential_index, keys, organizations, users
 from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
@@ -65,7 +66,7 @@ def _join(identity: Identity) -> dict[str, Any] | None:
                 beside=lambda user_id: _legs(identity, user_id),
             )
         user_id = profile["userId"]
-        pointer = keys.user_email(users.normalize_email(identity.email))
+        pointer = keys.user_email(normalize_email(identity.email))
         still = Check(pointer, "#userId = :user", {"user": user_id})
         table.transact({"email": still, **_legs(identity, user_id)})
     except (LegFailed, users.EmailTaken):

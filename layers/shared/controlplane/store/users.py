@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controlplane import clock, ids, tokens
+from controlplane.emails import normalize_email
 from controlplane.settings import settings
 from controlplane.store import credential_index, keys
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, table
@@ -17,11 +18,6 @@ class EmailTaken(StoreError):
 
 class UnknownUser(StoreError):
     """The account doesn't exist, or was deleted a moment ago."""
-
-
-def normalize_email(email: str) -> str:
-    """The form in which addresses are compared and become part of keys: without case."""
-    return email.strip().lower()
 
 
 def create_user(

@@ -1,0 +1,41 @@
+"""Email addresses: what counts as one, and when two are the same.
+
+Identities, accounts, invitations and operators all use this definition. Both functions take linear time.
+"""
+
+import re
+import string
+
+# From the API's description; the limits of the parts are those of RFC 5321 section 4.5.3.1 and of the DNS.
+MAX_LENGTH = 255
+_MAX_LOCAL_LENGTH, _MAX_DOMAIN_LENGTH = 64, 253
+# RFC 5321's Mailbox in the forms that providers give out: a dot-atom and a host name with a top-level domain. Quoted
+# local parts, address literals and everything beyond ASCII are rejected; an internationalized domain has its xn-- form.
+_ATOM = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++")
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+# Unicode folds other letters onto ASCII (the Kelvin sign becomes k), so two people could share an account.
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+def is_email(text: str) -> bool:
+    """Returns whether the text is an email address that this service accepts."""
+    if len(text) > MAX_LENGTH:
+        return False
+    local, _, domain = text.partition("@")
+    labels = domain.split(".")
+    return (
+        len(local) <= _MAX_LOCAL_LENGTH
+        and len(domain) <= _MAX_DOMAIN_LENGTH
+        and all(_ATOM.fullmatch(atom) for atom in local.split("."))
+        and len(labels) > 1
+        and all(_LABEL.fullmatch(label) for label in labels)
+        and not labels[-1].isdigit()
+    )
+
+
+def normalize_email(email: str) -> str:
+    """Returns the form in which addresses are compared and become part of keys: ASCII letters in lower case.
+
+    Addresses that earlier versions stored, in lower case by Unicode's rules, come out unchanged.
+    """
+    return email.strip().translate(_LOWER)

@@ -1,0 +1,79 @@
+"""What counts as an email address, and when two are the same."""
+
+import pytest
+
+from controlplane.emails import MAX_LENGTH, is_email, normalize_email
+
+KELVIN = "\u212aate@corp.example"
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "ada@example.com",
+        "Ada.Lovelace+x@sub.example.co.uk",
+        "!#$%&'*+/=?^_`{|}~-@example.com",
+        "ada@xn--bcher-kva.example",
+        "a@b.c2c",
+        f"{'a' * 64}@example.com",
+        f"a@{'b' * 63}.com",
+    ],
+)
+def test_accepts_dot_atoms_at_host_names(email: str):
+    assert is_email(email)
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "",
+        "ada",
+        "@example.com",
+        "ada@",
+        "ada@example",
+        "ada@example.123",
+        "ada@@example.com",
+        "ada@example.com@example.com",
+        ".ada@example.com",
+        "ada.@example.com",
+        "a..da@example.com",
+        "ada@-example.com",
+        "ada@example-.com",
+        "ada@exa_mple.com",
+        "ada@.example.com",
+        "ada@example.com.",
+        " ada@example.com",
+        "ada@example.com\n",
+        '"ada"@example.com',
+        "ada@[192.0.2.1]",
+        KELVIN,
+        "\u00fcnal@example.com",
+        "ada@ex\u00e4mple.com",
+        "ada@example.\u0661\u0662",
+        f"{'a' * 65}@example.com",
+        f"a@{'b' * 64}.com",
+        f"a@{'b.' * 126}com",
+    ],
+)
+def test_rejects_everything_else(email: str):
+    assert not is_email(email)
+
+
+def test_an_address_has_255_characters_at_most():
+    domain = f"{'b' * 60}.{'c' * 60}.{'d' * 60}"
+    room = MAX_LENGTH - len(f"{'a' * 64}@{domain}.")
+    assert is_email(f"{'a' * 64}@{domain}.{'e' * room}")
+    assert not is_email(f"{'a' * 64}@{domain}.{'e' * (room + 1)}")
+
+
+def test_only_ascii_letters_are_folded():
+    assert normalize_email(" Ada@EXAMPLE.com ") == "ada@example.com"
+    assert normalize_email(KELVIN) == KELVIN
+
+
+@pytest.mark.parametrize(
+    "stored", ["ada@example.com", "\u00fcnal@example.com", "stra\u00dfe@example.com", "i\u0307@example.com"]
+)
+def test_what_earlier_versions_stored_is_unchanged(stored: str):
+    assert stored == stored.lower()
+    assert normalize_email(stored) == stored
