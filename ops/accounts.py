@@ -19,6 +19,7 @@ from controlplane.store import (
     credential_index,
     deletions,
     device,
+    identities,
     invitations,
     keys,
     organizations,
@@ -100,9 +101,8 @@ def is_left_over(user_id: str) -> bool:
     if not ids.is_root(ids.USER, user_id):
         return False
     return bool(
-        organizations.get_account(user_id).memberships
+        table.query(keys.user_pk(user_id), limit=1, consistent=True).items
         or credential_index.list_credentials(user_id, 1).credentials
-        or credential_index.list_identities(user_id)
         or (not credential_index.is_complete() and next(_scan(user_id, everything=True), None))
         or personal_data.is_left(Subject(user_id, None))
     )
@@ -159,13 +159,11 @@ def _forget(credential: Credential) -> None:
 
 def _end_identities(user_id: str) -> Ended:
     ended = Ended()
-    for digest in credential_index.list_identities(user_id):
-        try:
-            table.delete(Delete(keys.identity(digest), "#userId = :user", {"user": user_id}))
+    for item in identities.list_identities(user_id):
+        with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
+            table.delete(Delete(keys.Key(item["pk"], item["sk"]), "#userId = :user", {"user": user_id}))
             ended = ended.plus(Ended(sign_ins=1))
-        except ConditionFailed:
-            pass  # moved to another account, or removed by an interrupted run
-        table.delete(Delete(keys.identity_of_user(user_id, digest)))
+    identities.forget(user_id)
     return ended
 
 

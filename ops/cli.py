@@ -10,6 +10,7 @@ from ops.commands import (
     credentials,
     dead_letters,
     feedback,
+    identities,
     inbox,
     intake,
     keys,
@@ -18,7 +19,6 @@ from ops.commands import (
     repositories,
     signing_keys,
     tokens,
-    users,
 )
 
 _EPILOG = (
@@ -34,7 +34,7 @@ app = typer.Typer(
 )
 app.callback(help=unwrap(root.__doc__), epilog=_EPILOG)(root)
 
-app.add_typer(users.app, name="user")
+app.add_typer(identities.app, name="user")  # with the commands of `users`
 app.add_typer(tokens.app, name="token")
 app.add_typer(credentials.app, name="credential")
 app.add_typer(organizations.app, name="organization")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from controlplane import clock
-from controlplane.store import codec, credential_index, device, keys, sign_in, token_families
+from controlplane.store import codec, credential_index, device, identities, keys, token_families
 from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
 
 TOKEN, FAMILY, DEVICE, IDENTITY = (
@@ -67,8 +67,7 @@ def _pages(position: dict[str, str] | None) -> Iterator[tuple[list[dict[str, Any
 def _list(item: dict[str, Any]) -> bool:
     """Lists the item's credential or identity, unless it is listed or dead. Whether it did."""
     if item["pk"].startswith(IDENTITY):
-        sign_in.list_identity(item)
-        return bool(item.get("listedFor") != item["userId"])
+        return identities.record_if_missing(item)
     if item["pk"].startswith(DEVICE) and item["status"] in {"denied", "redeemed"}:
         key = keys.Key(item["pk"], item["sk"])
         with suppress(ConditionFailed):  # removed a moment ago

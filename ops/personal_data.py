@@ -13,7 +13,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane import clock
-from controlplane.store import codec, feedback, keys, users
+from controlplane.emails import normalize_email
+from controlplane.store import codec, feedback, keys
 from controlplane.store.idempotency import IN_PROGRESS
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, Delete, Update, table
@@ -187,7 +188,7 @@ _LOST_ANSWER = {"status": IN_PROGRESS, "past": 0, "true": True}
 
 
 def _delete_invitation(item: Item) -> None:
-    invitee = keys.invitee(users.normalize_email(item["email"]), item["pk"].partition("#")[2])
+    invitee = keys.invitee(normalize_email(item["email"]), item["pk"].partition("#")[2])
     with suppress(ConditionFailed):  # the address has another invitation by now
         table.delete(Delete(invitee, "#invitationId = :id", {"id": item["invitationId"]}))
     table.delete(Delete(Key(item["pk"], item["sk"])))

@@ -30,7 +30,7 @@ from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.scan_requests import ScanInProgress
 from controlplane.store.table import table
 from finding_intake.service import take_finding
-from ops import members
+from ops import identities, members
 from ops.intake import read_message
 from ops.lookup import find_organization
 from projects.origins import parse_origin
@@ -86,6 +86,8 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
     Returns {organizations: [{organizationId, slug, plan}], users: [{email, userId, accessToken, role,
     organizationId}], apiKeys: [{organizationId, key, keyId}], repositories: [{repositoryId, organizationId}]}.
     """
+    # A stack that an earlier version made: the demo's people could not sign in for the first time.
+    identities.record_all()
     known = known or {}
     profiles = {user.email: ensure_user(user.email, user.name) for user in USERS}
     ids_by_slug = {}

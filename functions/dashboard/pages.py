@@ -168,5 +168,7 @@ _OF_SIGN_IN = (
     service.SignInCanceled,
     SignInRejected,
     service.AddressUnverified,
+    service.AddressNotAccepted,
+    service.AnotherIdentity,
     ProviderUnavailable,
 )

@@ -64,6 +64,26 @@ class AddressUnverified(Forbidden):
     )
 
 
+class AddressNotAccepted(Forbidden):
+    message = (
+        "The sign-in service gave no email address that can be used here. An address such as ada@example.com, without "
+        "letters beyond A to Z, is needed. Change it there and sign in again."
+    )
+
+
+class AnotherIdentity(Forbidden):
+    """The address is that of an account with another identity from this issuer. `user_id` is for the log."""
+
+    def __init__(self, user_id: str) -> None:
+        contact = settings.contact_email or "the operator of this service"
+        super().__init__(
+            "The account with this email address belongs to another sign-in of the same sign-in service, so this "
+            f"sign-in can't open it. If the account is yours, ask {contact} to move it to your new sign-in. If it "
+            "belongs to a former user of the address, ask for the address to be released.",
+            account=user_id,
+        )
+
+
 class InvitationGone(NotFound):
     message = "This invitation is not there any more: it was canceled, used, or has expired."
 
@@ -145,7 +165,8 @@ def finish_sign_in(
 
     `address` is the browser's IP address, which the person sees in the list of their sessions.
 
-    Raises SignInLost, SignInRejected, AddressUnverified, ProviderUnavailable, SignInOff.
+    Raises SignInLost, SignInRejected, AddressUnverified, AddressNotAccepted, AnotherIdentity, ProviderUnavailable,
+    SignInOff.
     """
     provider, client_id = _provider()
     return_to, key = _open_note(state, note_of)
@@ -157,6 +178,10 @@ def finish_sign_in(
         profile = sign_in.sign_in(identity)
     except sign_in.AddressNotVerified:
         raise AddressUnverified from None
+    except sign_in.AddressNotAccepted:
+        raise AddressNotAccepted from None
+    except sign_in.AnotherIdentity as refusal:
+        raise AnotherIdentity(refusal.user_id) from None
     try:
         return sessions.create(profile["userId"], address or None), return_to
     except users.UnknownUser:

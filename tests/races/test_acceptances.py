@@ -117,22 +117,3 @@ def test_sixteen_threads_make_one_member(stage: Stage) -> None:
     assert all(outcome.error is None or isinstance(outcome.error, GONE) for outcome in outcomes)
     assert invited.is_member()
     stage.hold()
-
-
-def test_two_first_sign_ins_make_one_account(stage: Stage) -> None:
-    from controlplane.store import sign_in
-
-    def identity(subject: str) -> sign_in.Identity:
-        return sign_in.Identity("https://issuer.example", subject, "grace@example.com", True, "Grace", None)
-
-    def scenario() -> Race:
-        stage.fresh()
-
-        def check(outcomes: list[Outcome]) -> None:
-            profiles = [outcome.get() for outcome in outcomes]
-            assert len({profile["userId"] for profile in profiles}) == 1
-            assert users.find_user_by_email("grace@example.com")["userId"] == profiles[0]["userId"]
-
-        return Race([lambda: sign_in.sign_in(identity("a")), lambda: sign_in.sign_in(identity("b"))], check)
-
-    assert explore(table.client, scenario, yields_at=beyond_the_token).exhaustive

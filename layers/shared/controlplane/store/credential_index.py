@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.store import keys
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Throttled, Update, table
+from controlplane.store.table import ConditionFailed, Delete, LegFailed, Throttled, Update, table
 
 Kind = Literal["session", "device", "token"]
 
@@ -172,17 +172,6 @@ def find_credential(user_id: str, session_id: str) -> Credential | None:
     item = table.get(keys.credential(user_id, local)) if local else None
     found = _credential(item) if item else None
     return found if found and found.is_live else None
-
-
-def identity_legs(user_id: str, digest: str) -> dict[str, Leg]:
-    """The leg that lists an identity under the account that it signs in to."""
-    return {"listed identity": Put({**keys.identity_of_user(user_id, digest)._asdict(), "userId": user_id})}
-
-
-def list_identities(user_id: str) -> list[str]:
-    """Digests of the identities that sign in to the account. Consistent, because the account's deletion follows."""
-    page = table.query(keys.credentials_pk(user_id), prefix=keys.IDENTITY_PREFIX, consistent=True)
-    return [item["sk"].removeprefix(keys.IDENTITY_PREFIX) for item in page.items]
 
 
 def is_complete() -> bool:

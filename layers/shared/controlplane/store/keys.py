@@ -35,6 +35,7 @@ INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
 MEMBER_PREFIX = "MEMBER#"
 MEMBERSHIP_PREFIX = "ORG#"
 PROFILE_SK = "PROFILE"
+ISSUER_PREFIX = "ISSUER#"
 KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
 INVITATION_PREFIX = "INVITATION#"
@@ -72,7 +73,10 @@ def billing(organization_id: str) -> Key:
     return Key(organization_pk(organization_id), "BILLING")
 
 
-# {pk: USER#usr_8k…, sk: PROFILE, userId: usr_8k…, email: ada@…, name: Ada, image: null, savedOrganizationId: org_2f…}
+# `identitiesRecorded`: each identity is also listed under the account (see account_issuer). `rostersPending`: rosters
+# may still show the previous address.
+# {pk: USER#usr_8k…, sk: PROFILE, userId: usr_8k…, email: ada@…, name: Ada, image: null, savedOrganizationId: org_2f…,
+#  identitiesRecorded: true, rostersPending: true}
 def user(user_id: str) -> Key:
     return Key(user_pk(user_id), PROFILE_SK)
 
@@ -97,6 +101,13 @@ def user_email(email: str) -> Key:
 # {pk: IDENTITY#3a7bd3…, sk: IDENTITY, userId: usr_8k…, issuer: https://…, subject: 8f1c…, createdAt: 2026-…}
 def identity(digest: str) -> Key:
     return Key(f"IDENTITY#{digest}", "IDENTITY")
+
+
+# The identities that an account has from one issuer. New ones are added only by an operator, so there is one, unless
+# more joined before that was so.
+# {pk: USER#usr_8k…, sk: ISSUER#5d41…, issuer: https://…, identities: [3a7bd3…]}
+def account_issuer(user_id: str, digest: str) -> Key:
+    return Key(user_pk(user_id), f"{ISSUER_PREFIX}{digest}")
 
 
 # The roster's side of a membership, with what the roster shows of the person.
@@ -126,8 +137,7 @@ def api_key(organization_id: str, local: str) -> Key:
 
 
 # {pk: TH#60303a…, sk: TOKEN, userId: usr_8k…, kind: oauth, scopes: [...], rateLimit: 600, expiresAt: 1790000000,
-#  win: 29384756, hits: 3, usedHour: 489745, listedAs: 01j…, exactWin: 29384755, exactFrom: 61,
-#  refusedFor: 29384755#usr_8k…}
+#  win: 29384756, hits: 3, usedHour: 489745, listedAs: 01j…, exactWin: 29384755, exactFrom: 61, refusedFor: 29384755#…}
 def user_token(digest: str) -> Key:
     return Key(f"TH#{digest}", "TOKEN")
 
@@ -143,12 +153,6 @@ def credentials_pk(user_id: str) -> str:
 #  digest: null, familyId: 4t…, requestDigest: 2c26b4…}
 def credential(user_id: str, local: str) -> Key:
     return Key(credentials_pk(user_id), f"{CREDENTIAL_PREFIX}{local}")
-
-
-# Which identities sign in to an account.
-# {pk: CREDENTIALS#usr_8k…, sk: IDENTITY#3a7bd3…, userId: usr_8k…}
-def identity_of_user(user_id: str, digest: str) -> Key:
-    return Key(credentials_pk(user_id), f"{IDENTITY_PREFIX}{digest}")
 
 
 # Progress of the backfill of that index. `completedAt` is set once nothing is missing from it.

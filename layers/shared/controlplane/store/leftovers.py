@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 from controlplane import clock, ids
+from controlplane.emails import normalize_email
 from controlplane.retention import expiry
 from controlplane.settings import settings
-from controlplane.store import feedback, keys, organizations, repositories, scans, users
+from controlplane.store import feedback, keys, organizations, repositories, scans
 from controlplane.store.keys import Key
 from controlplane.store.leases import LeaseLost
 from controlplane.store.repositories import NotLinked, UnknownRepository
@@ -222,7 +223,7 @@ def remove_keys(subject: Subject, after: str | None) -> str | None:
 def remove_invitations(subject: Subject, after: str | None) -> str | None:
     """Removes invitations, with the locks on the addresses."""
     page = subject.page(keys.INVITATION_PREFIX, after)
-    table.delete_all(keys.invitee(users.normalize_email(item["email"]), subject.organization_id) for item in page.items)
+    table.delete_all(keys.invitee(normalize_email(item["email"]), subject.organization_id) for item in page.items)
     _delete(page.items)
     return page.next_sk
 

@@ -1,28 +1,38 @@
 """Signing in: from what an issuer says of a person to the account that is theirs.
 
-An identity (issuer and subject) belongs to one account for good. A new one makes an account, or joins the one that has
-its address; the address must be verified for that, because it is all that says whose the account is.
+An identity (issuer and subject) belongs to one account. A new one makes an account, or joins the account that has its
+verified address, but only if that account has no identity from the same issuer: an address can be given to another
+person, and the account must not go with it.
 """
 
-import hashlib
-from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from controlplane import clock
 from controlplane.emails import normalize_email
-from controlplane.store import credential_index, keys, organizations, users
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store import identities, keys, organizations, users
+from controlplane.store.identities import Subject
+from controlplane.store.table import Check, ConditionFailed, LegFailed, StoreError, Throttled, Update, table
 
 _TRIES = 8
 
 
+class AddressNotAccepted(StoreError):
+    """The issuer names no address, or none that this service accepts."""
+
+
 class AddressNotVerified(StoreError):
-    """The issuer does not vouch for the address, or names none: nobody can tell whose account it is."""
+    """The issuer does not vouch for the address, so it does not show whose account it is."""
+
+
+class AnotherIdentity(StoreError):
+    """The account of this address, `user_id`, has another identity from this issuer, or may have one."""
+
+    def __init__(self, user_id: str) -> None:
+        super().__init__("the account has another identity")
+        self.user_id = user_id
 
 
 class Identity(NamedTuple):
-    """What an issuer says of a person. `name` and `image` are None where it says nothing of them."""
+    """What an issuer says of a person. `email`, `name` and `image` are None if it says nothing usable."""
 
     issuer: str
     subject: str
@@ -33,29 +43,40 @@ class Identity(NamedTuple):
 
 
 def sign_in(identity: Identity) -> dict[str, Any]:
-    """The profile of the person's account, which their first sign-in makes. Raises AddressNotVerified.
+    """Returns the profile of the person's account, which their first sign-in makes.
 
-    The account keeps the address it was made with. Name and image follow the issuer, in rosters too.
+    The account's address follows the issuer's verified one, unless another account has that. Name and image follow too,
+    and rosters show all three. Raises AddressNotAccepted, AddressNotVerified, AnotherIdentity.
     """
+    subject = Subject(identity.issuer, identity.subject)
+    follows = True
     for _ in range(_TRIES):
-        known = table.get(_key(identity))
-        profile = users.find_user(known["userId"]) if known else _join(identity)
+        known = identities.find(subject)
+        profile = _find_account(subject, known["userId"]) if known else _join(subject, identity)
+        if profile is not None and follows:
+            profile = _follow_address(profile, identity)
         if profile is not None:
-            if known:
-                list_identity(known)
-            return _refresh(profile, identity)
+            # Another sign-in of the same moment may change the address again: two would take turns without end.
+            follows = False
+            profile = refresh(profile, identity.name, identity.image)
+        if profile is not None:
+            return profile
     raise Throttled("the account of this address keeps changing")
 
 
-def _key(identity: Identity) -> keys.Key:
-    return keys.identity(hashlib.sha256(f"{identity.issuer}\0{identity.subject}".encode()).hexdigest())
+def _find_account(subject: Subject, user_id: str) -> dict[str, Any] | None:
+    profile, listed = identities.get_account(subject, user_id)
+    if profile is not None and subject.digest not in listed:
+        identities.record(subject, user_id)
+    return profile
 
 
-def _join(identity: Identity) -> dict[str, Any] | None:
-    """The account of a new identity; None where somebody else was quicker, and all has to be looked at again."""
-    if identity.email is None or not identity.email_verified:
+def _join(subject: Subject, identity: Identity) -> dict[str, Any] | None:
+    """Returns the account of a new identity, or None if another request came first and all must be read again."""
+    if identity.email is None:
+        raise AddressNotAccepted
+    if not identity.email_verified:
         raise AddressNotVerified
-    # A new identity is put with the account it belongs to, or not at all.
     profile = users.find_user_by_email(identity.email)
     try:
         if profile is None:
@@ -63,57 +84,65 @@ def _join(identity: Identity) -> dict[str, Any] | None:
                 identity.email,
                 identity.name or identity.email.partition("@")[0],
                 identity.image,
-                beside=lambda user_id: _legs(identity, user_id),
+                beside=lambda user_id: identities.first_legs(subject, user_id),
             )
         user_id = profile["userId"]
+        _, listed = identities.get_account(subject, user_id)
+        # An account of an earlier version may have identities that are not listed.
+        if listed or not profile.get("identitiesRecorded"):
+            # Unless the one that is listed is this one, by a request of the same moment.
+            if identities.find(subject) is not None:
+                return None
+            raise AnotherIdentity(user_id)
         pointer = keys.user_email(normalize_email(identity.email))
-        still = Check(pointer, "#userId = :user", {"user": user_id})
-        table.transact({"email": still, **_legs(identity, user_id)})
+        account = Check(keys.user(user_id), "#identitiesRecorded = :yes", {"yes": True})
+        address = Check(pointer, "#userId = :user", {"user": user_id})
+        table.transact({"profile": account, "email": address, **identities.first_legs(subject, user_id)})
     except (LegFailed, users.EmailTaken):
         return None
     return profile
 
 
-def list_identity(known: Mapping[str, Any]) -> None:
-    """Lists an identity's item under its account, which finds it when it is deleted, unless it is listed there."""
-    user_id = known["userId"]
-    if known.get("listedFor") == user_id:
-        return
-    key = keys.Key(known["pk"], known["sk"])
-    mark = Update(key, "SET #listedFor = :user", "#userId = :user", {"user": user_id})
-    with suppress(LegFailed):  # moved or removed a moment ago
-        table.transact({"identity": mark, **credential_index.identity_legs(user_id, key.pk.partition("#")[2])})
-
-
-def _legs(identity: Identity, user_id: str) -> dict[str, Leg]:
-    """The legs that give the account a new identity."""
-    key = _key(identity)
-    item = {
-        **key._asdict(),
-        "userId": user_id,
-        "issuer": identity.issuer,
-        "subject": identity.subject,
-        "createdAt": clock.timestamp(),
-        "listedFor": user_id,
-    }
-    listed = credential_index.identity_legs(user_id, key.pk.partition("#")[2])
-    return {"identity": Put(item, "attribute_not_exists(pk)"), **listed}
-
-
-def _refresh(profile: dict[str, Any], identity: Identity) -> dict[str, Any]:
-    """The profile with the name and image the issuer has now.
-
-    Rosters first, the profile last: a refresh that was cut short is seen, and done again, by the next sign-in.
-    """
-    shown = {"name": identity.name or profile["name"], "image": identity.image or profile["image"]}
-    if all(profile[field] == value for field, value in shown.items()):
+def _follow_address(profile: dict[str, Any], identity: Identity) -> dict[str, Any] | None:
+    """Returns the profile with the issuer's verified address, or None if it must be read again."""
+    if identity.email is None or not identity.email_verified:
         return profile
-    user_id = profile["userId"]
-    change = "SET #name = :name, #image = :image"
+    if normalize_email(identity.email) == profile["email"]:
+        return profile
+    try:
+        return users.change_address(profile, identity.email)
+    except users.EmailTaken:
+        return profile
+    except users.AccountChanged:
+        return None
+
+
+def refresh(profile: dict[str, Any], name: str | None, image: str | None) -> dict[str, Any] | None:
+    """Returns the profile with that name and image, also shown in rosters; None if its address changed meanwhile.
+
+    Rosters are written first and the profile last, so the next sign-in sees and finishes an interrupted refresh.
+    """
+    user_id, email = profile["userId"], profile["email"]
+    shown = {"name": name or profile["name"], "image": image or profile["image"]}
+    if all(profile[field] == value for field, value in shown.items()) and not profile.get("rostersPending"):
+        return profile
+    # Holds each write to the address that was read: a slower request must not bring back an older one.
+    same_address = Check(keys.user(user_id), "#email = :email", {"email": email})
     for membership in organizations.get_account(user_id).memberships:
+        entry = Update(
+            keys.member(membership.organization_id, user_id),
+            "SET #name = :name, #image = :image, #email = :email",
+            "attribute_exists(pk)",
+            {**shown, "email": email},
+        )
         try:
-            roster = keys.member(membership.organization_id, user_id)
-            table.update(Update(roster, change, "attribute_exists(pk)", shown))
-        except ConditionFailed:
+            table.transact({"profile": same_address, "member": entry})
+        except LegFailed as refusal:
+            if refusal.leg == "profile":
+                return None
             continue  # left a moment ago
-    return table.update(Update(keys.user(user_id), change, "attribute_exists(pk)", shown))
+    change = "SET #name = :name, #image = :image REMOVE #rostersPending"
+    try:
+        return table.update(Update(keys.user(user_id), change, "#email = :email", {**shown, "email": email}))
+    except ConditionFailed:
+        return None

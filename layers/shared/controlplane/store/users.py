@@ -1,4 +1,8 @@
-"""People: their accounts, found by id or by verified email address, and the tokens that act for them."""
+"""People: their accounts, found by id or by verified email address, and the tokens that act for them.
+
+An account's address is in its profile and in the item that points from the address to the account. Both change in one
+transaction.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,7 +11,7 @@ from controlplane import clock, ids, tokens
 from controlplane.emails import normalize_email
 from controlplane.settings import settings
 from controlplane.store import credential_index, keys
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 _HOUR_SECONDS = 3600
 
@@ -18,6 +22,10 @@ class EmailTaken(StoreError):
 
 class UnknownUser(StoreError):
     """The account doesn't exist, or was deleted a moment ago."""
+
+
+class AccountChanged(StoreError):
+    """The account is gone, or its address is no longer the one that was read."""
 
 
 def create_user(
@@ -36,6 +44,7 @@ def create_user(
         "name": name,
         "image": image,
         "savedOrganizationId": None,
+        "identitiesRecorded": True,
         "createdAt": clock.timestamp(),
     }
     absent = "attribute_not_exists(pk)"
@@ -52,6 +61,30 @@ def create_user(
             raise
         raise EmailTaken from None
     return profile
+
+
+def change_address(profile: Mapping[str, Any], email: str) -> dict[str, Any]:
+    """Gives the account of the profile another address, taken as verified. Returns the changed profile.
+
+    The profile then says that rosters have to follow (`rostersPending`). Raises EmailTaken, AccountChanged.
+    """
+    user_id, address = profile["userId"], normalize_email(email)
+    own = {"user": user_id}
+    legs: dict[str, Leg] = {
+        "profile": Update(
+            keys.user(user_id),
+            "SET #email = :email, #rostersPending = :pending",
+            "#email = :before",
+            {"email": address, "pending": True, "before": profile["email"]},
+        ),
+        "email": Put({**keys.user_email(address)._asdict(), "userId": user_id}, "attribute_not_exists(pk)"),
+        "previous": Delete(keys.user_email(normalize_email(profile["email"])), "#userId = :user", own),
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        raise (EmailTaken if refusal.leg == "email" else AccountChanged) from None
+    return {**profile, "email": address, "rostersPending": True}
 
 
 def find_user(user_id: str) -> dict[str, Any] | None:

@@ -1,0 +1,170 @@
+"""Which identities (issuer and subject) sign in to which account.
+
+An identity's item names its account. Under the account, one item per issuer lists the identities, which makes it
+decidable in one write whether the account has one from that issuer. Accounts of earlier versions lack these items until
+the identity signs in or an operator records all of them (`assent-ops user record-identities`).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from controlplane import clock
+from controlplane.store import keys
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
+
+
+class IdentityTaken(StoreError):
+    """The identity belongs to an account already."""
+
+
+class AccountHasIdentity(StoreError):
+    """The account has an identity from this issuer."""
+
+
+class IdentityChanged(StoreError):
+    """The identity, or what the account's list says of its issuer, is no longer what was read."""
+
+
+class Subject(NamedTuple):
+    """A person as an issuer names them."""
+
+    issuer: str
+    subject: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(f"{self.issuer}\0{self.subject}".encode()).hexdigest()
+
+    @property
+    def key(self) -> keys.Key:
+        return keys.identity(self.digest)
+
+    def issuer_key(self, user_id: str) -> keys.Key:
+        """The key of the account's list for this issuer."""
+        return keys.account_issuer(user_id, hashlib.sha256(self.issuer.encode()).hexdigest())
+
+
+def find(subject: Subject) -> dict[str, Any] | None:
+    """Returns the identity's item, or None."""
+    return table.get(subject.key)
+
+
+def get_account(subject: Subject, user_id: str) -> tuple[dict[str, Any] | None, list[str]]:
+    """Returns the account's profile, or None, and the identities listed for the subject's issuer. Consistent."""
+    profile, listed = table.batch_get([keys.user(user_id), subject.issuer_key(user_id)])
+    return profile, listed["identities"] if listed else []
+
+
+def first_legs(subject: Subject, user_id: str) -> dict[str, Leg]:
+    """Returns the legs that give an account its first identity from an issuer."""
+    return {"identity": _put(subject, user_id), "issuer": _list(subject, user_id, [], [subject.digest])}
+
+
+def record(subject: Subject, user_id: str) -> None:
+    """Lists an identity from before lists existed under its account. Does nothing if it is listed or was moved."""
+    listing = Update(
+        subject.issuer_key(user_id),
+        "SET #issuer = :issuer, #identities = list_append(if_not_exists(#identities, :none), :own)",
+        "NOT contains(#identities, :digest)",
+        {"issuer": subject.issuer, "none": [], "own": [subject.digest], "digest": subject.digest},
+    )
+    try:
+        table.transact(
+            {
+                "identity": Check(subject.key, "#userId = :user", {"user": user_id}),
+                "profile": Check(keys.user(user_id), "attribute_exists(pk)"),
+                "issuer": listing,
+            }
+        )
+    except LegFailed:
+        return
+
+
+def record_if_missing(item: Mapping[str, Any]) -> bool:
+    """Lists the identity of that item under its account. Returns whether that was missing."""
+    subject = Subject(item["issuer"], item["subject"])
+    profile, known = get_account(subject, item["userId"])
+    if profile is None or subject.digest in known:
+        return False
+    record(subject, item["userId"])
+    return True
+
+
+def list_identities(user_id: str) -> list[dict[str, Any]]:
+    """Returns the items of the account's recorded identities, by issuer."""
+    listings = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
+    digests = [digest for listing in sorted(listings, key=lambda it: it["issuer"]) for digest in listing["identities"]]
+    return [item for item in table.batch_get([keys.identity(digest) for digest in digests]) if item is not None]
+
+
+def forget(user_id: str) -> None:
+    """Removes the lists of identities of an account that is gone."""
+    listings = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
+    table.delete_all(keys.Key(item["pk"], item["sk"]) for item in listings)
+
+
+def replace(item: Mapping[str, Any], subject: str) -> None:
+    """Gives the account of that identity another subject of the same issuer in its place.
+
+    Raises IdentityTaken if the new subject belongs to an account, IdentityChanged.
+    """
+    user_id, old = item["userId"], Subject(item["issuer"], item["subject"])
+    new = Subject(old.issuer, subject)
+    _, listed = get_account(old, user_id)
+    after = [digest for digest in listed if digest != old.digest] + [new.digest]
+    _move(
+        {
+            "identity": _put(new, user_id),
+            "previous": Delete(old.key, "#userId = :user", {"user": user_id}),
+            "issuer": _list(new, user_id, listed, after),
+            "profile": Check(keys.user(user_id), "attribute_exists(pk)"),
+        }
+    )
+
+
+def move(item: Mapping[str, Any], user_id: str) -> None:
+    """Lets that identity sign in to another account, which must have none from this issuer.
+
+    Raises AccountHasIdentity (also if the account's identities are not recorded yet), IdentityChanged.
+    """
+    before, moved = item["userId"], Subject(item["issuer"], item["subject"])
+    _, listed = get_account(moved, before)
+    values = {"before": before, "after": user_id}
+    _move(
+        {
+            "target": Check(keys.user(user_id), "#identitiesRecorded = :yes", {"yes": True}),
+            "targetIssuer": _list(moved, user_id, [], [moved.digest]),
+            "previous": Update(moved.key, "SET #userId = :after", "#userId = :before", values),
+            "issuer": _list(moved, before, listed, [digest for digest in listed if digest != moved.digest]),
+        }
+    )
+
+
+def _move(legs: dict[str, Leg]) -> None:
+    try:
+        table.transact(legs)
+    except LegFailed as refusal:
+        meaning = {"identity": IdentityTaken, "target": AccountHasIdentity, "targetIssuer": AccountHasIdentity}
+        raise meaning.get(refusal.leg, IdentityChanged) from None
+
+
+def _put(subject: Subject, user_id: str) -> Put:
+    item = {
+        **subject.key._asdict(),
+        "userId": user_id,
+        "issuer": subject.issuer,
+        "subject": subject.subject,
+        "createdAt": clock.timestamp(),
+    }
+    return Put(item, "attribute_not_exists(pk)")
+
+
+def _list(subject: Subject, user_id: str, before: list[str], after: list[str]) -> Put | Delete:
+    """Returns the leg that changes the account's list for the subject's issuer from `before` to `after`."""
+    key = subject.issuer_key(user_id)
+    when = "#identities = :before" if before else "attribute_not_exists(pk)"
+    values = {"before": before} if before else {}
+    if not after:
+        return Delete(key, when, values)
+    return Put({**key._asdict(), "issuer": subject.issuer, "identities": after}, when, values)

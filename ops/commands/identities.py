@@ -1,0 +1,122 @@
+"""`assent-ops user`, the part about how people sign in: identities and the address."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from typing import Annotated
+
+import typer
+
+from ops.arguments import User, Yes
+from ops.command import command
+from ops.commands.users import app
+from ops.errors import Conflict, Misused, NotFound, Refused
+from ops.output import Shown, confirm
+
+_SHOWN = ("issuer", "subject", "createdAt")
+
+
+@command(app, "identities")
+def list_identities(user: User) -> Shown:
+    """List the identities that sign in to an account: issuer and subject.
+
+    An identity that an earlier version stored is listed once it was used, or after `user record-identities`.
+    """
+    from controlplane.store import identities
+    from ops.lookup import get_user
+
+    found = identities.list_identities(get_user(user)["userId"])
+    return Shown([{name: item[name] for name in _SHOWN} for item in found])
+
+
+@command(app, "move-identity")
+def move_identity(  # noqa: PLR0917 (Typer passes them by name)
+    user: User,
+    subject: Annotated[
+        str, typer.Argument(metavar="SUBJECT", help="The issuer's id of the person, as `user identities` lists it.")
+    ],
+    to_subject: Annotated[
+        str | None, typer.Option("--to-subject", metavar="SUBJECT", help="The subject that takes its place.")
+    ] = None,
+    to_user: Annotated[
+        str | None, typer.Option("--to-user", metavar="USER", help="The account it signs in to from now on.")
+    ] = None,
+    issuer: Annotated[
+        str | None, typer.Option("--issuer", metavar="URL", help="Needed if `user identities` does not list it.")
+    ] = None,
+    yes: Yes = False,
+) -> Shown:
+    """Let another subject sign in to an account, or move an identity to another account.
+
+    --to-subject is for a person whom the issuer knows by a new id. --to-user is for an identity that signs in to the
+    wrong account; the other account must have none from the same issuer. Afterwards every session, token and device of
+    USER ends. An interrupted command is finished by the same command.
+
+    Exit code 3 if the account has no such identity, 4 if the subject or the other account is taken.
+    """
+    from controlplane.store.identities import AccountHasIdentity, IdentityTaken
+    from ops import accounts, identities
+    from ops.lookup import get_user
+
+    if (to_subject is None) == (to_user is None):
+        raise Misused("Give either --to-subject or --to-user.")
+    profile = get_user(user)
+    to = get_user(to_user)["userId"] if to_user is not None else str(to_subject)
+    if to in {profile["userId"], subject}:
+        raise Misused("The identity is there already.")
+    confirm(f"Move the identity {subject} of {profile['email']} to {to_user or to_subject}?", yes=yes)
+    try:
+        moved = identities.move_identity(profile["userId"], subject, issuer, to=to, is_user=to_user is not None)
+    except identities.UnknownIdentity:
+        raise NotFound(f"{user} has no one identity {subject}. See `user identities`, and name the --issuer.") from None
+    except IdentityTaken:
+        raise Conflict(f"The subject {to_subject} signs in to an account already.") from None
+    except AccountHasIdentity:
+        raise Conflict(
+            f"{to_user} has an identity from this issuer, or may have one that is not recorded: "
+            "`user record-identities` tells."
+        ) from None
+    ended = accounts.revoke_credentials(profile["userId"])
+    return Shown({"userId": moved["userId"], **{name: moved[name] for name in _SHOWN}, **ended.document()})
+
+
+@command(app, "record-identities")
+def record_identities() -> Shown:
+    """List every identity under its account, once, after the upgrade from a version that did not.
+
+    Until then, an account of the earlier version is only open to identities that signed in to it before. Reads the
+    whole table twice; can be repeated and interrupted.
+    """
+    from ops import identities
+
+    return Shown({**identities.record_all()})
+
+
+@command(app, "set-email")
+def set_email(
+    user: User,
+    email: Annotated[str, typer.Argument(help="The new address, taken as verified.")],
+    yes: Yes = False,
+) -> Shown:
+    """Give an account another address, for instance to release the address of somebody who left.
+
+    The next sign-in sets the address that the issuer has verified, if that is free. Exit code 4 if an account has the
+    new address.
+    """
+    from controlplane.emails import is_email, normalize_email
+    from controlplane.store import sign_in, users
+    from ops.lookup import get_user, user_document
+
+    if not is_email(email):
+        raise Misused(f"{email!r} is not an email address.")
+    profile = get_user(user)
+    confirm(f"Change the address of {profile['email']} to {email}?", yes=yes)
+    try:
+        if profile["email"] != normalize_email(email):
+            profile = users.change_address(profile, email)
+    except users.EmailTaken:
+        raise Conflict(f"{email} has an account already.") from None
+    except users.AccountChanged:
+        raise Refused("The account has just changed. Look at it, and try again.") from None
+    shown = sign_in.refresh(profile, None, None)
+    if shown is None:
+        raise Refused("The account has just changed. Look at it, and try again.")
+    return Shown(user_document(shown))

@@ -1,0 +1,166 @@
+"""GET /sign-in/callback: which account an identity may open, and how the account's address follows it."""
+
+import pytest
+
+from controlplane import visitors
+from controlplane.settings import settings
+from controlplane.store import identities, keys, organizations, users
+from controlplane.store.identities import Subject
+from controlplane.store.table import Delete, Update, table
+from tests.functional.dashboard.test_sign_in import principal, sign_in
+from tests.support.browser import Browser, text_of
+from tests.support.issuer import Issuer
+from tests.support.world import World, table_dump
+
+ADA = "ada@example.com"
+
+
+def forget_lists(user_id: str, subject: Subject) -> None:
+    """Makes the account one of the earlier version, which kept no list of identities."""
+    table.delete(Delete(subject.issuer_key(user_id)))
+    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"))
+
+
+def account(browser: Browser) -> dict:
+    profile = users.find_user(principal(browser)["userId"])
+    assert profile is not None
+    return profile
+
+
+class TestAnotherSubject:
+    def _is_refused(self, browser: Browser, issuer: Issuer, subject: str = "subject-2") -> None:
+        other = Browser(browser.api)
+        before = table_dump()
+        reply = sign_in(other, issuer, subject=subject)
+        assert reply.status == 403
+        text = text_of(reply)
+        assert "The account with this email address belongs to another sign-in" in text
+        assert "ask the operator of this service to move it to your new sign-in" in text
+        assert "Sign in again" in text
+        assert visitors.cookie_name("session") not in other.cookies
+        changed = [item for item in table_dump() if item not in before]
+        assert [item["pk"]["S"][:3] for item in changed] == ["IP#"]
+
+    def test_never_takes_over_an_account_that_has_an_identity_from_the_issuer(self, browser: Browser, issuer: Issuer):
+        sign_in(browser, issuer)
+        self._is_refused(browser, issuer)
+        sign_in(browser, issuer)
+        assert account(browser)["email"] == ADA
+
+    def test_is_refused_if_the_account_was_pre_made_and_then_joined(
+        self, browser: Browser, issuer: Issuer, world: World
+    ):
+        person = world.person(ADA)
+        sign_in(browser, issuer)
+        assert principal(browser)["userId"] == person.user_id
+        self._is_refused(browser, issuer)
+
+    def test_is_refused_if_the_account_is_from_before_identities_were_listed(self, browser: Browser, issuer: Issuer):
+        sign_in(browser, issuer)
+        forget_lists(principal(browser)["userId"], Subject(issuer.url, "subject-1"))
+        self._is_refused(browser, issuer)
+        # The known one still signs in, and is listed from then on.
+        sign_in(browser, issuer)
+        assert [it["subject"] for it in identities.list_identities(account(browser)["userId"])] == ["subject-1"]
+        self._is_refused(browser, issuer)
+
+    def test_that_joined_under_the_earlier_rule_keeps_working(self, browser: Browser, issuer: Issuer):
+        sign_in(browser, issuer)
+        first, second = Subject(issuer.url, "subject-1"), Subject(issuer.url, "subject-2")
+        user_id = principal(browser)["userId"]
+        table.put(identities._put(second, user_id))
+        forget_lists(user_id, first)
+        for subject in ("subject-2", "subject-1", "subject-2"):
+            assert sign_in(browser, issuer, subject=subject).status == 303
+            assert principal(browser)["userId"] == user_id
+        assert {it["subject"] for it in identities.list_identities(user_id)} == {"subject-1", "subject-2"}
+        self._is_refused(browser, issuer, "subject-3")
+
+    def test_is_told_the_contact_address(self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
+        sign_in(browser, issuer)
+        reply = sign_in(Browser(browser.api), issuer, subject="subject-2")
+        assert "ask help@assent.test to move it" in text_of(reply)
+
+    def test_of_another_issuer_joins_by_the_verified_address(self, browser: Browser, issuer: Issuer, world: World):
+        person = world.person(ADA)
+        elsewhere = Subject("https://elsewhere.example", "subject-1")
+        for leg in identities.first_legs(elsewhere, person.user_id).values():
+            table.put(leg)
+        sign_in(browser, issuer)
+        assert principal(browser)["userId"] == person.user_id
+
+    def test_gets_an_own_account_once_the_address_has_moved_on(self, browser: Browser, issuer: Issuer):
+        sign_in(browser, issuer)
+        first = principal(browser)["userId"]
+        self._is_refused(browser, issuer)
+        issuer.changes = {"email": "countess@example.com"}
+        sign_in(browser, issuer)
+        assert principal(browser)["userId"] == first
+        issuer.changes = {}
+        other = Browser(browser.api)
+        assert sign_in(other, issuer, subject="subject-2").status == 303
+        assert principal(other)["userId"] != first
+
+
+class TestFirstAddress:
+    @pytest.mark.parametrize("email", ["\u212aate@corp.example", "kate@c\u00f6rp.example", None])
+    def test_that_is_not_accepted_is_refused_with_the_reason(
+        self, browser: Browser, issuer: Issuer, world: World, email: str | None
+    ):
+        world.person("kate@corp.example")
+        issuer.changes = {"email": email}
+        reply = sign_in(browser, issuer)
+        assert reply.status == 403
+        assert "gave no email address that can be used here" in text_of(reply)
+
+
+class TestChangedAddress:
+    def test_moves_the_account_and_shows_in_every_roster(self, browser: Browser, issuer: Issuer):
+        sign_in(browser, issuer)
+        user_id = account(browser)["userId"]
+        made = [organizations.create_organization(slug, slug, account(browser)) for slug in ("one", "two")]
+        issuer.changes = {"email": "Countess@Example.com"}
+        sign_in(browser, issuer)
+        profile = account(browser)
+        assert (profile["userId"], profile["email"]) == (user_id, "countess@example.com")
+        assert "rostersPending" not in profile
+        assert users.find_user_by_email(ADA) is None
+        assert users.find_user_by_email("countess@example.com") == profile
+        for it in made:
+            assert table.get(keys.member(it.organization_id, user_id))["email"] == "countess@example.com"
+
+    def test_leaves_the_account_unchanged_if_another_account_has_the_address(
+        self, browser: Browser, issuer: Issuer, world: World
+    ):
+        other = world.person("countess@example.com")
+        sign_in(browser, issuer)
+        user_id = account(browser)["userId"]
+        issuer.changes = {"email": "countess@example.com", "name": "Ada King"}
+        assert sign_in(browser, issuer).status == 303
+        assert account(browser)["userId"] == user_id
+        assert (account(browser)["email"], account(browser)["name"]) == (ADA, "Ada King")
+        assert users.find_user_by_email("countess@example.com")["userId"] == other.user_id
+
+    def test_of_an_account_with_an_address_from_before_the_definition(self, browser: Browser, issuer: Issuer):
+        sign_in(browser, issuer)
+        profile = account(browser)
+        users.change_address(profile, "\u00fcnal@example.com")
+        issuer.changes = {"email": "\u00dcnal@example.com"}
+        assert sign_in(browser, issuer).status == 303
+        assert account(browser)["email"] == "\u00fcnal@example.com"
+        issuer.changes = {}
+        sign_in(browser, issuer)
+        assert account(browser)["email"] == ADA
+        assert users.find_user_by_email("\u00fcnal@example.com") is None
+
+    def test_shows_the_invitations_to_the_new_address(self, browser: Browser, issuer: Issuer, world: World):
+        sign_in(browser, issuer)
+        company = world.company(name="Acme")
+        body = {"email": "countess@example.com", "role": "member"}
+        browser.api.post("/v1/invitations", company.owner.token, json_body=body)
+        assert "Acme" not in browser.get("/invitations").text
+        issuer.changes = {"email": "countess@example.com"}
+        sign_in(browser, issuer)
+        browser.get("/invitations")
+        assert browser.submit("/invitations/accept").status == 200

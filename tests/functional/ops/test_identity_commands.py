@@ -1,0 +1,150 @@
+"""assent-ops user identities, move-identity, record-identities, set-email."""
+
+import pytest
+
+from controlplane.store import identities, keys, organizations, sessions, sign_in, users
+from controlplane.store.identities import Subject
+from controlplane.store.sign_in import AnotherIdentity, Identity
+from controlplane.store.table import Delete, Update, table
+from tests.functional.ops.conftest import Ops
+from tests.support.api import Api
+from tests.support.world import World, table_dump
+
+ISSUER = "https://issuer.example"
+
+
+def identity(subject: str, email: str = "ada@example.com") -> Identity:
+    return Identity(ISSUER, subject, email, True, "Ada", None)
+
+
+def forget_lists(user_id: str, *subjects: str) -> None:
+    for subject in subjects:
+        table.delete(Delete(Subject(ISSUER, subject).issuer_key(user_id)))
+    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"))
+
+
+@pytest.fixture
+def user_id() -> str:
+    return sign_in.sign_in(identity("old"))["userId"]
+
+
+class TestIdentities:
+    def test_lists_issuer_and_subject(self, ops: Ops, user_id: str):
+        (shown,) = ops("user", "identities", user_id).document
+        assert (shown["issuer"], shown["subject"]) == (ISSUER, "old")
+
+    def test_of_an_account_that_nobody_signed_in_to_are_none(self, ops: Ops, world: World):
+        assert ops("user", "identities", world.person().email).document == []
+
+    def test_exit_code_3_for_nobody(self, ops: Ops):
+        assert ops("user", "identities", "nobody@example.com").exit_code == 3
+
+
+class TestToSubject:
+    def move(self, ops: Ops, *more: str):
+        return ops("user", "move-identity", "ada@example.com", "old", "--to-subject", "new", "--yes", *more)
+
+    def test_lets_the_new_subject_in_and_the_old_one_no_longer(self, ops: Ops, api: Api, user_id: str):
+        session = sessions.create(user_id)
+        with pytest.raises(AnotherIdentity):
+            sign_in.sign_in(identity("new"))
+        document = self.move(ops).document
+        assert (document["userId"], document["subject"], document["tokens"]) == (user_id, "new", 1)
+        assert api.get("/v1/me", session).status == 401
+        assert sign_in.sign_in(identity("new"))["userId"] == user_id
+        with pytest.raises(AnotherIdentity):
+            sign_in.sign_in(identity("old"))
+
+    def test_can_be_repeated(self, ops: Ops, user_id: str):
+        self.move(ops)
+        before = table_dump()
+        assert self.move(ops).document["tokens"] == 0
+        assert table_dump() == before
+
+    def test_of_an_unrecorded_identity_takes_the_issuer(self, ops: Ops, user_id: str):
+        forget_lists(user_id, "old")
+        assert self.move(ops).exit_code == 3
+        assert self.move(ops, "--issuer", ISSUER).document["userId"] == user_id
+        assert [it["subject"] for it in identities.list_identities(user_id)] == ["new"]
+
+    def test_exit_code_4_if_the_subject_has_an_account(self, ops: Ops, user_id: str):
+        sign_in.sign_in(identity("new", "grace@example.com"))
+        before = table_dump()
+        assert self.move(ops).exit_code == 4
+        assert table_dump() == before
+
+    def test_exit_code_3_for_an_identity_of_another_account(self, ops: Ops, world: World, user_id: str):
+        world.person("grace@example.com")
+        words = ("user", "move-identity", "grace@example.com", "old", "--to-subject", "new", "--yes")
+        assert ops(*words).exit_code == 3
+        assert ops(*words, "--issuer", ISSUER).exit_code == 3
+
+    def test_asks_first_and_takes_one_target(self, ops: Ops, user_id: str):
+        before = table_dump()
+        assert ops("user", "move-identity", user_id, "old", "--to-subject", "new").exit_code == 2
+        assert ops("user", "move-identity", user_id, "old", "--yes").exit_code == 2
+        words = ("--to-subject", "new", "--to-user", user_id, "--yes")
+        assert ops("user", "move-identity", user_id, "old", *words).exit_code == 2
+        assert ops("user", "move-identity", user_id, "old", "--to-user", user_id, "--yes").exit_code == 2
+        assert table_dump() == before
+
+
+class TestToUser:
+    def test_signs_in_to_the_other_account(self, ops: Ops, api: Api, world: World, user_id: str):
+        other = world.person("grace@example.com")
+        session = sessions.create(user_id)
+        words = ("user", "move-identity", user_id, "old", "--to-user", other.email, "--yes")
+        assert ops(*words).document["userId"] == other.user_id
+        assert api.get("/v1/me", session).status == 401
+        assert identities.list_identities(user_id) == []
+        assert sign_in.sign_in(identity("old", "grace@example.com"))["userId"] == other.user_id
+        assert ops(*words).document["userId"] == other.user_id
+
+    def test_exit_code_4_if_the_other_account_has_one_from_the_issuer(self, ops: Ops, user_id: str):
+        other = sign_in.sign_in(identity("other", "grace@example.com"))["userId"]
+        before = table_dump()
+        words = ("user", "move-identity", user_id, "old", "--to-user", other, "--yes")
+        assert ops(*words).exit_code == 4
+        assert table_dump() == before
+        forget_lists(other, "other")
+        assert ops(*words).exit_code == 4
+
+
+class TestRecordIdentities:
+    def test_lists_all_and_opens_pre_made_accounts_again(self, ops: Ops, world: World, user_id: str):
+        pre_made = world.person("grace@example.com").user_id
+        table.put(identities._put(Subject(ISSUER, "second"), user_id))
+        forget_lists(user_id, "old")
+        forget_lists(pre_made)
+        with pytest.raises(AnotherIdentity):
+            sign_in.sign_in(identity("grace", "grace@example.com"))
+        assert ops("user", "record-identities").document == {"identities": 2, "accounts": 2}
+        assert {it["subject"] for it in identities.list_identities(user_id)} == {"old", "second"}
+        assert sign_in.sign_in(identity("grace", "grace@example.com"))["userId"] == pre_made
+        with pytest.raises(AnotherIdentity):
+            sign_in.sign_in(identity("new"))
+        before = table_dump()
+        assert ops("user", "record-identities").document == {"identities": 0, "accounts": 0}
+        assert table_dump() == before
+
+
+class TestSetEmail:
+    def test_changes_the_account_and_its_rosters(self, ops: Ops, user_id: str):
+        made = organizations.create_organization("Acme", "acme", users.find_user(user_id))
+        shown = ops("user", "set-email", "ada@example.com", "Countess@example.com", "--yes").document
+        assert shown["email"] == "countess@example.com"
+        assert table.get(keys.member(made.organization_id, user_id))["email"] == "countess@example.com"
+        assert users.find_user_by_email("ada@example.com") is None
+        assert users.find_user_by_email("countess@example.com")["userId"] == user_id
+
+    def test_releases_the_address_to_another_person(self, ops: Ops, user_id: str):
+        ops("user", "set-email", user_id, "former@example.com", "--yes")
+        assert sign_in.sign_in(identity("new"))["userId"] != user_id
+
+    def test_refuses_a_taken_address_and_what_is_none(self, ops: Ops, world: World, user_id: str):
+        world.person("grace@example.com")
+        before = table_dump()
+        assert ops("user", "set-email", user_id, "grace@example.com", "--yes").exit_code == 4
+        assert ops("user", "set-email", user_id, "\u212aate@example.com", "--yes").exit_code == 2
+        assert ops("user", "set-email", user_id, "new@example.com").exit_code == 2
+        assert table_dump() == before

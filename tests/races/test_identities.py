@@ -1,0 +1,235 @@
+"""An account has one identity of an issuer, and an address one account, whoever signs in at the same moment."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controlplane.store import identities, keys, organizations, sign_in, users
+from controlplane.store.identities import Subject
+from controlplane.store.sign_in import AnotherIdentity, Identity
+from controlplane.store.table import table
+from ops.identities import move_identity
+from tests.races.stage import Stage
+from tests.races.yields import only_writes
+from tests.support import invariants
+from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.threads import hammer
+
+pytestmark = pytest.mark.races
+
+ISSUER, GRACE = "https://issuer.example", "grace@example.com"
+
+
+def signs_in(subject: str, email: str = GRACE, issuer: str = ISSUER) -> Callable[[], dict[str, Any]]:
+    identity = Identity(issuer, subject, email, True, "Grace", None)
+    return lambda: sign_in.sign_in(identity)
+
+
+def address_holds() -> None:
+    """Each account has one pointer, from its own address, and no pointer leads elsewhere."""
+    items = invariants.read_items(table.client, table.name)
+    pointers = {key.pk.removeprefix("EMAIL#"): item["userId"] for key, item in items.items() if key.sk == "USER"}
+    profiles = {item["email"]: item["userId"] for key, item in items.items() if key.sk == "PROFILE"}
+    assert pointers == profiles
+    listed = sorted(digest for item in items.values() for digest in item.get("identities", ()))
+    assert listed == sorted(key.pk.removeprefix("IDENTITY#") for key in items if key.sk == "IDENTITY")
+
+
+class TestFirstSignIns:
+    @pytest.mark.parametrize("pre_made", [False, True])
+    def test_of_two_subjects_one_gets_the_account(self, stage: Stage, pre_made: bool) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+            if pre_made:
+                users.create_user(GRACE, "Grace")
+
+            def check(outcomes: list[Outcome]) -> None:
+                (profile,) = [outcome.value for outcome in outcomes if outcome.error is None]
+                (refusal,) = [outcome.error for outcome in outcomes if outcome.error is not None]
+                assert isinstance(refusal, AnotherIdentity)
+                assert users.find_user_by_email(GRACE)["userId"] == profile["userId"]
+                assert len(identities.list_identities(profile["userId"])) == 1
+                address_holds()
+
+            return Race([signs_in("a"), signs_in("b")], check)
+
+        assert explore(table.client, scenario).exhaustive
+
+    def test_of_one_subject_get_one_account(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert len({outcome.get()["userId"] for outcome in outcomes}) == 1
+                address_holds()
+
+            return Race([signs_in("a"), signs_in("a")], check)
+
+        assert explore(table.client, scenario).exhaustive
+
+    def test_of_two_issuers_get_one_account(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+
+            def check(outcomes: list[Outcome]) -> None:
+                (user_id,) = {outcome.get()["userId"] for outcome in outcomes}
+                assert len(identities.list_identities(user_id)) == 2
+                address_holds()
+
+            return Race([signs_in("a"), signs_in("a", issuer="https://other.example")], check)
+
+        assert explore(table.client, scenario).exhaustive
+
+    def test_sixteen_subjects_make_one_account(self, stage: Stage) -> None:
+        stage.fresh()
+        outcomes = hammer([signs_in(str(number)) for number in range(16)])
+        assert sum(outcome.error is None for outcome in outcomes) == 1
+        assert {type(outcome.error) for outcome in outcomes} == {type(None), AnotherIdentity}
+        address_holds()
+
+
+class TestMove:
+    def test_beside_a_sign_in_of_the_old_subject_leaves_one_identity(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+            user_id = signs_in("old")()["userId"]
+
+            def move() -> object:
+                return move_identity(user_id, "old", None, to="new", is_user=False)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcomes[0].error is None
+                assert outcomes[1].error is None or isinstance(outcomes[1].error, AnotherIdentity)
+                assert [item["subject"] for item in identities.list_identities(user_id)] == ["new"]
+                address_holds()
+
+            return Race([move, signs_in("old")], check)
+
+        assert explore(table.client, scenario).exhaustive
+
+    def test_two_moves_give_the_account_one_identity(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+            owners = [signs_in(subject, f"{subject}@example.com")()["userId"] for subject in ("a", "b")]
+            target = users.create_user(GRACE, "Grace")["userId"]
+
+            def move(number: int) -> Callable[[], object]:
+                return lambda: move_identity(owners[number], "ab"[number], None, to=target, is_user=True)
+
+            def check(outcomes: list[Outcome]) -> None:
+                (refusal,) = [outcome.error for outcome in outcomes if outcome.error is not None]
+                assert isinstance(refusal, identities.AccountHasIdentity)
+                assert len(identities.list_identities(target)) == 1
+                address_holds()
+
+            return Race([move(0), move(1)], check)
+
+        assert explore(table.client, scenario, yields_at=only_writes).exhaustive
+
+
+class TestChangedAddress:
+    def test_that_two_accounts_take_is_given_to_one(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+            for subject in ("a", "b"):
+                signs_in(subject, f"{subject}@example.com")()
+
+            def check(outcomes: list[Outcome]) -> None:
+                profiles = [outcome.get() for outcome in outcomes]
+                assert sorted(profile["email"] == GRACE for profile in profiles) == [False, True]
+                address_holds()
+
+            return Race([signs_in("a"), signs_in("b")], check)
+
+        assert explore(table.client, scenario, yields_at=only_writes).exhaustive
+
+    def test_that_a_new_person_signs_in_with_is_theirs_or_refused(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+            first = signs_in("a", "ada@example.com")()["userId"]
+
+            def check(outcomes: list[Outcome]) -> None:
+                moved, joined = outcomes
+                assert moved.get()["userId"] == first
+                if joined.error is None:
+                    assert joined.value["userId"] != first
+                    assert users.find_user(first)["email"] == "ada@example.com"
+                else:
+                    assert isinstance(joined.error, AnotherIdentity)
+                    assert users.find_user(first)["email"] == GRACE
+                address_holds()
+
+            return Race([signs_in("a"), signs_in("b")], check)
+
+        assert explore(table.client, scenario).exhaustive
+
+    def test_two_changes_leave_rosters_with_the_accounts_address(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+            profile = signs_in("a", "ada@example.com")()
+            made = organizations.create_organization("Acme", "acme", profile)
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert [outcome.error for outcome in outcomes] == [None, None]
+                after = users.find_user(profile["userId"])
+                roster = table.get(keys.member(made.organization_id, profile["userId"]))
+                assert roster["email"] == after["email"]
+                assert "rostersPending" not in after
+                address_holds()
+
+            return Race([signs_in("a", "b@example.com"), signs_in("a", "c@example.com")], check)
+
+        assert explore(table.client, scenario, yields_at=only_writes).exhaustive
+
+    def test_that_broke_anywhere_is_finished_by_the_next_sign_in(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            stage.fresh()
+            profile = signs_in("a", "ada@example.com")()
+            made = [organizations.create_organization(slug, slug, profile) for slug in ("one", "two")]
+
+            def check(case: Case) -> None:
+                if case.fault.kind is Kind.CRASH:
+                    assert isinstance(case.first.error, Crashed)
+                after = case.second.get()
+                assert after["email"] == GRACE
+                assert "rostersPending" not in after
+                for it in made:
+                    assert table.get(keys.member(it.organization_id, profile["userId"]))["email"] == GRACE
+                address_holds()
+
+            return Trial(signs_in("a"), check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+    def test_a_first_sign_in_that_broke_anywhere_is_finished_by_the_next(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            stage.fresh()
+            user_id = users.create_user(GRACE, "Grace")["userId"]
+
+            def check(case: Case) -> None:
+                assert case.second.get()["userId"] == user_id
+                assert [it["subject"] for it in identities.list_identities(user_id)] == ["a"]
+                address_holds()
+
+            return Trial(signs_in("a"), check)
+
+        assert explore_faults(stage.client, scenario) > 20
+
+
+def test_an_identity_is_listed_once_by_two_sign_ins(stage: Stage) -> None:
+    def scenario() -> Race:
+        stage.fresh()
+        user_id = signs_in("a")()["userId"]
+        identities.forget(user_id)
+
+        def check(outcomes: list[Outcome]) -> None:
+            assert [outcome.error for outcome in outcomes] == [None, None]
+            assert [it["subject"] for it in identities.list_identities(user_id)] == ["a"]
+            assert identities.get_account(Subject(ISSUER, "a"), user_id)[1] == [Subject(ISSUER, "a").digest]
+
+        return Race([signs_in("a"), signs_in("a")], check)
+
+    assert explore(table.client, scenario).exhaustive
