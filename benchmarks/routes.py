@@ -48,6 +48,9 @@ PAGES = {
     "/sessions",
     "/sessions/revoke",
     "/sessions/revoke-others",
+    "/invitations/block",
+    "/invitations/blocked",
+    "/invitations/unblock",
     "/organizations",
     "/organizations/{organizationSlug}/delete",
     "/organizations/{organizationSlug}/projects/{projectSlug}",
@@ -253,6 +256,13 @@ def _invited(world: World) -> Request:
     return _form(world, sessions.create(person["userId"]), invitation_id=made["id"])
 
 
+def _blocked(world: World) -> Request:
+    """Somebody new, who has blocked the organization."""
+    asked = _invited(world)
+    world.answer("POST", "/invitations/block", **asked)
+    return {**asked, "form": {**asked["form"], "organization_id": world.organization_id}}
+
+
 def _project_page(world: World) -> Request:
     project = world.call("GET", "/v1/projects/{projectId}", path={"projectId": world.projects[0]})
     return {**_shown(world), "path": {"organizationSlug": "benchmark", "projectSlug": project["slug"]}}
@@ -321,6 +331,9 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/sessions"): _shown,
     ("POST", "/sessions/revoke"): lambda world: _submitted(world, session_id=_session_id(world)),
     ("POST", "/sessions/revoke-others"): _sign_out,
+    ("POST", "/invitations/block"): _invited,
+    ("GET", "/invitations/blocked"): _shown,
+    ("POST", "/invitations/unblock"): _blocked,
     ("GET", "/organizations"): _shown,
     ("POST", "/organizations"): lambda world: _submitted(world, organization_id=world.organization_id),
     ("GET", "/organizations/{organizationSlug}/delete"): lambda world: {

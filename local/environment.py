@@ -29,6 +29,8 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "SIGNING_SECRET": memory.signing_secret,
         "PUBLIC_BASE_URL": base_url,
         "DASHBOARD_BASE_URL": base_url,
+        # Test clients make organizations without end.
+        "ORGANIZATIONS_PER_PERSON": "1000",
         **_sign_in(endpoint, resources),
         **github.function_variables(DIRECTORY / github.FOLDER, base_url),
         **queues.variables(load_template(), resources),

@@ -21,6 +21,7 @@ from controlplane.store import (
     device,
     identities,
     invitations,
+    invitees,
     keys,
     organizations,
     revocations,
@@ -87,7 +88,9 @@ def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organiz
     # The address is unknown once the account is gone: a repeated command can't find what names only the address.
     erased = Counter(personal_data.erase(subject))
     if profile:
+        invitees.forget_address(profile["email"])
         _remove_profile(profile)
+    invitees.forget_blocks(user_id)
     # From here on, nothing creates a credential for the account. What was begun before may have written in between.
     left += _leave_all(user_id, with_organizations=with_organizations)
     ended = ended.plus(_look_until_nothing_is_left(user_id, forget=True))
@@ -102,6 +105,7 @@ def is_left_over(user_id: str) -> bool:
         return False
     return bool(
         table.query(keys.user_pk(user_id), limit=1, consistent=True).items
+        or invitees.list_all_blocked(user_id)
         or credential_index.list_credentials(user_id, 1).credentials
         or (not credential_index.is_complete() and next(_scan(user_id, everything=True), None))
         or personal_data.is_left(Subject(user_id, None))
@@ -257,9 +261,9 @@ def _leave_all(user_id: str, *, with_organizations: bool) -> int:
 def _decline_all(profile: dict[str, Any]) -> int:
     """Ends the invitations to the person's address: how many."""
     ended = 0
-    for invitation in invitations.list_for_address(profile["email"]):
+    for invitation in invitees.list_for_address(profile["email"]):
         try:
-            invitations.decline_invitation(invitation.invitation_id, profile)
+            invitees.decline_invitation(invitation.invitation_id, profile)
         except invitations.UnknownInvitation:
             continue  # cancelled or expired a moment ago
         ended += 1

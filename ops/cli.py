@@ -19,6 +19,7 @@ from ops.commands import (
     repositories,
     signing_keys,
     tokens,
+    users,
 )
 
 _EPILOG = (
@@ -34,7 +35,8 @@ app = typer.Typer(
 )
 app.callback(help=unwrap(root.__doc__), epilog=_EPILOG)(root)
 
-app.add_typer(identities.app, name="user")  # with the commands of `users`
+users.app.add_typer(identities.app)  # without a name of its own: its commands are `user`'s
+app.add_typer(users.app, name="user")
 app.add_typer(tokens.app, name="token")
 app.add_typer(credentials.app, name="credential")
 app.add_typer(organizations.app, name="organization")

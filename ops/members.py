@@ -35,12 +35,12 @@ def add_member(organization: dict[str, Any], profile: dict[str, Any], role: Role
     organization_id = organization["organizationId"]
     roster, own = organizations.member_items(organization_id, organization["slug"], organization["name"], role, profile)
     key, exists = keys.organization(organization_id), "attribute_exists(pk)"
-    one_more_owner = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
-    legs: dict[str, Leg] = {
-        "roster": roster,
-        "membership": own,
-        "organization": one_more_owner if role == "owner" else Check(key, exists),
-    }
+    legs: dict[str, Leg] = {"roster": roster, "membership": own}
+    if role == "owner":
+        legs["organization"] = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
+        legs["ownership"] = organizations.count_ownership(profile, None).leg
+    else:
+        legs["organization"] = Check(key, exists)
     try:
         table.transact(legs)
     except LegFailed as refusal:

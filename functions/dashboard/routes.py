@@ -15,7 +15,7 @@ from controlplane.pagination import Cursor, Walk
 from controlplane.settings import settings
 from controlplane.store.sessions import LIFE_SECONDS
 from controlplane.visitors import Visitor, Visits
-from dashboard import device_service, service, session_service
+from dashboard import device_service, invitations, service, session_service
 from dashboard.pages import PageLook, address, page, redirect, style, style_sheet
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
@@ -38,7 +38,8 @@ async def show_overview(visitor: Anyone) -> Response:
     """Where a person stands: the organizations, what waits for an answer; to strangers, what this is."""
     if visitor.access is None:
         return page("welcome", visitor)
-    return page("overview", visitor, current="/", **service.get_standing(visitor.user_id)._asdict())
+    standing = service.get_standing(visitor.user_id, service.OVERVIEW_INVITATIONS)
+    return page("overview", visitor, current="/", **standing._asdict())
 
 
 @router.get("/sign-in", operation_id="beginSignIn")
@@ -121,7 +122,7 @@ async def show_invitations(visitor: SignedIn) -> Response:
 async def accept_invitation(visitor: Submits) -> Response:
     """Makes the person a member of the organization."""
     try:
-        joined = service.accept_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
+        joined = invitations.accept_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
     except _REFUSED_INVITATION as refusal:
         return _invitations(visitor, refusal)
     return _invitations(visitor, done=f"You are now a member of {joined.name}, as {joined.role}.")
@@ -131,10 +132,36 @@ async def accept_invitation(visitor: Submits) -> Response:
 async def decline_invitation(visitor: Submits) -> Response:
     """Ends the invitation."""
     try:
-        name = service.decline_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
+        name = invitations.decline_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
     except _REFUSED_INVITATION as refusal:
         return _invitations(visitor, refusal)
     return _invitations(visitor, done=f"You declined the invitation to {name}.")
+
+
+@router.post("/invitations/block", operation_id="blockOrganization")
+async def block_organization(visitor: Submits) -> Response:
+    """Declines the invitation, and hides further ones of its organization."""
+    try:
+        name = invitations.block_organization(visitor.form.get("invitation_id", ""), visitor.user_id)
+    except _REFUSED_INVITATION as refusal:
+        return _invitations(visitor, refusal)
+    return _invitations(visitor, done=f"You declined the invitation to {name} and blocked the organization.")
+
+
+@router.get("/invitations/blocked", operation_id="showBlockedOrganizations")
+async def show_blocked_organizations(visitor: SignedIn, after: Text = None) -> Response:
+    """The organizations whose invitations the person does not want to see."""
+    return _blocked(visitor, after)
+
+
+@router.post("/invitations/unblock", operation_id="unblockOrganization")
+async def unblock_organization(visitor: Submits) -> Response:
+    """Shows invitations of the organization again."""
+    try:
+        name = invitations.unblock_organization(visitor.form.get("organization_id", ""), visitor.user_id)
+    except invitations.NotBlocked as refusal:
+        return _blocked(visitor, refusal=refusal)
+    return _blocked(visitor, done=f"You unblocked {name}.")
 
 
 @router.get("/sessions", operation_id="showSessions")
@@ -235,7 +262,12 @@ _REFUSED_DEVICE = (
     device_service.TooManyCodes,
     device_service.NotReviewed,
 )
-_REFUSED_INVITATION = (service.InvitationGone, service.AlreadyThere, service.InviterGone)
+_REFUSED_INVITATION = (
+    invitations.InvitationGone,
+    invitations.AlreadyThere,
+    invitations.InviterGone,
+    invitations.OwnsTooMany,
+)
 
 
 class _NoDevices(RouteNotFound):
@@ -276,6 +308,23 @@ def _invitations(visitor: Visitor, refusal: ApiError | None = None, done: str | 
     return _standing("invitations", visitor, refusal, done)
 
 
+def _blocked(
+    visitor: Visitor, after: str | None = None, refusal: ApiError | None = None, done: str | None = None
+) -> Response:
+    blocked = invitations.list_blocked(visitor.user_id, after)
+    problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
+    return page(
+        "blocked",
+        visitor,
+        status=status,
+        current="/invitations",
+        problem=problem,
+        done=done,
+        blocked=blocked.items,
+        next_after=blocked.next_sk,
+    )
+
+
 def _organizations(visitor: Visitor, refusal: ApiError | None = None, done: str | None = None) -> Response:
     return _standing("organizations", visitor, refusal, done)
 
@@ -308,6 +357,6 @@ def _project(name: str, visitor: Visitor, organization_slug: str, project_slug: 
 
 
 def _standing(name: str, visitor: Visitor, refusal: ApiError | None, done: str | None) -> Response:
-    standing = service.get_standing(visitor.user_id)
+    standing = service.get_standing(visitor.user_id, service.PAGE_INVITATIONS)
     problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
     return page(name, visitor, status=status, current=f"/{name}", problem=problem, done=done, **standing._asdict())

@@ -8,15 +8,15 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from controlplane import clock, ids, keyring
 from controlplane.addresses import dashboard_base_url, sign_in_client_id
-from controlplane.errors import Conflict, Forbidden, InvalidPayload, NotFound
+from controlplane.errors import Forbidden, InvalidPayload, NotFound
 from controlplane.keyring import SigningKey
 from controlplane.settings import settings
-from controlplane.store import deletions, invitations, organizations, projects, sessions, sign_in, users
-from controlplane.store.invitations import Invitation
+from controlplane.store import deletions, invitees, organizations, projects, sessions, sign_in, users
+from controlplane.store.invitees import Received
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.project_items import ProjectItem
 from dashboard.errors import ProviderUnavailable, SignInRejected
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from dashboard.provider import Provider
 
 SIGN_IN_SECONDS = 600
+# The overview only says how many invitations there are; a page of invitations stays far below Lambda's 6 MB.
+OVERVIEW_INVITATIONS, PAGE_INVITATIONS = 20, 50
 _STATE_LENGTH = 43
 _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
 # What the digest of the key ring is for.
 _NOTE = "note of a sign-in"
-# Where a sign-in may lead back to: pages of ours, by name.
-_PAGES = {"/", "/device", "/invitations", "/organizations", "/sessions"}
+# Pages that a sign-in can return to, by path.
+_PAGES = {"/", "/device", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
 _DELETION_PAGE = re.compile(rf"/organizations/{_SLUG}/delete")
@@ -84,18 +86,6 @@ class AnotherIdentity(Forbidden):
         )
 
 
-class InvitationGone(NotFound):
-    message = "This invitation is not there any more: it was canceled, used, or has expired."
-
-
-class AlreadyThere(Conflict):
-    message = "You belong to this organization already. The invitation was removed."
-
-
-class InviterGone(Conflict):
-    message = "Who invited you does not own the organization any more. Ask another owner for a new invitation."
-
-
 class NoMembership(NotFound):
     message = "You do not belong to this organization."
 
@@ -127,7 +117,7 @@ class Standing(NamedTuple):
     """What the first page shows."""
 
     account: Account
-    invitations: list[Invitation]
+    received: Received
 
 
 _providers: dict[tuple[str, str | None], "Provider"] = {}
@@ -247,34 +237,14 @@ def _open_note(state: str, note_of: Callable[[str], str]) -> tuple[str, SigningK
     return own_page(bytes.fromhex(return_to).decode()), key
 
 
-def get_standing(user_id: str) -> Standing:
-    """The person's account, and what they are invited to."""
+def get_standing(user_id: str, most: int) -> Standing:
+    """Returns the person's account, and at most that many of the invitations they received."""
     account = organizations.get_account(user_id)
-    return Standing(account, invitations.list_for_address(account.profile["email"]))
+    return Standing(account, invitees.list_received(account.profile, most))
 
 
 def devices_are_offered() -> bool:
     return settings.device_authorization_enabled
-
-
-def accept_invitation(invitation_id: str, user_id: str) -> Membership:
-    """Raises InvitationGone, AlreadyThere, InviterGone."""
-    try:
-        return invitations.accept_invitation(invitation_id, _profile(user_id))
-    except invitations.UnknownInvitation:
-        raise InvitationGone from None
-    except invitations.AlreadyMember:
-        raise AlreadyThere from None
-    except invitations.InviterMayNot:
-        raise InviterGone from None
-
-
-def decline_invitation(invitation_id: str, user_id: str) -> str:
-    """The organization's name. Raises InvitationGone."""
-    try:
-        return invitations.decline_invitation(invitation_id, _profile(user_id))
-    except invitations.UnknownInvitation:
-        raise InvitationGone from None
 
 
 def save_organization(organization_id: str, user_id: str) -> Membership:
@@ -326,10 +296,3 @@ def get_project(organization_slug: str, project_slug: str, user_id: str) -> tupl
         return membership, projects.get_project_by_slug(membership.organization_id, project_slug)
     except projects.UnknownProject:
         raise NoProject from None
-
-
-def _profile(user_id: str) -> dict[str, Any]:
-    profile = users.find_user(user_id)
-    if profile is None:
-        raise LookupError("a session's account is there")
-    return profile

@@ -75,7 +75,7 @@ async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor =
 
 
 @router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
-@refuses(service.OwnerRequired, service.LastOwner)
+@refuses(service.OwnerRequired, service.LastOwner, service.OwnsTooMany)
 async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMember:
     """Changes a member's role. Only owners grant `owner` or change an owner, and one owner always stays."""
     updated = service.update_member(access.user_id, access.membership, access.resource, body.role)
@@ -92,14 +92,23 @@ async def delete_member(access: WritesMember) -> DeletedMember:
 
 @router.get("/v1/invitations", operation_id="listInvitations", summary="List pending invitations")
 async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Invitation]:
-    """The organization's pending invitations, newest first."""
+    """The organization's pending invitations, newest first.
+
+    Without those whose inviter lost the role that sending them takes: they can't be accepted any more.
+    """
     walk = Walk(cursor, "listInvitations", access.organization_id)
     page = service.list_invitations(access.organization_id, limit, walk.after)
     return Page([_invitation(item) for item in page.items], walk.cursor(page.next_sk))
 
 
 @router.post("/v1/invitations", operation_id="createInvitation", summary="Invite someone", status_code=201)
-@refuses(service.OwnerRequired, service.AlreadyMember, service.AlreadyInvited)
+@refuses(
+    service.OwnerRequired,
+    service.AlreadyMember,
+    service.AlreadyInvited,
+    service.TooManyInvitations,
+    service.AddressNotInvitable,
+)
 async def create_invitation(
     access: Invites, body: InvitationCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Invitation]:

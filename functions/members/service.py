@@ -6,7 +6,8 @@ from typing import Any
 from controlplane import clock
 from controlplane.access import RANK
 from controlplane.errors import Conflict, Forbidden, NotFound
-from controlplane.store import invitations, members
+from controlplane.settings import settings
+from controlplane.store import invitations, members, organizations
 from controlplane.store.organizations import Membership, Role
 from controlplane.store.table import Leg, QueryPage, Throttled
 
@@ -34,11 +35,34 @@ class LastOwner(Forbidden):
         super().__init__(details={"reason": "last_owner"})
 
 
+class OwnsTooMany(Forbidden):
+    message = "This member already owns as many organizations as one person may own. Choose another member."
+
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(details={"reason": "owner_limit", "limit": limit})
+
+
 class AlreadyMember(Conflict):
     message = "This address belongs to a member of the organization."
 
     def __init__(self) -> None:
         super().__init__(details={"field": "email", "reason": "already_member"})
+
+
+class TooManyInvitations(Conflict):
+    message = "The organization has as many pending invitations as it may have. Cancel some, or wait until they expire."
+
+    def __init__(self, current: int, limit: int | None) -> None:
+        super().__init__(details={"reason": "invitation_limit", "limit": limit, "current": current})
+
+
+class AddressNotInvitable(Conflict):
+    """The address has too many pending invitations. The answer does not say so: they are other organizations'."""
+
+    message = "This address can't be invited at the moment. Try again in a few days."
+
+    def __init__(self) -> None:
+        super().__init__(details={"field": "email", "reason": "not_invitable"})
 
 
 class AlreadyInvited(Conflict):
@@ -62,7 +86,7 @@ def list_members(organization_id: str, limit: int, after: str | None) -> QueryPa
 def update_member(caller_id: str, caller: Membership, member: dict[str, Any], role: Role) -> bool:
     """Gives the member the role; False where they have it already.
 
-    Raises OwnerRequired, LastOwner; Forbidden or NotFound where the caller or the member changed meanwhile.
+    Raises OwnerRequired, LastOwner, OwnsTooMany; Forbidden or NotFound if the caller or the member changed meanwhile.
     """
 
     def change(caller: Membership, now: dict[str, Any]) -> bool:
@@ -71,7 +95,8 @@ def update_member(caller_id: str, caller: Membership, member: dict[str, Any], ro
         least = _least_role(caller, now["role"], role)
         if now["role"] == role:
             return False
-        members.change_role(caller.organization_id, now, role, caller_id, least)
+        limit = settings.organizations_per_person
+        members.change_role(caller.organization_id, now, role, caller_id, least, limit=limit)
         return True
 
     return _decide(caller_id, caller, member, change)
@@ -95,11 +120,15 @@ def list_invitations(organization_id: str, limit: int, after: str | None) -> Que
 def create_invitation(
     caller_id: str, caller: Membership, email: str, role: Role, beside: Mapping[str, Leg]
 ) -> dict[str, Any]:
-    """Invites the address. Raises OwnerRequired, Forbidden, AlreadyMember, AlreadyInvited."""
-    least = _least_role(caller, role)
+    """Invites the address.
+
+    Raises OwnerRequired, Forbidden, AlreadyMember, AlreadyInvited, TooManyInvitations, AddressNotInvitable.
+    """
+    _least_role(caller, role)
+    limits = invitations.Limits(settings.invitations_per_organization, settings.invitations_per_address)
     try:
         return invitations.create_invitation(
-            caller.organization_id, email, role, inviter_id=caller_id, least=least, beside=beside
+            caller.organization_id, email, role, inviter_id=caller_id, limits=limits, beside=beside
         )
     except invitations.CallerMayNot:
         raise Forbidden from None
@@ -107,6 +136,10 @@ def create_invitation(
         raise AlreadyMember from None
     except invitations.AlreadyInvited as pending:
         raise AlreadyInvited(pending.invitation_id, clock.timestamp(pending.expires_at)) from None
+    except invitations.OrganizationFull as refusal:
+        raise TooManyInvitations(refusal.room.current, refusal.room.limit) from None
+    except invitations.AddressFull:
+        raise AddressNotInvitable from None
 
 
 def delete_invitation(caller_id: str, organization_id: str, invitation: dict[str, Any]) -> None:
@@ -141,6 +174,8 @@ def _decide[T](
             return act(caller, member)
         except members.LastOwner:
             raise LastOwner from None
+        except organizations.OwnsTooMany as refusal:
+            raise OwnsTooMany(refusal.limit) from None
         except members.MembershipMoved:
             found, own = members.find_member_beside_caller(caller.organization_id, member["userId"], caller_id)
         if found is None or own is None:

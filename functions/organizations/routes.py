@@ -42,7 +42,7 @@ async def list_organizations(access: ListsOrganizations) -> Page[OrganizationLis
 
 
 @router.post("/v1/organizations", operation_id="createOrganization", summary="Create an organization", status_code=201)
-@refuses(service.SlugTaken)
+@refuses(service.SlugTaken, service.OwnsTooMany)
 async def create_organization(
     access: CreatesOrganization, body: OrganizationCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Organization]:

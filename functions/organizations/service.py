@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from controlplane.access import Principal, key_organization
 from controlplane.errors import Conflict, Unauthorized
 from controlplane.naming import slugify
+from controlplane.settings import settings
 from controlplane.store import organizations, users
 from controlplane.store.organizations import Membership
 from controlplane.store.table import Leg
@@ -27,6 +28,13 @@ class SlugTaken(Conflict):
         super().__init__(details={"field": "slug", "slug": slug, "suggestions": suggest_slugs(slug)})
 
 
+class OwnsTooMany(Conflict):
+    message = "You own as many organizations as one person may own. Make another member owner, or ask the operator."
+
+    def __init__(self, current: int, limit: int | None) -> None:
+        super().__init__(details={"reason": "organization_limit", "limit": limit, "current": current})
+
+
 def list_organizations(principal: Principal) -> list[Membership]:
     """The organizations the credential reaches, by slug."""
     if principal.user_id is None:
@@ -36,7 +44,7 @@ def list_organizations(principal: Principal) -> list[Membership]:
 
 
 def create_organization(user_id: str, name: str, slug: str | None, beside: Mapping[str, Leg]) -> Membership:
-    """A new organization on the free plan, owned by the person. Raises SlugTaken, Unauthorized.
+    """Returns a new organization on the free plan, owned by the person. Raises SlugTaken, OwnsTooMany, Unauthorized.
 
     A slug made from the name is refused like a chosen one when it is taken: a numbered one in its place would make
     a second organization of every repeated request.
@@ -46,9 +54,13 @@ def create_organization(user_id: str, name: str, slug: str | None, beside: Mappi
         raise Unauthorized(reason="the account of this token is gone")
     slug = slug or derive_slug(name)
     try:
-        return organizations.create_organization(name, slug, profile, beside)
+        return organizations.create_organization(name, slug, profile, beside, limit=settings.organizations_per_person)
     except organizations.SlugTaken:
         raise SlugTaken(slug) from None
+    except organizations.OwnsTooMany as refusal:
+        raise OwnsTooMany(refusal.current, refusal.limit) from None
+    except organizations.AccountGone:
+        raise Unauthorized(reason="the account of this token is gone") from None
 
 
 def derive_slug(name: str) -> str:

@@ -7,9 +7,10 @@ import typer
 
 from ops.arguments import User, Yes
 from ops.command import command
-from ops.commands.users import app
 from ops.errors import Conflict, Misused, NotFound, Refused
 from ops.output import Shown, confirm
+
+app = typer.Typer()
 
 _SHOWN = ("issuer", "subject", "createdAt")
 

@@ -240,6 +240,26 @@ class TestTable:
 
 
 class TestParameters:
+    @pytest.mark.parametrize(
+        ("parameter", "variable", "functions"),
+        [
+            ("OrganizationsPerPerson", "ORGANIZATIONS_PER_PERSON", {"Organizations", "Members", "Dashboard"}),
+            ("InvitationsPerOrganization", "INVITATIONS_PER_ORGANIZATION", {"Members"}),
+            ("InvitationsPerAddress", "INVITATIONS_PER_ADDRESS", {"Members"}),
+        ],
+    )
+    def test_of_limits_reach_the_functions_and_have_the_settings_default(
+        self, parameter: str, variable: str, functions: set[str]
+    ):
+        default = load_template()["Parameters"][parameter]["Default"]
+        assert default == Settings.model_fields[variable.lower()].default
+        given = {
+            name.removesuffix("Function")
+            for name, entry in resources("AWS::Serverless::Function").items()
+            if entry["Properties"]["Environment"]["Variables"].get(variable) == {"Ref": parameter}
+        }
+        assert given == functions
+
     def test_all_have_a_default_so_that_a_deployment_needs_none(self):
         assert [name for name, entry in load_template()["Parameters"].items() if "Default" not in entry] == []
 

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.store import invitations, organizations, users
+from controlplane import ids
+from controlplane.store import invitations, invitees, organizations, users
 from controlplane.store.table import table
+from ops import members
 from tests.races.stage import Stage
 from tests.races.yields import beyond_the_token
 from tests.support.asgi import DirectApi
@@ -33,26 +35,36 @@ class Invited:
         self.profile = users.find_user(self.person.user_id)
 
     def accept(self) -> object:
-        return invitations.accept_invitation(self.invitation_id, self.profile)
+        return invitees.accept_invitation(self.invitation_id, self.profile, 20)
 
     def decline(self) -> object:
-        return invitations.decline_invitation(self.invitation_id, self.profile)
+        return invitees.decline_invitation(self.invitation_id, self.profile)
 
     def cancel(self) -> object:
         return self.api.delete(f"/v1/invitations/{self.invitation_id}", self.company.owner.token)
 
-    def remove_inviter(self) -> object:
-        from controlplane import ids
+    def block(self) -> object:
+        return invitees.block_organization(self.invitation_id, self.profile)
 
-        member = ids.member_id(self.company.organization_id, self.second.user_id)
-        return self.api.delete(f"/v1/members/{member}", self.company.owner.token)
+    def remove_inviter(self) -> object:
+        return self.api.delete(self._inviter_path(), self.company.owner.token)
+
+    def demote_inviter(self) -> object:
+        return self.api.patch(self._inviter_path(), self.company.owner.token, json_body={"role": "member"})
+
+    def delete_inviter(self) -> object:
+        """The part of deleting an account that ends its memberships."""
+        return members.remove_member(self.company.organization_id, self.second.user_id)
+
+    def _inviter_path(self) -> str:
+        return f"/v1/members/{ids.member_id(self.company.organization_id, self.second.user_id)}"
 
     def is_member(self) -> bool:
         membership = organizations.find_membership(self.person.user_id, self.company.organization_id)
         return membership is not None and membership.role == self.role
 
     def is_pending(self) -> bool:
-        return bool(invitations.list_for_address(self.person.email))
+        return bool(invitees.list_received(self.profile, 50).pending)
 
 
 @pytest.fixture
@@ -84,7 +96,9 @@ class TestAccepting:
 
         race(role, Invited.accept, check)
 
-    @pytest.mark.parametrize("other", [Invited.decline, Invited.cancel], ids=["declined", "canceled"])
+    @pytest.mark.parametrize(
+        "other", [Invited.decline, Invited.cancel, Invited.block], ids=["declined", "canceled", "blocked"]
+    )
     def test_what_is_ended_at_the_same_moment_does_one_of_both(
         self, race: Callable[..., None], role: str, other: Callable[[Invited], object]
     ) -> None:
@@ -98,16 +112,23 @@ class TestAccepting:
         race(role, other, check)
 
 
-def test_to_own_takes_an_owners_word_at_that_moment(race: Callable[..., None]) -> None:
+@pytest.mark.parametrize("role", ["member", "admin", "owner"])
+@pytest.mark.parametrize("other", [Invited.remove_inviter, Invited.demote_inviter, Invited.delete_inviter])
+def test_takes_the_inviters_role_at_that_moment(
+    race: Callable[..., None], role: str, other: Callable[[Invited], object]
+) -> None:
     def check(invited: Invited, outcomes: list[Outcome]) -> None:
-        accepted, removed = outcomes
-        assert removed.get().status == 200
+        accepted, ended = outcomes
+        assert ended.error is None
+        assert getattr(ended.value, "status", 200) == 200
         assert invited.is_member() is (accepted.error is None)
         if accepted.error is not None:
-            assert isinstance(accepted.error, invitations.InviterMayNot)
-            assert invited.is_pending()
+            assert isinstance(accepted.error, invitees.InviterMayNot)
+            assert not invited.is_pending()
+            with pytest.raises(invitees.InviterMayNot):
+                invited.accept()
 
-    race("owner", Invited.remove_inviter, check)
+    race(role, other, check)
 
 
 def test_sixteen_threads_make_one_member(stage: Stage) -> None:

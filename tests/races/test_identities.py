@@ -176,6 +176,7 @@ class TestChangedAddress:
                 assert [outcome.error for outcome in outcomes] == [None, None]
                 after = users.find_user(profile["userId"])
                 roster = table.get(keys.member(made.organization_id, profile["userId"]))
+                assert after is not None
                 assert roster["email"] == after["email"]
                 assert "rostersPending" not in after
                 address_holds()

@@ -99,6 +99,11 @@ class Settings(BaseModel):
     # The header that a trusted proxy names the client's address in, and the proxy's own addresses. None: no proxy.
     trusted_proxy_header: OptionalText = None
     trusted_proxy_addresses: Networks = ()
+    # How many organizations one person may own, and how many invitations may be pending in one organization and for one
+    # email address.
+    organizations_per_person: int = Field(20, ge=1)
+    invitations_per_organization: int = Field(100, ge=1)
+    invitations_per_address: int = Field(20, ge=1)
     # Whether devices may be let in by a person's approval. Off: its addresses are unknown paths.
     device_authorization_enabled: bool = True
     # Ids of the OAuth clients that may ask, separated by commas. None: the service's own command line alone.

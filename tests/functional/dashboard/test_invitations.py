@@ -2,8 +2,10 @@
 
 import pytest
 
+from controlplane import ids
 from controlplane.store import keys, organizations
 from controlplane.store.table import Delete, Put, table
+from tests.support import invariants
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, Person, World
 
@@ -150,17 +152,56 @@ class TestInviter:
         table.put(Put({**own, "role": "admin"}))
         reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
         assert reply.status == 409
-        assert "does not own the organization any more" in text_of(reply)
+        assert "This invitation is void" in text_of(reply)
         table.delete(Delete(key))
         assert role_of(person, company) is None
         assert owners(company) == 2
 
-    def test_any_other_role_outlives_who_invited(
-        self, visitor: Browser, company: Company, person: Person, world: World
+    @pytest.mark.parametrize("role", ["member", "admin"])
+    def test_of_a_removed_or_demoted_admin_is_void_and_the_page_says_why(
+        self, visitor: Browser, company: Company, person: Person, world: World, role: str
     ):
         second = world.member(company, "admin")
+        invitation_id = invite(visitor, company, person.email, role, by=second)
+        member = ids.member_id(company.organization_id, second.user_id)
+        for change in (
+            lambda: visitor.api.patch(f"/v1/members/{member}", company.owner.token, json_body={"role": "member"}),
+            lambda: visitor.api.delete(f"/v1/members/{member}", company.owner.token),
+        ):
+            assert change().status == 200
+            text = text_of(visitor.get("/invitations"))
+            assert "No longer valid" in text
+            assert "The people who sent these can't invite anyone to that role any more." in text
+            assert ACCEPT not in visitor.forms()
+            assert "Nothing waits for your answer." in text_of(visitor.get("/"))
+            assert pending(visitor, company) == []
+            fields = {"form_token": visitor.form_token, "invitation_id": invitation_id}
+            reply = visitor.post(ACCEPT, fields)
+            assert reply.status == 409
+            assert "This invitation is void" in text_of(reply)
+            assert role_of(person, company) is None
+
+    def test_of_a_demoted_owner_still_counts_for_what_an_admin_may_do(
+        self, visitor: Browser, company: Company, person: Person, world: World
+    ):
+        second = world.member(company, "owner")
         invite(visitor, company, person.email, "admin", by=second)
-        world.leave(company, second)
+        member = ids.member_id(company.organization_id, second.user_id)
+        visitor.api.patch(f"/v1/members/{member}", company.owner.token, json_body={"role": "admin"})
         visitor.get("/invitations")
         assert visitor.submit(ACCEPT).status == 200
         assert role_of(person, company) == "admin"
+
+    def test_a_void_invitation_can_be_removed_and_replaced(
+        self, visitor: Browser, company: Company, person: Person, world: World
+    ):
+        second = world.member(company, "admin")
+        void = invite(visitor, company, person.email, by=second)
+        world.leave(company, second)
+        again = invite(visitor, company, person.email)
+        assert again != void
+        assert [shown["id"] for shown in pending(visitor, company)] == [again]
+        visitor.get("/invitations")
+        visitor.submit(DECLINE)
+        assert pending(visitor, company) == []
+        invariants.check_all(invariants.read_items(table.client, table.name))

@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from controlplane import ids
+from controlplane.settings import settings
 from controlplane.store import keys, organizations
-from controlplane.store.table import table
+from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.browser import Browser, text_of
 from tests.support.world import ALL_SCOPES, Person, World, table_dump
 
 PATH = "/v1/organizations"
@@ -286,3 +289,78 @@ class Test415:
     def test_another_media_type(self, api: Api, person: Person):
         reply = api.post(PATH, person.token, raw_body=b"name=Acme", headers={"Content-Type": "text/plain"})
         assert reply.status == 415
+
+
+class TestLimit:
+    """How many organizations one person may own."""
+
+    LIMIT = 2
+
+    @pytest.fixture(autouse=True)
+    def _limit(self, monkeypatch: pytest.MonkeyPatch):
+        assert settings.organizations_per_person == 20
+        monkeypatch.setitem(settings.__dict__, "organizations_per_person", self.LIMIT)
+
+    def refused(self, api: Api, person: Person) -> dict[str, Any]:
+        reply = create(api, person, name="One more")
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        return reply.error["details"]
+
+    def test_one_more_is_409_with_the_limit(self, api: Api, person: Person):
+        for slug in ("one", "two"):
+            assert create(api, person, name="Acme", slug=slug).status == 201
+        assert self.refused(api, person) == {"reason": "organization_limit", "limit": 2, "current": 2}
+        assert create(api, person, name="Acme", slug="one").error["details"]["field"] == "slug"
+
+    def test_a_repetition_with_the_same_key_is_answered_at_the_limit(self, api: Api, person: Person):
+        once = {"Idempotency-Key": "once"}
+        first = api.post(PATH, person.token, json_body={"name": "One"}, headers=once)
+        assert create(api, person, name="Two").status == 201
+        assert api.post(PATH, person.token, json_body={"name": "One"}, headers=once).data == first.data
+
+    def test_only_what_they_own_counts(self, api: Api, world: World, person: Person):
+        for _ in range(self.LIMIT):
+            world.member(world.company(), "admin", person)
+        for slug in ("one", "two"):
+            assert create(api, person, name="Acme", slug=slug).status == 201
+
+    def test_who_owns_more_keeps_them(self, api: Api, world: World, person: Person):
+        owned = [world.company(owner=person) for _ in range(self.LIMIT + 1)]
+        assert self.refused(api, person)["current"] == 3
+        for company in owned:
+            assert api.get(f"{PATH}/{company.organization_id}", person.token).data["role"] == "owner"
+
+    def test_stepping_down_makes_room(self, api: Api, world: World, person: Person):
+        first, _ = world.company(owner=person), world.company(owner=person)
+        second = world.member(first, "owner")
+        self.refused(api, person)
+        member = ids.member_id(first.organization_id, person.user_id)
+        assert api.patch(f"/v1/members/{member}", second.token, json_body={"role": "admin"}).status == 200
+        assert create(api, person, name="One more").status == 201
+        self.refused(api, person)
+
+    def test_accounts_from_before_they_were_counted_are_counted(self, api: Api, world: World, person: Person):
+        world.company(owner=person), world.company(owner=person)
+        table.update(Update(keys.user(person.user_id), "REMOVE #ownerships"))
+        self.refused(api, person)
+
+    def test_granting_owner_is_403_and_accepting_to_own_is_409(self, api: Api, world: World, person: Person):
+        for _ in range(self.LIMIT):
+            world.company(owner=person)
+        company = world.company()
+        world.member(company, "admin", person)
+        member = ids.member_id(company.organization_id, person.user_id)
+        path = f"/v1/members/{member}"
+        reply = api.patch(path, company.owner.token, json_body={"role": "owner"})
+        assert (reply.status, reply.code) == (403, "FORBIDDEN")
+        assert reply.error["details"] == {"reason": "owner_limit", "limit": 2}
+        inviting = world.company()
+        body = {"email": person.email, "role": "owner"}
+        assert api.post("/v1/invitations", inviting.owner.token, json_body=body).status == 201
+        browser = Browser(api).signed_in(person.user_id)
+        browser.get("/invitations")
+        reply = browser.submit("/invitations/accept")
+        assert reply.status == 409
+        assert "You own as many organizations as one person may own." in text_of(reply)
+        assert organizations.find_membership(person.user_id, inviting.organization_id) is None
+        invariants.check_all(invariants.read_items(table.client, table.name))

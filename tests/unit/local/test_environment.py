@@ -20,6 +20,7 @@ class TestApply:
         assert target == {"HOME": "/home/me", **variables}
         assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
         assert variables["TABLE_NAME"] == "assent-Table-1"
+        assert variables["ORGANIZATIONS_PER_PERSON"] == "1000"
 
     def test_people_sign_in_with_the_pool_by_its_own_name_at_the_local_address(self):
         variables = environment.function_environment(

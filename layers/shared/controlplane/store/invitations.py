@@ -1,19 +1,24 @@
-"""Invitations: at most one pending in an organization for an email address, in whatever letter case.
+"""Invitations as an organization handles them: at most one pending for an email address, in whatever letter case.
 
-An invitation is two items: what the organization lists, in the order of creation, and the one by address, which is the
-lock. Both live seven days. Conditions compare the time; TTL, which may come days late, only cleans up.
+An invitation is two items: the one that the organization lists, in the order of creation, and the one by address, which
+is the lock. Both live seven days. Conditions compare the time; TTL, which may come days late, only cleans up. An
+invitation is void if the person who sent it lost the role that sending it takes. What the invited person does with it
+is in `invitees`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from controlplane import clock, ids
 from controlplane.emails import normalize_email
-from controlplane.store import keys, organizations
-from controlplane.store.organizations import Role
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
+from controlplane.store import caps, keys, organizations
+from controlplane.store.caps import Room
+from controlplane.store.organizations import ROLES, Role
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, table
 
 LIFE_SECONDS = 7 * 24 * 3600
+# Outlives every invitation that it counted.
+_COUNT_LIFE_SECONDS = LIFE_SECONDS + 24 * 3600
 _TRIES = 8
 
 
@@ -38,63 +43,91 @@ class UnknownInvitation(StoreError):
     """No such invitation, or no longer."""
 
 
-class InviterMayNot(StoreError):
-    """The invitation is to own the organization, and who sent it does not own it any more."""
+class OrganizationFull(StoreError):
+    """The organization has as many pending invitations as it may have: `room`."""
+
+    def __init__(self, room: Room) -> None:
+        super().__init__("too many pending invitations")
+        self.room = room
 
 
-class Invitation(NamedTuple):
-    """A pending invitation as the invited person sees it. `expires_at` is a Unix time."""
+class AddressFull(StoreError):
+    """The address has as many pending invitations as it may have, from all organizations."""
 
-    invitation_id: str
-    organization_id: str
-    organization_name: str
-    role: Role
-    invited_by: str
-    expires_at: int
+
+class Limits(NamedTuple):
+    """How many invitations may be pending in one organization, and for one address."""
+
+    organization: int
+    address: int
+
+
+class _Seen(NamedTuple):
+    """What a decision to invite rests on. `lock_is_free`: nothing there, or an invitation that is expired or void."""
+
+    inviter: dict[str, Any]
+    account: dict[str, Any] | None
+    lock: dict[str, Any] | None
+    lock_is_free: bool
+    organization_room: Room
+    address_room: Room
+
+
+def least_inviter(role: Role) -> Role:
+    """Returns the least role that may invite somebody in that role, both when sending and when it is accepted."""
+    return "owner" if role == "owner" else "admin"
 
 
 def list_invitations(organization_id: str, limit: int, after: str | None) -> QueryPage:
-    """One page of the pending ones, newest first.
-
-    All live equally long, so those that are expired stand behind one point of the order, where the range ends.
-    """
-    oldest = ids.local_at(int(clock.now() - LIFE_SECONDS) + 1)
-    return table.query(
-        keys.organization_pk(organization_id),
-        prefix=keys.INVITATION_PREFIX,
-        lowest=keys.invitation(organization_id, oldest).sk,
-        newest_first=True,
-        limit=limit,
-        after=after,
-    )
+    """Returns one page of the pending ones, newest first, without those that are void."""
+    items: list[dict[str, Any]] = []
+    while True:
+        page = _query_unexpired(organization_id, limit - len(items), after)
+        items += keep_valid(page.items)
+        if page.next_sk is None or len(items) == limit:
+            return QueryPage(items, page.next_sk)
+        after = page.next_sk
 
 
 def is_pending(invitation: Mapping[str, Any]) -> bool:
+    """Returns whether it has not expired. It may still be void."""
     return bool(invitation["expiresAt"] > clock.now())
 
 
-def create_invitation(
-    organization_id: str, email: str, role: Role, *, inviter_id: str, least: Role, beside: Mapping[str, Leg]
-) -> dict[str, Any]:
-    """A new invitation, while the inviter has at least the role `least`.
+def keep_valid(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns those of the organizations' items that are not void. One consistent read for up to 100 inviters."""
+    inviters = [keys.membership(item["invitedBy"]["id"], organization_of(item["invitationId"])) for item in items]
+    distinct = list(dict.fromkeys(inviters))
+    roles = {key: found["role"] for key, found in zip(distinct, table.batch_get(distinct), strict=True) if found}
+    return [
+        item
+        for item, inviter in zip(items, inviters, strict=True)
+        if inviter in roles and ROLES.index(roles[inviter]) >= ROLES.index(least_inviter(item["role"]))
+    ]
 
-    Raises AlreadyInvited, AlreadyMember, CallerMayNot; LegFailed for a leg of `beside`, which go first.
+
+def create_invitation(
+    organization_id: str, email: str, role: Role, *, inviter_id: str, limits: Limits, beside: Mapping[str, Leg]
+) -> dict[str, Any]:
+    """Returns a new invitation, made while the inviter has the role that it takes and within the limits.
+
+    Raises AlreadyInvited, AlreadyMember, CallerMayNot, OrganizationFull, AddressFull; LegFailed for a leg of `beside`,
+    which go first.
     """
     address = normalize_email(email)
-    invitee = keys.invitee(address, organization_id)
     for _ in range(_TRIES):
-        inviter, account, lock = table.batch_get(
-            [keys.member(organization_id, inviter_id), keys.user_email(address), invitee]
-        )
-        if inviter is None:
-            raise CallerMayNot
-        item = _new_invitation(organization_id, email, role, inviter)
+        seen = _look(organization_id, address, inviter_id, limits)
+        item = _new_invitation(organization_id, email, role, seen.inviter)
+        expires_at = int(clock.now()) + _COUNT_LIFE_SECONDS
+        received = keys.invitations_received(address)
         legs: dict[str, Leg] = {
             **beside,
-            "inviter": organizations.role_check(inviter_id, organization_id, least),
-            **_no_member(organization_id, account),
-            **_instead_of(organization_id, lock),
-            "invitee": _lock(invitee, item, lock),
+            "inviter": organizations.role_check(inviter_id, organization_id, least_inviter(role)),
+            **_no_member(organization_id, seen.account),
+            **_instead_of(seen),
+            "invitee": _lock(keys.invitee(address, organization_id), item, seen),
+            "organization": caps.make_one(keys.invitations_made(organization_id), "made", seen.organization_room),
+            "address": caps.make_one(received, "made", seen.address_room, ", #expiresAt = :until", until=expires_at),
             "invitation": Put(item, "attribute_not_exists(pk)"),
         }
         try:
@@ -103,10 +136,10 @@ def create_invitation(
             held = refusal.items.get("invitee")
             if held is not None and held["invitationId"] == item["invitationId"]:
                 return item  # our own write, whose answer was lost before it was sent again
-            _refuse(refusal)
-            continue  # the lock's old holder went away, or made room for another: look again
+            _refuse(refusal, seen)
+            continue  # something of what the decision rested on has changed: look again
         return item
-    raise Throttled("the invitation of this address keeps changing")
+    raise Throttled("the invitations of this address keep changing")
 
 
 def delete_invitation(organization_id: str, invitation: Mapping[str, Any], caller_id: str, least: Role) -> None:
@@ -118,7 +151,7 @@ def delete_invitation(organization_id: str, invitation: Mapping[str, Any], calle
     ours = {"id": invitation["invitationId"]}
     legs: dict[str, Leg] = {
         "caller": organizations.role_check(caller_id, organization_id, least),
-        "invitation": Delete(_listed(organization_id, invitation["invitationId"]), "attribute_exists(pk)"),
+        "invitation": Delete(listed_key(invitation["invitationId"]), "attribute_exists(pk)"),
         "invitee": Delete(invitee, "#invitationId = :id", ours),
     }
     try:
@@ -127,112 +160,110 @@ def delete_invitation(organization_id: str, invitation: Mapping[str, Any], calle
         raise (CallerMayNot if refusal.leg == "caller" else UnknownInvitation) from None
 
 
-def list_for_address(email: str) -> list[Invitation]:
-    """What an address is invited to, the soonest to expire first. The address is taken as verified."""
-    locks = table.query(keys.invitee_pk(normalize_email(email)), consistent=True).items
-    pending = [lock for lock in locks if is_pending(lock)]
-    items = table.batch_get(
-        [key for lock in pending for key in (_listed_by_lock(lock), keys.organization(_organization_of(lock)))]
-    )
-    found = [
-        Invitation(
-            item["invitationId"],
-            organization["organizationId"],
-            organization["name"],
-            item["role"],
-            item["invitedBy"]["name"],
-            item["expiresAt"],
-        )
-        for item, organization in zip(items[::2], items[1::2], strict=True)
-        if item is not None and organization is not None
-    ]
-    return sorted(found, key=lambda invitation: invitation.expires_at)
+def organization_of(invitation_id: str) -> str:
+    return _locate(invitation_id).organization_id
 
 
-def accept_invitation(invitation_id: str, profile: Mapping[str, Any]) -> organizations.Membership:
-    """Makes the person of the profile, whose address is verified, a member in the invitation's role.
+def listed_key(invitation_id: str) -> keys.Key:
+    """Returns the key of the item that the organization lists."""
+    return keys.invitation(*_locate(invitation_id))
 
-    Membership, the count of owners and the invitation's end are one write. To own an organization takes an owner's word
-    that still counts. Raises UnknownInvitation (also where it is for another address, or expired), AlreadyMember (the
-    invitation is then gone), InviterMayNot.
+
+def resolve_locks(
+    user_id: str | None, locks: Sequence[Mapping[str, Any]]
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Returns the invitations behind locks of one address, each with its organization; void ones too.
+
+    Leaves out what has expired and what comes from an organization that the person has blocked. Consistent.
     """
-    item, organization = _find_for(invitation_id, profile)
-    organization_id, role = organization["organizationId"], item["role"]
-    roster, own = organizations.member_items(
-        organization_id, organization["slug"], organization["name"], role, dict(profile)
+    wanted: list[keys.Key] = []
+    for lock in locks:
+        if is_pending(lock):
+            organization_id = organization_of(lock["invitationId"])
+            # Without an account nothing is blocked, and nothing is stored under an empty id.
+            block = keys.block(user_id or "", organization_id)
+            wanted += [listed_key(lock["invitationId"]), keys.organization(organization_id), block]
+    found = table.batch_get(wanted)
+    return [
+        (item, organization)
+        for item, organization, blocked in zip(found[::3], found[1::3], found[2::3], strict=True)
+        if item is not None and organization is not None and blocked is None
+    ]
+
+
+def _look(organization_id: str, address: str, inviter_id: str, limits: Limits) -> _Seen:
+    """Reads all that a decision to invite rests on. Raises CallerMayNot if the inviter is no member."""
+    inviter, account, lock, made, received = table.batch_get(
+        [
+            keys.member(organization_id, inviter_id),
+            keys.user_email(address),
+            keys.invitee(address, organization_id),
+            keys.invitations_made(organization_id),
+            keys.invitations_received(address),
+        ]
     )
-    legs: dict[str, Leg] = {**_consume(organization_id, item), **_granted(organization_id, item)}
-    try:
-        table.transact({**legs, "roster": roster, "membership": own})
-    except LegFailed as refusal:
-        if {"invitation", "invitee"} & refusal.items.keys():
-            raise UnknownInvitation from None
-        if "inviter" in refusal.items:
-            raise InviterMayNot from None
-        if not {"roster", "membership"} & refusal.items.keys():
-            raise
-        _discard(organization_id, item)
-        raise AlreadyMember from None
-    return organizations.Membership(organization_id, organization["slug"], organization["name"], role)
+    if inviter is None:
+        raise CallerMayNot
+    return _Seen(
+        inviter,
+        account,
+        lock,
+        _is_free(lock),
+        caps.look(made, "made", limits.organization, lambda: _count_sent(organization_id, limits.organization)),
+        caps.look(received, "made", limits.address, lambda: _count_received(address, account, limits.address)),
+    )
 
 
-def decline_invitation(invitation_id: str, profile: Mapping[str, Any]) -> str:
-    """Ends the invitation without a membership; the organization's name. Raises UnknownInvitation."""
-    item, organization = _find_for(invitation_id, profile)
-    if not _discard(organization["organizationId"], item):
-        raise UnknownInvitation
-    return str(organization["name"])
+def _count_sent(organization_id: str, limit: int) -> int:
+    """Returns how many invitations are pending in the organization. Void ones count only below the limit."""
+    items = _query_unexpired(organization_id, None, None, consistent=True).items
+    return len(items) if len(items) < limit else len(keep_valid(items))
 
 
-def _find_for(invitation_id: str, profile: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A pending invitation for the person's address, and its organization. Raises UnknownInvitation."""
+def _count_received(address: str, account: Mapping[str, Any] | None, limit: int) -> int:
+    """Returns how many invitations are pending for the address.
+
+    At the limit, only those count that the person sees as pending, since they can answer only these.
+    """
+    locks = table.query(keys.invitee_pk(address), prefix=keys.INVITEE_PREFIX, consistent=True).items
+    pending = [lock for lock in locks if is_pending(lock)]
+    if len(pending) < limit:
+        return len(pending)
+    seen = resolve_locks(account["userId"] if account else None, pending)
+    return len(keep_valid([item for item, _ in seen]))
+
+
+def _is_free(lock: dict[str, Any] | None) -> bool:
+    if lock is None or not is_pending(lock):
+        return True
+    listed = table.get(listed_key(lock["invitationId"]))
+    return listed is None or not keep_valid([listed])
+
+
+def _query_unexpired(
+    organization_id: str, limit: int | None, after: str | None, *, consistent: bool = False
+) -> QueryPage:
+    """Returns a page of the organization's invitations, newest first.
+
+    All live equally long, so those that are expired lie beyond one point of the order, where the range ends.
+    """
+    oldest = ids.local_at(int(clock.now() - LIFE_SECONDS) + 1)
+    return table.query(
+        keys.organization_pk(organization_id),
+        prefix=keys.INVITATION_PREFIX,
+        lowest=keys.invitation(organization_id, oldest).sk,
+        newest_first=True,
+        limit=limit,
+        after=after,
+        consistent=consistent,
+    )
+
+
+def _locate(invitation_id: str) -> ids.Located:
     located = ids.locate(ids.INVITATION, invitation_id)
     if located is None:
-        raise UnknownInvitation
-    item, organization = table.batch_get([keys.invitation(*located), keys.organization(located.organization_id)])
-    if item is None or organization is None or not is_pending(item):
-        raise UnknownInvitation
-    if normalize_email(item["email"]) != profile["email"]:
-        raise UnknownInvitation
-    return item, organization
-
-
-def _consume(organization_id: str, item: Mapping[str, Any]) -> dict[str, Leg]:
-    """Takes both items of a pending invitation away; its time is compared as the transaction finds it."""
-    invitee = keys.invitee(normalize_email(item["email"]), organization_id)
-    pending = "#expiresAt > :now"
-    return {
-        "invitation": Delete(_listed(organization_id, item["invitationId"]), pending, {"now": int(clock.now())}),
-        "invitee": Delete(invitee, "#invitationId = :id", {"id": item["invitationId"]}),
-    }
-
-
-def _granted(organization_id: str, item: Mapping[str, Any]) -> dict[str, Leg]:
-    """What the role needs beside the membership: another owner counted, by the word of one who still is."""
-    key = keys.organization(organization_id)
-    if item["role"] != "owner":
-        return {"organization": Check(key, "attribute_exists(pk)")}
-    return {
-        "inviter": organizations.role_check(item["invitedBy"]["id"], organization_id, "owner"),
-        "organization": Update(key, "SET #owners = #owners + :one", "attribute_exists(pk)", {"one": 1}),
-    }
-
-
-def _discard(organization_id: str, item: Mapping[str, Any]) -> bool:
-    """Ends the invitation; False where it was not there any more."""
-    try:
-        table.transact(_consume(organization_id, item))
-    except LegFailed:
-        return False
-    return True
-
-
-def _organization_of(lock: Mapping[str, Any]) -> str:
-    return str(lock["sk"]).partition("#")[2]
-
-
-def _listed_by_lock(lock: Mapping[str, Any]) -> keys.Key:
-    return _listed(_organization_of(lock), lock["invitationId"])
+        raise LookupError("an invitation's item holds no invitation id")
+    return located
 
 
 def _new_invitation(organization_id: str, email: str, role: Role, inviter: dict[str, Any]) -> dict[str, Any]:
@@ -255,37 +286,35 @@ def _no_member(organization_id: str, account: dict[str, Any] | None) -> dict[str
     return {"member": Check(keys.member(organization_id, account["userId"]), "attribute_not_exists(pk)")}
 
 
-def _instead_of(organization_id: str, lock: dict[str, Any] | None) -> dict[str, Leg]:
-    """Takes an expired invitation of the address away, for as long as TTL has not."""
-    if lock is None or is_pending(lock):
+def _instead_of(seen: _Seen) -> dict[str, Leg]:
+    """Removes the address's expired or void invitation, which the new one replaces."""
+    if seen.lock is None or not seen.lock_is_free:
         return {}
-    return {"expired": Delete(_listed(organization_id, lock["invitationId"]))}
+    return {"replaced": Delete(listed_key(seen.lock["invitationId"]))}
 
 
-def _lock(invitee: keys.Key, item: dict[str, Any], seen: dict[str, Any] | None) -> Put:
+def _lock(invitee: keys.Key, item: dict[str, Any], seen: _Seen) -> Put:
     lock = {**invitee._asdict(), "invitationId": item["invitationId"], "expiresAt": item["expiresAt"]}
-    if seen is None:
+    if seen.lock is None or not seen.lock_is_free:
         return Put(lock, "attribute_not_exists(pk)")
-    # Free where what was seen there is expired, and still the one whose listed item goes away in this transaction.
-    free = "#invitationId = :seen AND #expiresAt <= :now"
-    return Put(lock, free, {"seen": seen["invitationId"], "now": int(clock.now())})
+    # Still the one whose listed item goes away in this transaction.
+    return Put(lock, "#invitationId = :seen", {"seen": seen.lock["invitationId"]})
 
 
-def _refuse(refusal: LegFailed) -> None:
-    """Raises what the refused transaction means, unless it only says that the address must be looked at again."""
-    if refusal.leg not in {"inviter", "member", "invitee"}:
+def _refuse(refusal: LegFailed, seen: _Seen) -> None:
+    """Raises what the refused transaction means, unless it only says that everything must be read again."""
+    if refusal.leg not in {"inviter", "member", "invitee", "organization", "address"}:
         raise refusal
     if "inviter" in refusal.items:
         raise CallerMayNot from None
     if "member" in refusal.items:
         raise AlreadyMember from None
-    held = refusal.items["invitee"]
-    if held is not None and is_pending(held):
+    held = refusal.items.get("invitee")
+    if held is not None and not seen.lock_is_free and seen.lock == held:
         raise AlreadyInvited(held["invitationId"], held["expiresAt"]) from None
-
-
-def _listed(organization_id: str, invitation_id: str) -> keys.Key:
-    located = ids.locate(ids.INVITATION, invitation_id)
-    if located is None:
-        raise LookupError("an invitation's item holds no invitation id")
-    return keys.invitation(organization_id, located.local)
+    if "invitee" in refusal.items:
+        return
+    if "organization" in refusal.items and seen.organization_room.is_full:
+        raise OrganizationFull(seen.organization_room) from None
+    if "address" in refusal.items and seen.address_room.is_full:
+        raise AddressFull from None

@@ -36,6 +36,7 @@ MEMBER_PREFIX = "MEMBER#"
 MEMBERSHIP_PREFIX = "ORG#"
 PROFILE_SK = "PROFILE"
 ISSUER_PREFIX = "ISSUER#"
+INVITEE_PREFIX = "ORG#"
 KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
 INVITATION_PREFIX = "INVITATION#"
@@ -73,10 +74,10 @@ def billing(organization_id: str) -> Key:
     return Key(organization_pk(organization_id), "BILLING")
 
 
-# `identitiesRecorded`: each identity is also listed under the account (see account_issuer). `rostersPending`: rosters
-# may still show the previous address.
+# `ownerships` counts how often the person became an owner. `identitiesRecorded`: each identity is also listed under the
+# account (see account_issuer). `rostersPending`: rosters may still show the previous address.
 # {pk: USER#usr_8k…, sk: PROFILE, userId: usr_8k…, email: ada@…, name: Ada, image: null, savedOrganizationId: org_2f…,
-#  identitiesRecorded: true, rostersPending: true}
+#  ownerships: 3, identitiesRecorded: true, rostersPending: true}
 def user(user_id: str) -> Key:
     return Key(user_pk(user_id), PROFILE_SK)
 
@@ -108,6 +109,16 @@ def identity(digest: str) -> Key:
 # {pk: USER#usr_8k…, sk: ISSUER#5d41…, issuer: https://…, identities: [3a7bd3…]}
 def account_issuer(user_id: str, digest: str) -> Key:
     return Key(user_pk(user_id), f"{ISSUER_PREFIX}{digest}")
+
+
+# An organization whose invitations the person does not want to see.
+# {pk: BLOCKS#usr_8k…, sk: org_2f…, organizationId: org_2f…, name: Acme, createdAt: 2026-…}
+def block(user_id: str, organization_id: str) -> Key:
+    return Key(blocks_pk(user_id), organization_id)
+
+
+def blocks_pk(user_id: str) -> str:
+    return f"BLOCKS#{user_id}"
 
 
 # The roster's side of a membership, with what the roster shows of the person.
@@ -286,11 +297,22 @@ def invitation(organization_id: str, local: str) -> Key:
 # At most one pending invitation of an organization to an address; by address, for the person who signs in with it.
 # {pk: INVITEE#ada@example.com, sk: ORG#org_2f…, invitationId: inv_2f…, expiresAt: 1790000000}
 def invitee(email: str, organization_id: str) -> Key:
-    return Key(invitee_pk(email), f"ORG#{organization_id}")
+    return Key(invitee_pk(email), f"{INVITEE_PREFIX}{organization_id}")
 
 
 def invitee_pk(email: str) -> str:
     return f"INVITEE#{email}"
+
+
+# How many invitations an organization ever made, and how many an address got since it last had none for eight days.
+# {pk: ORG#org_2f…, sk: INVITATIONS, made: 17}
+def invitations_made(organization_id: str) -> Key:
+    return Key(organization_pk(organization_id), "INVITATIONS")
+
+
+# {pk: INVITEE#ada@example.com, sk: COUNT, made: 3, expiresAt: 1790000000}
+def invitations_received(email: str) -> Key:
+    return Key(invitee_pk(email), "COUNT")
 
 
 # What a request with an Idempotency-Key came to, kept for its repetitions.

@@ -7,7 +7,7 @@ caller to the role that allowed it. So at every moment there is an owner, whatev
 from typing import Any
 
 from controlplane.store import keys, organizations
-from controlplane.store.organizations import Membership, Role
+from controlplane.store.organizations import Membership, Ownership, Role
 from controlplane.store.table import Delete, Leg, LegFailed, QueryPage, StoreError, Update, table
 
 
@@ -31,21 +31,37 @@ def find_member_beside_caller(
     return organizations.get_beside_membership(keys.member(organization_id, user_id), caller_id, organization_id)
 
 
-def change_role(organization_id: str, member: dict[str, Any], role: Role, caller_id: str, least: Role) -> None:
+def change_role(
+    organization_id: str,
+    member: dict[str, Any],
+    role: Role,
+    caller_id: str,
+    least: Role,
+    *,
+    limit: int | None = None,
+) -> None:
     """Gives the member of that roster item another role, while the caller has at least the role `least`.
 
-    Raises LastOwner, MembershipMoved.
+    `limit` is how many organizations one person may own. Raises LastOwner, OwnsTooMany, MembershipMoved.
     """
     user_id, held = member["userId"], member["role"]
     change, unmoved, values = "SET #role = :role", "#role = :held", {"role": role, "held": held}
+    ownership = None
+    if role == "owner" != held:
+        profile = table.get(keys.user(user_id))
+        if profile is None:
+            raise MembershipMoved
+        ownership = organizations.count_ownership(profile, limit)
     _transact(
         {
             # A transaction takes one operation per item: who changes their own role is held to it by these two.
             **_caller(organization_id, user_id, caller_id, least),
             "member": Update(keys.member(organization_id, user_id), change, unmoved, values),
             "membership": Update(keys.membership(user_id, organization_id), change, unmoved, values),
+            **({"ownership": ownership.leg} if ownership else {}),
             **_owners(organization_id, (role == "owner") - (held == "owner")),
-        }
+        },
+        ownership,
     )
 
 
@@ -86,9 +102,11 @@ def _owners(organization_id: str, change: int) -> dict[str, Leg]:
     return {"owners": count}
 
 
-def _transact(legs: dict[str, Leg]) -> None:
+def _transact(legs: dict[str, Leg], ownership: Ownership | None = None) -> None:
     try:
         table.transact(legs)
     except LegFailed as refusal:
+        if ownership is not None and refusal.leg == "ownership":
+            ownership.refuse()
         # The last leg is the first refused one only where all that the decision rested on still holds.
         raise (LastOwner if refusal.leg == "owners" else MembershipMoved) from None

@@ -9,13 +9,15 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from controlplane import clock, ids
-from controlplane.store import keys
+from controlplane.store import caps, keys
 from controlplane.store.keys import Key
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 Role = Literal["owner", "admin", "member"]
 # From the least to the most powerful.
 ROLES: tuple[Role, ...] = ("member", "admin", "owner")
+
+_TRIES = 8
 
 OPENING_BILLING: dict[str, Any] = {"credits": 0, "topUp": {"enabled": False, "threshold": None, "amount": None}}
 
@@ -64,6 +66,30 @@ class SlugTaken(StoreError):
     """Another organization has the slug."""
 
 
+class AccountGone(StoreError):
+    """The account does not exist any more, or has another address than the profile that was read."""
+
+
+class OwnsTooMany(StoreError):
+    """The person owns as many organizations as one person may: `current` of `limit`."""
+
+    def __init__(self, room: caps.Room) -> None:
+        super().__init__("owns too many organizations")
+        self.current, self.limit = room.current, room.limit
+
+
+class Ownership(NamedTuple):
+    """The leg on the person's profile that counts another ownership, and the room there was for it."""
+
+    leg: Update
+    room: caps.Room
+
+    def refuse(self) -> None:
+        """Raises OwnsTooMany if that is why the leg was refused. Otherwise the profile has to be read again."""
+        if self.room.is_full:
+            raise OwnsTooMany(self.room) from None
+
+
 def _membership(item: dict[str, Any]) -> Membership:
     return Membership(item["organizationId"], item["slug"], item["name"], item["role"])
 
@@ -95,6 +121,23 @@ def get_account(user_id: str) -> Account:
     return Account(profile, memberships)
 
 
+def count_ownership(profile: Mapping[str, Any], limit: int | None) -> Ownership:
+    """Returns what makes the person of the profile another organization's owner, if they own fewer than `limit`.
+
+    The leg is part of every transaction that makes somebody an owner. It also holds the account to the address of the
+    profile, which the roster will show. Read the profile before calling this.
+    """
+    user_id = profile["userId"]
+
+    def count_owned() -> int:
+        return sum(held.role == "owner" for held in get_account(user_id).memberships)
+
+    room = caps.look(profile, "ownerships", limit, count_owned)
+    leg = caps.make_one(keys.user(user_id), "ownerships", room, email=profile["email"])
+    same = "#email = :email"
+    return Ownership(Update(leg.key, leg.change, f"{same} AND {leg.when}" if leg.when else same, leg.values), room)
+
+
 def find_organization(organization_id: str) -> dict[str, Any] | None:
     return table.get(keys.organization(organization_id))
 
@@ -121,18 +164,47 @@ def member_items(organization_id: str, slug: str, name: str, role: Role, profile
 
 
 def create_organization(
-    name: str, slug: str, owner: dict[str, Any], beside: Mapping[str, Leg] | None = None
+    name: str,
+    slug: str,
+    owner: dict[str, Any],
+    beside: Mapping[str, Leg] | None = None,
+    *,
+    limit: int | None = None,
 ) -> Membership:
-    """A new organization on the free plan, owned by the person of that profile. Raises SlugTaken.
+    """Returns a new organization on the free plan, owned by the person of that profile.
 
-    All of slug, organization, billing and membership, with the legs `beside` them, or nothing. LegFailed for one of
-    those.
+    Writes slug, organization, billing and membership, with the legs `beside` them, or nothing. `limit` is how many
+    organizations the person may own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg of `beside`.
     """
     organization_id = ids.new_root(ids.ORGANIZATION)
-    roster, own = member_items(organization_id, slug, name, "owner", owner)
+    made = Membership(organization_id, slug, name, "owner")
+    for _ in range(_TRIES):
+        ownership = count_ownership(owner, limit)
+        try:
+            table.transact({**(beside or {}), **_creation(made, owner), "owner": ownership.leg})
+        except LegFailed as refusal:
+            holder = refusal.items.get("slug")
+            # Our own write, whose answer was lost before it was sent again, is no other organization.
+            if holder is not None and holder["organizationId"] == organization_id:
+                return made
+            if refusal.leg == "slug":
+                raise SlugTaken from None
+            if refusal.leg != "owner":
+                raise
+            ownership.refuse()
+            if refusal.item is None:
+                raise AccountGone from None
+            owner = refusal.item
+        else:
+            return made
+    raise Throttled("the account keeps changing")
+
+
+def _creation(made: Membership, owner: dict[str, Any]) -> dict[str, Leg]:
+    organization_id, slug, name, role = made
+    roster, own = member_items(organization_id, slug, name, role, owner)
     absent = "attribute_not_exists(pk)"
-    legs: dict[str, Leg] = {
-        **(beside or {}),
+    return {
         "slug": Put({**keys.organization_slug(slug)._asdict(), "organizationId": organization_id}, absent),
         "organization": Put(
             {
@@ -153,16 +225,6 @@ def create_organization(
         "roster": roster,
         "membership": own,
     }
-    try:
-        table.transact(legs)
-    except LegFailed as refusal:
-        holder = refusal.items.get("slug")
-        # Our own write, whose answer was lost before it was sent again, is no other organization.
-        if holder is None or holder["organizationId"] != organization_id:
-            if refusal.leg != "slug":
-                raise
-            raise SlugTaken from None
-    return Membership(organization_id, slug, name, "owner")
 
 
 def slugs_taken(slugs: list[str]) -> list[bool]:

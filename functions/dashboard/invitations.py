@@ -1,0 +1,90 @@
+"""The rules of the pages about invitations: accepting and declining them, and blocking organizations."""
+
+from typing import Any
+
+from controlplane import ids
+from controlplane.errors import Conflict, NotFound
+from controlplane.settings import settings
+from controlplane.store import invitations, invitees, organizations, users
+from controlplane.store.organizations import Membership
+from controlplane.store.table import QueryPage
+
+BLOCKED_PER_PAGE = 50
+
+
+class InvitationGone(NotFound):
+    message = "This invitation is not there any more: it was canceled, used, or has expired."
+
+
+class AlreadyThere(Conflict):
+    message = "You belong to this organization already. The invitation was removed."
+
+
+class InviterGone(Conflict):
+    message = (
+        "This invitation is void: the person who sent it can't invite people to that role any more. Ask an admin or "
+        "owner of the organization for a new one."
+    )
+
+
+class OwnsTooMany(Conflict):
+    message = (
+        "You own as many organizations as one person may own. Give up owning another one first, or ask to be invited "
+        "as an admin."
+    )
+
+
+class NotBlocked(NotFound):
+    message = "You have not blocked this organization."
+
+
+def accept_invitation(invitation_id: str, user_id: str) -> Membership:
+    """Raises InvitationGone, AlreadyThere, InviterGone, OwnsTooMany."""
+    try:
+        return invitees.accept_invitation(invitation_id, _profile(user_id), settings.organizations_per_person)
+    except invitations.UnknownInvitation:
+        raise InvitationGone from None
+    except invitations.AlreadyMember:
+        raise AlreadyThere from None
+    except invitees.InviterMayNot:
+        raise InviterGone from None
+    except organizations.OwnsTooMany:
+        raise OwnsTooMany from None
+
+
+def decline_invitation(invitation_id: str, user_id: str) -> str:
+    """The organization's name. Raises InvitationGone."""
+    try:
+        return invitees.decline_invitation(invitation_id, _profile(user_id))
+    except invitations.UnknownInvitation:
+        raise InvitationGone from None
+
+
+def block_organization(invitation_id: str, user_id: str) -> str:
+    """Declines the invitation and blocks its organization. Returns the organization's name. Raises InvitationGone."""
+    try:
+        return invitees.block_organization(invitation_id, _profile(user_id))
+    except invitations.UnknownInvitation:
+        raise InvitationGone from None
+
+
+def unblock_organization(organization_id: str, user_id: str) -> str:
+    """Returns the organization's name. Raises NotBlocked."""
+    known = ids.is_root(ids.ORGANIZATION, organization_id)
+    name = invitees.unblock_organization(user_id, organization_id) if known else None
+    if name is None:
+        raise NotBlocked
+    return name
+
+
+def list_blocked(user_id: str, after: str | None) -> QueryPage:
+    """Returns a page of blocked organizations; `after` is the id with which the page before ended."""
+    known = after is not None and ids.is_root(ids.ORGANIZATION, after)
+    return invitees.list_blocked(user_id, BLOCKED_PER_PAGE, after if known else None)
+
+
+def _profile(user_id: str) -> dict[str, Any]:
+    profile = users.find_user(user_id)
+    if profile is None:
+        raise LookupError("a session's account is there")
+    return profile

@@ -1,0 +1,156 @@
+"""POST /invitations/block, GET /invitations/blocked, POST /invitations/unblock; how much the pages read and show."""
+
+import pytest
+
+from controlplane import ids
+from controlplane.store import keys, organizations
+from controlplane.store.table import Delete, table
+from dashboard import service
+from dashboard.invitations import BLOCKED_PER_PAGE
+from tests.functional.dashboard.test_invitations import ACCEPT, DECLINE, invite, pending, role_of
+from tests.support.browser import Browser, text_of
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.world import Company, Person, World
+
+BLOCK, BLOCKED, UNBLOCK = "/invitations/block", "/invitations/blocked", "/invitations/unblock"
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company(name="Acme")
+
+
+@pytest.fixture
+def blocker(visitor: Browser, company: Company, person: Person) -> Browser:
+    """A browser whose person has blocked the company."""
+    invite(visitor, company, person.email)
+    visitor.get("/invitations")
+    assert "You declined the invitation to Acme and blocked the organization." in text_of(visitor.submit(BLOCK))
+    return visitor
+
+
+class TestBlock:
+    def test_ends_the_invitation(self, blocker: Browser, company: Company, person: Person):
+        assert pending(blocker, company) == []
+        assert role_of(person, company) is None
+
+    def test_hides_further_invitations_and_the_organization_cant_tell(
+        self, blocker: Browser, company: Company, person: Person
+    ):
+        invitation_id = invite(blocker, company, person.email)
+        assert [shown["id"] for shown in pending(blocker, company)] == [invitation_id]
+        assert "Acme" not in blocker.get("/invitations").text
+        assert "Nothing waits for your answer." in text_of(blocker.get("/"))
+
+    def test_leaves_other_organizations_and_people_alone(self, blocker: Browser, company: Company, world: World):
+        other, friend = world.company(name="Birch"), world.person()
+        invite(blocker, other, users_email(blocker))
+        invite(blocker, company, friend.email)
+        assert "Birch" in blocker.get("/invitations").text
+        assert "Acme" in Browser(blocker.api).signed_in(friend.user_id).get("/invitations").text
+
+    @pytest.mark.parametrize("named", ["", "x", "inv_" + "0" * 34])
+    def test_of_no_invitation_is_404(self, visitor: Browser, named: str):
+        assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": named}).status == 404
+
+    def test_takes_an_invitation_of_ones_own(self, visitor: Browser, company: Company):
+        other = invite(visitor, company, "somebody@example.com")
+        assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": other}).status == 404
+        assert len(pending(visitor, company)) == 1
+
+
+def users_email(browser: Browser) -> str:
+    user_id = browser.api.get("/v1/me", browser.secret).data["principal"]["userId"]
+    return organizations.get_account(user_id).profile["email"]
+
+
+class TestBlocked:
+    def test_lists_and_unblocks(self, blocker: Browser, company: Company, person: Person):
+        text = text_of(blocker.get(BLOCKED))
+        assert "Acme" in text
+        assert "Blocked on 4 March 2026." in text
+        invite(blocker, company, person.email)
+        blocker.get(BLOCKED)
+        (fields,) = blocker.forms()[UNBLOCK]
+        assert "You unblocked Acme." in text_of(blocker.submit(UNBLOCK))
+        assert "You have not blocked any organization." in text_of(blocker.get(BLOCKED))
+        assert "Acme" in blocker.get("/invitations").text
+        assert blocker.post(UNBLOCK, fields).status == 404
+
+    @pytest.mark.parametrize("named", ["", "x", "org_" + "0" * 16, "é"])
+    def test_unblocking_what_is_not_blocked_is_404(self, visitor: Browser, named: str):
+        reply = visitor.post(UNBLOCK, {"form_token": visitor.form_token, "organization_id": named})
+        assert reply.status == 404
+        assert "You have not blocked this organization." in text_of(reply)
+
+    def test_goes_page_by_page(self, visitor: Browser, person: Person):
+        made = sorted(f"org_{number:016d}" for number in range(BLOCKED_PER_PAGE + 1))
+        table.put_all(
+            {
+                **keys.block(person.user_id, organization_id)._asdict(),
+                "organizationId": organization_id,
+                "name": organization_id,
+                "createdAt": "2026-03-04T05:06:07.000Z",
+            }
+            for organization_id in made
+        )
+        first = visitor.get(BLOCKED)
+        assert first.text.count("<h2>") == BLOCKED_PER_PAGE
+        assert f'href="{BLOCKED}?after={made[-2]}"' in first.text
+        assert visitor.get(f"{BLOCKED}?after={made[-2]}").text.count("<h2>") == 1
+        assert visitor.get(f"{BLOCKED}?after=x").text == first.text
+
+
+class TestManyInvitations:
+    """Before there was a limit for an address, one could get thousands."""
+
+    COUNT = 130
+
+    @pytest.fixture
+    def flooded(self, visitor: Browser, world: World, company: Company, person: Person) -> Browser:
+        invitation_id = invite(visitor, company, person.email)
+        lock = table.get(keys.invitee(person.email, company.organization_id))
+        located = ids.locate(ids.INVITATION, invitation_id)
+        assert located is not None
+        listed = table.get(keys.invitation(*located))
+        items = []
+        for number in range(self.COUNT):
+            organization_id = f"org_{number:016d}"
+            copy = f"inv_{number:016d}{located.local}"
+            items += [
+                {**lock, **keys.invitee(person.email, organization_id)._asdict(), "invitationId": copy},
+                {**listed, **keys.invitation(organization_id, located.local)._asdict(), "invitationId": copy},
+                {**keys.organization(organization_id)._asdict(), "organizationId": organization_id, "name": "Flood"},
+                {**keys.membership(company.owner.user_id, organization_id)._asdict(), "role": "owner"},
+            ]
+        table.put_all(items)
+        return visitor
+
+    def test_are_shown_in_part(self, flooded: Browser):
+        reply = flooded.get("/invitations")
+        assert len(flooded.forms()[ACCEPT]) == service.PAGE_INVITATIONS
+        assert "There are more invitations. Answer some of these to see them." in text_of(reply)
+        flooded.submit(DECLINE)
+        assert len(flooded.forms()[ACCEPT]) == service.PAGE_INVITATIONS
+
+    def test_that_are_void_dont_hide_the_others(self, flooded: Browser, company: Company):
+        for number in range(self.COUNT):
+            table.delete(Delete(keys.membership(company.owner.user_id, f"org_{number:016d}")))
+        text = text_of(flooded.get("/invitations"))
+        assert len(flooded.forms()[ACCEPT]) == 1
+        assert "invites you to be a member" in text
+        assert "1 waiting for you" in text_of(flooded.get("/"))
+
+    def test_are_not_all_read_to_say_how_many_there_are(self, flooded: Browser):
+        read: list[str] = []
+
+        def around(call: Call, proceed: Proceed) -> object:
+            answer = proceed()
+            found = answer.get("Items", []) if call.operation == "Query" else []
+            read.extend(item["pk"]["S"] for item in found if item["pk"]["S"].startswith("INVITEE#"))
+            return answer
+
+        with intercepted(table.client, around):
+            text = text_of(flooded.get("/"))
+        assert "20+ waiting for you" in text
+        assert 0 < len(read) <= 60
