@@ -1,7 +1,6 @@
 """The rules of `scan_execution`: the stages of a scan, what is kept of its findings, and which of them people see."""
 
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,14 +17,17 @@ from controlplane.store.findings import Finding, Location
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import UnknownRepository
 from controlplane.store.scans import Coverage, Failure, ScanItem, Stage
-from scan_execution import analysis, workspace
+from scan_execution import analysis, folders, workspace
 from scan_execution.analysis.files import language_of, reason_to_skip
+from scan_execution.analysis.report import Examine
+from scan_execution.sandbox import Sandbox
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
 # The function's timeout in template.yaml: whoever still runs then has been ended.
 LEASE_SECONDS = 420
 # The most urgent ones. Whoever has more mends these first.
 MOST_ISSUES = 500
+_LIMITS = analysis.Limits()
 
 _TOO_LARGE = Failure("REPOSITORY_TOO_LARGE", "The repository is larger than a scan reads.")
 _INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository could not be read.")
@@ -36,8 +38,9 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
     """Runs the scan through its stages to its end. Raises Postponed, Rejected."""
 
     def run(lease: Lease, scan: ScanItem) -> None:
-        with tempfile.TemporaryDirectory(prefix="scan-") as folder:
-            _run(lease, scan, Path(folder), connect_host)
+        # The child starts while the archive is downloaded.
+        with folders.scan_folder() as folder, Sandbox(_LIMITS) as sandbox:
+            _run(lease, scan, folder, connect_host, sandbox.examine)
 
     attempt(
         lambda: scans.acquire_scan(message.scan_id, LEASE_SECONDS),
@@ -46,13 +49,13 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
     )
 
 
-def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]) -> None:
+def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], examine: Examine) -> None:
     with _stage(lease, "fetch"):
         unpacked = _fetch(scan, folder, connect_host)
     with _stage(lease, "inventory"):
         skipped = Counter(unpacked.skipped)
     with _stage(lease, "analyze"):
-        result = analysis.analyze_folder(folder)
+        result = analysis.analyze_folder(folder, examine, _LIMITS)
         skipped.update(result.skipped)
     # The disk is the next scan's as well, in the same environment.
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,8 @@
 """Finds consent problems in a source tree: files in, findings out.
 
-Knows no network, no queue and no table, and never runs what it reads. `analyze_folder` takes a folder that is unpacked
-already; `analyze_files` takes (path, bytes) pairs, of which it holds one at a time.
+Knows no network, no queue and no table, and never runs what it reads. What parses a file (`examine`, and all that it
+imports) runs in a process of its own, see `scan_execution.sandbox`. What is exported here parses nothing: it walks the
+tree and combines the reports.
 """
 
 from scan_execution.analysis.findings import Finding, Location

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from scan_execution.analysis import Analysis, Limits, analyze_folder
+from scan_execution.sandbox import Sandbox
 
 
 def main() -> int:
@@ -18,7 +19,9 @@ def main() -> int:
     options = parser.parse_args()
     if not options.path.is_dir():
         parser.error(f"{options.path} is no folder")
-    analysis = analyze_folder(options.path, Limits(max_seconds=options.seconds))
+    limits = Limits(max_seconds=options.seconds)
+    with Sandbox(limits) as sandbox:
+        analysis = analyze_folder(options.path, sandbox.examine, limits)
     sys.stdout.write(_as_json(analysis) if options.json else _as_text(analysis))
     return 0
 

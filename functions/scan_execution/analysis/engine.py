@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
@@ -19,31 +18,15 @@ from scan_execution.analysis import secrecy
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.conditions import Candidate, holds
 from scan_execution.analysis.files import Skipped, check_depth
-from scan_execution.analysis.findings import Finding, Location
 from scan_execution.analysis.fingerprints import Fingerprints, words
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.report import Match
 from scan_execution.analysis.rules import Rule, rules
 from scan_execution.analysis.sources import Source
 
 _MAX_SNIPPET_LINES: Final = 12
 # Vendors that Google's consent mode holds back wherever in the project it is set up.
 _GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A finding that may depend on what the rest of the project does."""
-
-    finding: Finding
-    depends_on_callers: bool = False
-    depends_on_consent_mode: bool = False
-
-
-@dataclass
-class FileResult:
-    found: list[Found] = field(default_factory=list)
-    # More candidates held than a file may have findings.
-    cut: bool = False
 
 
 class Triggers:
@@ -85,12 +68,12 @@ def triggers() -> Triggers:
     return Triggers(rules())
 
 
-def analyze_source(source: Source, limits: Limits) -> FileResult:
-    """The findings of one file. Raises Skipped for one that costs too much."""
-    result = FileResult()
+def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool]:
+    """Returns the matches of one file, and whether there are more than a file may have. Raises Skipped."""
+    found: list[Match] = []
     possible = triggers().possible(source)
     if not possible:
-        return result
+        return found, False
     check_depth(source.text, source.language, limits)
     deadline = time.monotonic() + limits.max_seconds_per_file
     candidates = sorted(
@@ -111,11 +94,10 @@ def analyze_source(source: Source, limits: Limits) -> FileResult:
         if place in places:
             continue
         places.add(place)
-        if len(result.found) >= limits.max_findings_per_file:
-            result.cut = True
-            break
-        result.found.append(_found(rule, candidate, node, fingerprints, limits))
-    return result
+        if len(found) >= limits.max_findings_per_file:
+            return found, True
+        found.append(_match(rule, candidate, node, fingerprints, limits))
+    return found, False
 
 
 def _candidates(source: Source, possible: list[Rule], deadline: float) -> Iterator[tuple[Rule, Candidate]]:
@@ -142,30 +124,26 @@ def _reported(rule: Rule, node: SgNode) -> SgNode:
     return (rule.report and node.get_match(rule.report)) or node
 
 
-def _found(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerprints, limits: Limits) -> Found:
+def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerprints, limits: Limits) -> Match:
     source, vendor = candidate.source, candidate.vendor
     span = node.range()
     start, end = candidate.block.start + span.start.index, candidate.block.start + span.end.index
-    names = {"vendor": vendor.name if vendor else "", **candidate.names}
-    finding = Finding(
-        rule_id=rule.id,
-        title=rule.title.format_map(names),
-        description=rule.description.strip().format_map(names),
-        category=rule.category,
-        severity=rule.severity,
-        priority=rule.priority,
-        location=locate(source, start, end, limits, tuple(candidate.secrets)),
-        remediation=rule.remediation.strip().format_map(names),
-        references=rule.references,
-        fingerprint=fingerprints.take(rule.id, " ".join(words(node))),
-        vendor_id=vendor.id if vendor else None,
+    return Match(
+        rule.id,
+        {"vendor": vendor.name if vendor else "", **candidate.names},
+        vendor.id if vendor else None,
+        None,
+        *locate(source, start, end, limits, tuple(candidate.secrets)),
+        fingerprints.take(rule.id, " ".join(words(node))),
+        candidate.depends_on_callers,
+        vendor is not None and vendor.id in _GOOGLE and "ungated" in rule.where,
     )
-    in_consent_mode = vendor is not None and vendor.id in _GOOGLE and "ungated" in rule.where
-    return Found(finding, candidate.depends_on_callers, in_consent_mode)
 
 
-def locate(source: Source, start: int, end: int, limits: Limits, secrets: tuple[str, ...] = ()) -> Location:
-    """Lines, columns and snippet of a range of characters."""
+def locate(
+    source: Source, start: int, end: int, limits: Limits, secrets: tuple[str, ...] = ()
+) -> tuple[int, int, int, int, str]:
+    """Returns first and last line, start and end column, and the snippet of a range of characters."""
     first, start_column = source.position(start)
     last, end_column = source.position(max(start, end))
     shown_until = min(last, first + _MAX_SNIPPET_LINES - 1)
@@ -178,7 +156,7 @@ def locate(source: Source, start: int, end: int, limits: Limits, secrets: tuple[
     if len(snippet) > limits.max_snippet_length:
         begin = max(0, min(start_column - 1 - indent - 80, len(snippet) - limits.max_snippet_length))
         snippet = snippet[begin : begin + limits.max_snippet_length] + "…"
-    return Location(source.path, first, last, start_column, end_column, snippet)
+    return first, last, start_column, end_column, snippet
 
 
 _MECHANISM: Final = re.compile(

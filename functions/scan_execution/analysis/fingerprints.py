@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ast_grep_py import SgNode
+if TYPE_CHECKING:  # the process that keeps the findings loads no parser
+    from ast_grep_py import SgNode
 
 _DROPPED: Final = frozenset({";", ",", "(", ")", "{", "}", "/>", ">"})
 _QUOTED: Final = frozenset({"string", "quoted_attribute_value", "concatenated_string"})

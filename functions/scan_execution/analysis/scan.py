@@ -1,28 +1,26 @@
-"""A whole tree: one file at a time in, findings and an account of what was skipped out."""
+"""A whole tree: one file at a time in, findings and an account of what was skipped out.
+
+Reads files and combines what is reported about each of them. It parses none of them: `examine` does, elsewhere.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from scan_execution.analysis import files, manifests
+from scan_execution.analysis import files
 from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.engine import (
-    Found,
-    analyze_source,
-    asks_for_consent,
-    locate,
-    sets_consent_mode,
-    source_of,
-)
 from scan_execution.analysis.files import Skipped
-from scan_execution.analysis.findings import Finding, urgency
+from scan_execution.analysis.findings import Finding, Location, urgency
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.libraries import libraries
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.report import Examine, InvalidReport, Match, Report, Request
 from scan_execution.analysis.rules import Rule, rules
 
 _MISSING: Final = "consent-manager-missing"
@@ -52,34 +50,38 @@ class Analysis:
         return not _ENDS.isdisjoint(self.skipped)
 
 
-def analyze_folder(root: Path, limits: Limits | None = None) -> Analysis:
+def analyze_folder(root: Path, examine: Examine, limits: Limits) -> Analysis:
     """The findings of a folder's files. Links are not followed; nothing outside of the folder is read."""
-    scan = _Scan(limits or Limits())
-    for path, entry, reason in files.walk(root):
-        if reason is not None:
-            scan.skip(path, reason)
-        elif entry is not None:
-            name = entry.path
-            scan.take(path, lambda most, name=name: files.read(name, most))  # type: ignore[misc]
-        if scan.ended:
-            break
-    return scan.finish()
+    scan = _Scan(limits)
+
+    def entries() -> Iterator[tuple[str, Callable[[int], bytes]]]:
+        for path, entry, reason in files.walk(root):
+            if reason is not None:
+                scan.skip(path, reason)
+            elif entry is not None:
+                yield path, partial(files.read, entry.path)
+
+    return scan.run(entries(), examine)
 
 
-def analyze_files(contents: Iterable[tuple[str, bytes]], limits: Limits | None = None) -> Analysis:
-    """The findings of (path, content) pairs; paths are relative, with forward slashes. Holds one content at a time."""
-    scan = _Scan(limits or Limits())
-    for path, content in contents:
+def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
+    """The findings of (path, content) pairs; paths are relative, with forward slashes. Holds few of them at a time."""
 
-        def read(most: int, content: bytes = content) -> bytes:
-            if len(content) > most:
-                raise Skipped("too large")
-            return content
+    def bounded(content: bytes, most: int) -> bytes:
+        if len(content) > most:
+            raise Skipped("too large")
+        return content
 
-        scan.take(path, read)
-        if scan.ended:
-            break
-    return scan.finish()
+    return _Scan(limits).run(((path, partial(bounded, content)) for path, content in contents), examine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A finding, and what has to be true of the whole project for it to be reported."""
+
+    finding: Finding
+    depends_on_callers: bool = False
+    depends_on_consent_mode: bool = False
 
 
 class _Scan:
@@ -87,13 +89,12 @@ class _Scan:
         self._limits = limits
         self._deadline = time.monotonic() + limits.max_seconds
         self._result = Analysis()
-        self._found: list[Found] = []
-        self._locked: list[tuple[Found, str, str]] = []
+        self._found_so_far: list[_Found] = []
+        self._locked: list[tuple[_Found, str, str]] = []
         self._declared: set[tuple[str, str]] = set()
         self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
         self._asks_for_consent = False
         self._consent_mode = False
-        self.ended = False
 
     def skip(self, path: str, reason: str) -> None:
         self._result.skipped[reason] += 1
@@ -101,25 +102,40 @@ class _Scan:
         if len(examples) < self._limits.max_skipped_examples:
             examples.append(path[:300])
 
-    def take(self, path: str, read: Callable[[int], bytes]) -> None:
-        """Looks at one file; `read` gives its content, given the most bytes it may have."""
-        result = self._result
-        if reason := self._end_of_scan():
-            self.skip(path, reason)
-            self.ended = True
-            return
-        result.files_seen += 1
-        language = files.language_of(path.rpartition("/")[2])
-        if language is None:
-            return
-        reason = files.reason_to_skip(path)
-        if reason is not None:
-            self.skip(path, reason)
-            return
-        try:
-            self._look_at(path, language, read)
-        except Skipped as skipped:
-            self.skip(path, str(skipped))
+    def run(self, entries: Iterable[tuple[str, Callable[[int], bytes]]], examine: Examine) -> Analysis:
+        """Returns the result for (path, read) pairs; `read` returns the content, given the most bytes it may have."""
+        for request, outcome in examine(self._requests(entries), self._deadline):
+            try:
+                if isinstance(outcome, Skipped):
+                    raise outcome
+                self._take(request, outcome)
+            except Skipped as skipped:
+                self.skip(request.path, str(skipped))
+            except InvalidReport:
+                self.skip(request.path, "failed")
+        return self._finish()
+
+    def _requests(self, entries: Iterable[tuple[str, Callable[[int], bytes]]]) -> Iterator[Request]:
+        """The files to be analyzed, each read when it is asked for, until a limit of the whole scan is reached."""
+        limits, result = self._limits, self._result
+        for path, read in entries:
+            if reason := self._end_of_scan():
+                self.skip(path, reason)
+                return
+            result.files_seen += 1
+            language = files.language_of(path.rpartition("/")[2])
+            if language is None:
+                continue
+            if reason := files.reason_to_skip(path):
+                self.skip(path, reason)
+                continue
+            try:
+                content = read(limits.max_lock_file_bytes if language == "lock file" else limits.max_file_bytes)
+            except Skipped as skipped:
+                self.skip(path, str(skipped))
+                continue
+            result.bytes_read += len(content)
+            yield Request(path, language, content)
 
     def _end_of_scan(self) -> str | None:
         if self._result.files_seen >= self._limits.max_files:
@@ -130,67 +146,62 @@ class _Scan:
             return "out of time"
         return None
 
-    def _look_at(self, path: str, language: str, read: Callable[[int], bytes]) -> None:
-        limits, result = self._limits, self._result
-        locked = language == "lock file"
-        content = read(limits.max_lock_file_bytes if locked else limits.max_file_bytes)
-        result.bytes_read += len(content)
-        text = files.decode(content)
-        if language in {"manifest", "lock file"}:
-            self._read_manifest(path, text, locked=locked)
-            result.lines += text.count("\n") + 1
-        else:
-            result.lines += files.check_lines(text, limits)
-            source = source_of(path, text, language)
-            self._asks_for_consent = self._asks_for_consent or asks_for_consent(source)
-            self._consent_mode = self._consent_mode or sets_consent_mode(source)
-            found = analyze_source(source, limits)
-            result.truncated |= found.cut
-            self._keep(found.found)
+    def _take(self, request: Request, report: Report) -> None:
+        """Keeps a report. Raises InvalidReport if it names something that does not exist."""
+        result, path = self._result, request.path
+        try:
+            found = [(match, self._found(path, match)) for match in report.matches]
+        except (KeyError, ValueError, IndexError) as failure:
+            raise InvalidReport from failure
+        self._asks_for_consent = self._asks_for_consent or report.asks_for_consent
+        self._consent_mode = self._consent_mode or report.sets_consent_mode
+        result.truncated |= report.truncated
+        result.lines += report.lines
         result.files_analyzed += 1
+        self._keep(path.rpartition("/")[0], found, locked=request.language == "lock file")
 
-    def _keep(self, found: list[Found]) -> None:
-        self._found += found
+    def _found(self, path: str, match: Match) -> _Found:
+        rule = self._rules[match.rule_id]
+        library = libraries()[match.package] if match.package else None
+        vendor = catalogue().vendors[match.vendor_id] if match.vendor_id else None
+        finding = Finding(
+            rule.id,
+            rule.title.format_map(match.names),
+            rule.description.strip().format_map(match.names),
+            rule.category,
+            rule.severity,
+            rule.priority,
+            Location(path, match.start_line, match.end_line, match.start_column, match.end_column, match.snippet),
+            rule.remediation.strip().format_map(match.names),
+            tuple(filter(None, (library.reference if library else None, *rule.references))),
+            match.fingerprint,
+            vendor.id if vendor else None,
+        )
+        return _Found(finding, match.depends_on_callers, match.depends_on_consent_mode)
+
+    def _keep(self, folder: str, found: list[tuple[Match, _Found]], *, locked: bool) -> None:
+        for match, entry in found:
+            if locked and match.package:
+                self._locked.append((entry, folder, match.package))
+            else:
+                self._found_so_far.append(entry)
+                if match.package:
+                    self._declared.add((folder, match.package))
         # What a scan keeps is bounded while it runs, too: the least urgent go first.
-        if len(self._found) > 4 * self._limits.max_findings:
-            self._found.sort(key=lambda entry: urgency(entry.finding))
-            del self._found[2 * self._limits.max_findings :]
+        most = 2 * self._limits.max_findings
+        if len(self._found_so_far) > 2 * most:
+            self._found_so_far.sort(key=lambda entry: urgency(entry.finding))
+            del self._found_so_far[most:]
+            self._result.truncated = True
+        if len(self._locked) > most:
+            del self._locked[most:]
             self._result.truncated = True
 
-    def _read_manifest(self, path: str, text: str, *, locked: bool) -> None:
-        source = source_of(path, text, "manifest")
-        fingerprints = Fingerprints(path)
-        folder = path.rpartition("/")[0]
-        for pinned in manifests.read_lock_file(text) if locked else manifests.read_manifest(text):
-            self._asks_for_consent = True
-            if pinned.rule_id is None:
-                continue
-            rule = self._rules[pinned.rule_id]
-            library = pinned.library
-            names = {"library": library.name, "version": pinned.version, "why": library.why}
-            finding = Finding(
-                rule.id,
-                rule.title.format_map(names),
-                rule.description.strip().format_map(names),
-                rule.category,
-                rule.severity,
-                rule.priority,
-                locate(source, pinned.start, pinned.end, self._limits),
-                rule.remediation.strip().format_map(names),
-                tuple(filter(None, (library.reference, *rule.references))),
-                # The version is part of it: a newer version that is outdated as well is news.
-                fingerprints.take(rule.id, f"{library.package} {pinned.version}"),
-            )
-            if locked:
-                self._locked.append((Found(finding), folder, library.package))
-            else:
-                self._declared.add((folder, library.package))
-                self._found.append(Found(finding))
-
-    def finish(self) -> Analysis:
+    def _finish(self) -> Analysis:
         # A lock file repeats what the manifest beside it says.
-        self._found += [found for found, folder, package in self._locked if (folder, package) not in self._declared]
-        findings = [found.finding for found in self._found if self._stands(found)]
+        declared = self._declared
+        self._found_so_far += [found for found, folder, package in self._locked if (folder, package) not in declared]
+        findings = [found.finding for found in self._found_so_far if self._stands(found)]
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)
         result = self._result
@@ -198,7 +209,7 @@ class _Scan:
         result.findings = findings[: self._limits.max_findings]
         return result
 
-    def _stands(self, found: Found) -> bool:
+    def _stands(self, found: _Found) -> bool:
         if found.depends_on_callers and self._asks_for_consent:
             return False
         return not (found.depends_on_consent_mode and self._consent_mode)

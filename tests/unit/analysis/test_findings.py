@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scan_execution.analysis import Limits, analyze_files
+from scan_execution.analysis import Limits
 from scan_execution.analysis.libraries import newest_allowed, outdated_address, parse
 from scan_execution.analysis.secrecy import masked
+from tests.support.analysis import analyze_files
 
 KEY = "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc"
 

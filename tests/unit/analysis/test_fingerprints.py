@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scan_execution.analysis import analyze_files
+from tests.support.analysis import analyze_files
 
 # Per language: a finding in pieces between which a formatter may put what it likes, and how comments are written.
 PIECES = {

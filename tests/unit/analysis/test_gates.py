@@ -2,7 +2,7 @@
 
 import pytest
 
-from scan_execution.analysis import analyze_files
+from tests.support.analysis import analyze_files
 
 LOAD = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';"
 # Somebody in the project asks for consent, so code that others call is left to them.

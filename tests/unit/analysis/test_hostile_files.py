@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scan_execution.analysis import Limits, analyze_files, analyze_folder
+from scan_execution.analysis import Limits
+from tests.support.analysis import analyze_files, analyze_folder
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from scan_execution.analysis import analyze_files
 from scan_execution.analysis.conditions import CONDITIONS
 from scan_execution.analysis.files import LANGUAGES, language_of, reason_to_skip
 from scan_execution.analysis.findings import CATEGORIES
 from scan_execution.analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
+from tests.support.analysis import analyze_files
 
 RULE = {rule.id: rule for rule in rules()}
 NOT_CONDITIONS = {"once_per_vendor"}

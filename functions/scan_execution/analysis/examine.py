@@ -1,0 +1,78 @@
+"""One file: content in, report out. This is what runs inside the sandbox, and everything that parses a tenant's bytes.
+
+It reads no file and keeps nothing from one file to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from scan_execution.analysis import files, manifests
+from scan_execution.analysis.engine import analyze_source, asks_for_consent, locate, sets_consent_mode, source_of
+from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.report import Match, Report
+
+# One of each kind, so that everything that is loaded on first use is loaded before the sandbox is closed.
+_WARM_UP = (
+    ("a.html", "html", b"<script>\ngtag('event', 'a', { email: user.email });\n</script><p onclick='x()'>"),
+    ("a.html", "html", "<p>".encode("utf-16")),
+    ("a.js", "javascript", b"import a from 'mixpanel-browser';\ndocument.cookie = 'visitor_id=1'; \xff\n"),
+    (
+        "a.ts",
+        "typescript",
+        b"const clientSecret: string = 'q8ZtW3nLkP5rVx7YbD2sHfJm'; localStorage.setItem('uid', id);",
+    ),
+    ("a.tsx", "tsx", b"export default () => <Script src='https://static.hotjar.com/c/hotjar-1.js'>{`a()`}</Script>"),
+    ("a.py", "python", b"response.set_cookie('visitor_id', str(uuid4()), max_age=99999999)\n"),
+    ("package.json", "manifest", b'{"dependencies": {"cookieconsent": "3.1.0"}}'),
+    ("yarn.lock", "lock file", b'cookieconsent@^3.0.0:\n  version "3.1.0"\n'),
+)
+
+
+def warm_up(limits: Limits) -> None:
+    for path, language, content in _WARM_UP:
+        examine(path, language, content, limits)
+
+
+def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
+    """Raises Skipped if the file is not text that a person wrote, or costs too much."""
+    text = files.decode(content)
+    if language in {"manifest", "lock file"}:
+        return _examine_manifest(path, text, limits, locked=language == "lock file")
+    lines = files.check_lines(text, limits)
+    source = source_of(path, text, language)
+    report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
+    report.matches, report.truncated = analyze_source(source, limits)
+    return report
+
+
+def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:
+    pinned = manifests.read_lock_file(text) if locked else manifests.read_manifest(text)
+    report = Report(text.count("\n") + 1)
+    matches = _manifest_matches(report, path, text, pinned, limits)
+    report.matches = list(islice(matches, limits.max_findings_per_file))
+    report.truncated = next(matches, None) is not None
+    return report
+
+
+def _manifest_matches(
+    report: Report, path: str, text: str, found: Iterator[manifests.Pinned], limits: Limits
+) -> Iterator[Match]:
+    source = source_of(path, text, "manifest")
+    fingerprints = Fingerprints(path)
+    for pinned in found:
+        report.asks_for_consent = True
+        if pinned.rule_id is None:
+            continue
+        library, version = pinned.library, pinned.version[:200]
+        yield Match(
+            pinned.rule_id,
+            {"library": library.name, "version": version, "why": library.why},
+            None,
+            library.package,
+            *locate(source, pinned.start, pinned.end, limits),
+            # The version is part of it: a newer version that is outdated as well is news.
+            fingerprints.take(pinned.rule_id, f"{library.package} {pinned.version}"),
+        )

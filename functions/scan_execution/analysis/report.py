@@ -1,0 +1,145 @@
+"""What the analysis of one file reports, and its form on the way out of the sandbox.
+
+The process that wrote a report has parsed hostile input and may be controlled by it. `read_report` therefore checks the
+type, range and length of every value. Texts of findings never come from there: a match names a rule and fills its
+placeholders, so the worst that a forged report can do is to store wrong findings for this one scan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from scan_execution.analysis.files import Skipped
+
+# Why a file may be skipped after it was handed over.
+REASONS: Final = frozenset({
+    "not text", "empty", "line too long", "minified", "nested too deep", "too slow", "needed too much memory", "failed",
+})  # fmt: skip
+
+# The same for every file: the longest line number and column that a file of 8 MB can have.
+_MAX_POSITION: Final = 10_000_000
+_MAX_NAMES: Final = 8
+_MAX_NAME_LENGTH: Final = 500
+# A manifest can't have more findings than libraries in four groups; a source file has a limit of its own.
+_MAX_MATCHES: Final = 200
+
+
+class InvalidReport(Exception):
+    """The analysis reported something that it can't report unless it is broken or controlled by its input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A place in a file that breaks a rule. It may depend on what the rest of the project does."""
+
+    rule_id: str
+    # The values for the placeholders in the rule's texts.
+    names: dict[str, str]
+    vendor_id: str | None
+    # The consent library that the finding is about, for findings in manifests and lock files.
+    package: str | None
+    start_line: int
+    end_line: int
+    start_column: int
+    end_column: int
+    snippet: str
+    fingerprint: str
+    depends_on_callers: bool = False
+    depends_on_consent_mode: bool = False
+
+
+@dataclass
+class Report:
+    lines: int = 0
+    asks_for_consent: bool = False
+    sets_consent_mode: bool = False
+    # More places matched than a file may have findings.
+    truncated: bool = False
+    matches: list[Match] = field(default_factory=list)
+
+
+class Request(NamedTuple):
+    """A file that is to be analyzed. Its path is relative, with forward slashes."""
+
+    path: str
+    language: str
+    content: bytes
+
+
+type Answer = tuple[Request, Report | Skipped]
+# Analyzes files in order, until a time of time.monotonic(). It may ask for a few files before it answers for one.
+type Examine = Callable[[Iterator[Request], float], Iterator[Answer]]
+
+_MATCH_FIELDS: Final = tuple(Match.__slots__)  # type: ignore[attr-defined]  # dataclass(slots=True) makes them
+_write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def write_report(report: Report | Skipped) -> bytes:
+    if isinstance(report, Skipped):
+        return _write({"skipped": str(report)}).encode()
+    flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
+    matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
+    return _write([report.lines, flags, matches]).encode(errors="replace")
+
+
+def read_report(content: bytes, max_snippet_length: int) -> Report:
+    """The report. Raises Skipped if it says that the file was skipped, and InvalidReport."""
+    try:
+        found: Any = json.loads(content)
+    except (ValueError, RecursionError) as failure:
+        raise InvalidReport from failure
+    if isinstance(found, dict):
+        reason = found.get("skipped")
+        if not isinstance(reason, str) or reason not in REASONS:
+            raise InvalidReport
+        raise Skipped(reason)
+    match found:
+        case [int(lines), [bool(asks), bool(mode), bool(truncated)], [*matches]] if len(matches) <= _MAX_MATCHES:
+            _position(lines, 0)
+            return Report(lines, asks, mode, truncated, [_read_match(it, max_snippet_length) for it in matches])
+    raise InvalidReport
+
+
+def _read_match(found: Any, max_snippet_length: int) -> Match:
+    if not isinstance(found, list) or len(found) != len(_MATCH_FIELDS):
+        raise InvalidReport
+    match = Match(*found)
+    names = match.names
+    if not isinstance(names, dict) or len(names) > _MAX_NAMES:
+        raise InvalidReport
+    for name, value in names.items():
+        _text(name, _MAX_NAME_LENGTH)
+        _text(value, _MAX_NAME_LENGTH)
+    _text(match.rule_id, _MAX_NAME_LENGTH)
+    for optional in (match.vendor_id, match.package):
+        if optional is not None:
+            _text(optional, _MAX_NAME_LENGTH)
+    _position(match.start_line, 1)
+    _position(match.end_line, match.start_line)
+    _position(match.start_column, 1)
+    _position(match.end_column, 1)
+    # One more: the mark that it was cut.
+    _text(match.snippet, max_snippet_length + 1)
+    if len(_text(match.fingerprint, 32)) != 32 or not set(match.fingerprint) <= set("0123456789abcdef"):
+        raise InvalidReport
+    if type(match.depends_on_callers) is not bool or type(match.depends_on_consent_mode) is not bool:
+        raise InvalidReport
+    return match
+
+
+def _text(value: Any, most: int) -> str:
+    if not isinstance(value, str) or len(value) > most:
+        raise InvalidReport
+    try:
+        value.encode()
+    except UnicodeEncodeError as failure:  # a surrogate, which neither the table nor a response can hold
+        raise InvalidReport from failure
+    return value
+
+
+def _position(value: Any, least: int) -> None:
+    if type(value) is not int or not least <= value <= _MAX_POSITION:
+        raise InvalidReport

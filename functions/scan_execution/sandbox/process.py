@@ -1,0 +1,310 @@
+"""The parent's side of the sandbox: one child process for one scan, replaced whenever it had to be ended.
+
+The child is never trusted. What it writes is bounded and only ever parsed as a report; how long it takes, how much
+processor time and how much memory it uses are limited from outside, by the kernel and by this process's own clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import math
+import os
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import sysconfig
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Self
+
+from scan_execution.analysis.files import Skipped
+from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.report import Answer, InvalidReport, Report, Request, read_report
+from scan_execution.sandbox import child
+from scan_execution.sandbox.child import Configuration
+
+_logger = logging.getLogger(__name__)
+_ENTRY: Final = "scan_execution.sandbox.child:start_analysis"
+# What the child imports that isn't the standard library.
+_PACKAGES: Final = ("scan_execution", "ast_grep_py", "yaml")
+_ANSWER: Final = struct.Struct(">I")
+_REQUEST: Final = struct.Struct(">III")
+_PIECE: Final = 64 * 1024
+# What the child is sent before it has answered: enough that it never waits, and little enough to hold.
+_AHEAD_FILES: Final = 16
+_AHEAD_BYTES: Final = 1024 * 1024
+_PR_SET_DUMPABLE: Final = 4
+
+CPU, WALL, MEMORY = "took too much CPU time", "took too long", "needed too much memory"
+CRASHED, FAILED = "crashed the analysis", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one file may cost before the process is killed. An ordinary file takes milliseconds and 20 MB."""
+
+    cpu_seconds: int = 8
+    # More than the processor time, since other processes may have the processor.
+    wall_seconds: float = 20.0
+    # Address space of the whole process. Syntax trees of the largest file take a quarter of it.
+    memory_bytes: int = 1024**3
+    answer_bytes: int = 1024**2
+    start_seconds: float = 30.0
+
+
+class SandboxUnavailable(Exception):
+    """The sandbox can't be started, so nothing may be analyzed. The message says why."""
+
+
+class Sandbox:
+    """A context manager. The child starts when it is made, and `examine` waits until it is ready."""
+
+    def __init__(self, limits: Limits, bounds: Bounds | None = None, entry: str = _ENTRY) -> None:
+        self._limits = limits
+        self._bounds = bounds or Bounds()
+        self._entry = entry
+        self._child: _Child | None = None
+        _hide_this_process()
+
+    def __enter__(self) -> Self:
+        self._child = self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    def examine(self, requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
+        """Yields each file with its report, or with the reason why it was skipped. Raises SandboxUnavailable.
+
+        A few files are sent ahead, so that neither process waits for the other. When the child has to be ended, only
+        the file that it was looking at is skipped: a new child gets the others again. deadline: of the whole scan.
+        """
+        pending: deque[Request] = deque()
+        while True:
+            while len(pending) < _AHEAD_FILES and sum(len(it.content) for it in pending) < _AHEAD_BYTES:
+                request = next(requests, None)
+                if request is None:
+                    break
+                pending.append(request)
+                if self._child is not None:
+                    self._child.send(request)
+            if not pending:
+                return
+            if time.monotonic() > deadline:
+                yield pending.popleft(), Skipped("out of time")
+                continue
+            if self._child is None:
+                self._child = self._start()
+                for request in pending:
+                    self._child.send(request)
+            try:
+                outcome: Report | Skipped = self._outcome(self._child, deadline)
+            except Skipped as skipped:
+                outcome = skipped
+            yield pending.popleft(), outcome
+
+    def _outcome(self, running: _Child, deadline: float) -> Report:
+        """Returns the report of the file that is next. Raises Skipped."""
+        try:
+            return read_report(running.receive(deadline), self._limits.max_snippet_length)
+        except _Ended as ended:
+            reason = ended.reason
+        except InvalidReport:
+            running.end()
+            reason = FAILED
+        self._child = None
+        # Never the path or anything that the child wrote.
+        _logger.warning("analysis process ended: %s (exit status %s)", reason, running.process.returncode)
+        raise Skipped(reason)
+
+    def _start(self) -> _Child:
+        configuration: Configuration = {
+            "import_path": _import_path(self._entry),
+            "entry": self._entry,
+            "limits": asdict(self._limits),
+            "cpu_seconds": math.ceil(self._bounds.start_seconds),
+            "memory_bytes": self._bounds.memory_bytes,
+        }
+        return _Child(configuration, self._bounds)
+
+
+class _Ended(Exception):
+    """The child has ended, and was reaped. `reason` is why its file is skipped."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class _Child:
+    def __init__(self, configuration: Configuration, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._ready = False
+        self._started = time.monotonic()
+        self._cpu_limit = 0
+        self._unsent: deque[memoryview] = deque()
+        self._received = bytearray()
+        self._usage: resource.struct_rusage | None = None
+        self.process = subprocess.Popen(  # noqa: S603 - this interpreter, and a file of this package
+            # Isolated from variables and the user's packages, without site, and writing no bytecode.
+            [sys.executable, "-I", "-S", "-B", str(Path(child.__file__)), json.dumps(configuration)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            # It can't open a path in it, or anywhere else.
+            cwd="/",
+            start_new_session=True,
+            bufsize=0,
+        )
+        assert self.process.stdin is not None  # noqa: S101 - both are pipes
+        assert self.process.stdout is not None  # noqa: S101
+        self._input, self._output = self.process.stdin.fileno(), self.process.stdout.fileno()
+        for pipe in (self._input, self._output):
+            os.set_blocking(pipe, False)
+
+    def send(self, request: Request) -> None:
+        """Has the file sent while answers are waited for."""
+        names = request.path.encode(errors="replace"), request.language.encode()
+        self._unsent.append(memoryview(_REQUEST.pack(*map(len, names), len(request.content)) + b"".join(names)))
+        self._unsent.append(memoryview(request.content))
+
+    def receive(self, deadline: float) -> bytes:
+        """Returns the next answer. Raises _Ended, after which the child is gone, and SandboxUnavailable."""
+        if not self._ready:
+            self._wait_until_ready()
+        self._allow_cpu_time()
+        try:
+            return self._read_answer(min(deadline, time.monotonic() + self._bounds.wall_seconds))
+        except TimeoutError:
+            self.end()
+            raise _Ended(WALL) from None
+        except (EOFError, BrokenPipeError):
+            raise _Ended(self._reason_of_death()) from None
+        except ValueError:
+            self.end()
+            raise _Ended(FAILED) from None
+
+    def _wait_until_ready(self) -> None:
+        """Its first answer comes once the sandbox is closed, before it was sent anything."""
+        try:
+            answer = self._read_answer(self._started + self._bounds.start_seconds)
+        except (TimeoutError, EOFError, ValueError) as failure:
+            self.end()
+            reason = f"it ended with {self.process.returncode}" if isinstance(failure, EOFError) else "it hangs"
+            raise SandboxUnavailable(reason) from failure
+        if answer != b"ready":
+            self.end()
+            raise SandboxUnavailable(answer.decode(errors="replace"))
+        self._ready = True
+
+    def _allow_cpu_time(self) -> None:
+        """Lets the child use so much more processor time than it has used by now. The kernel ends it at the limit."""
+        if sys.platform == "linux":
+            # The clock of another process's processor time, see clock_getcpuclockid(3).
+            used = time.clock_gettime((~self.process.pid << 3) | 2)
+            limit = math.ceil(used) + self._bounds.cpu_seconds
+            if limit != self._cpu_limit:
+                resource.prlimit(self.process.pid, resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+                self._cpu_limit = limit
+
+    def _read_answer(self, deadline: float) -> bytes:
+        """Raises TimeoutError, EOFError, BrokenPipeError, and ValueError if an answer is longer than it may be."""
+        received, size = self._received, _ANSWER.size
+        while True:
+            if len(received) >= size:
+                end = size + _ANSWER.unpack_from(received)[0]
+                if end > self._bounds.answer_bytes:
+                    raise ValueError
+                if len(received) >= end:
+                    answer = bytes(received[size:end])
+                    del received[:end]
+                    return answer
+            # Nothing is sent to a child that isn't ready, so that it holds no file before its sandbox is closed.
+            sends = self._ready and bool(self._unsent)
+            writable = self._wait(deadline, sends=sends)
+            if writable:
+                self._write()
+            else:
+                piece = os.read(self._output, _PIECE)
+                if not piece:
+                    raise EOFError
+                received += piece
+
+    def _wait(self, deadline: float, *, sends: bool) -> bool:
+        """Waits until the child can be read from (False) or, if there is something to send, written to (True)."""
+        poll = select.poll()
+        poll.register(self._output, select.POLLIN)
+        if sends:
+            poll.register(self._input, select.POLLOUT)
+        ready = dict(poll.poll(max(0.0, deadline - time.monotonic()) * 1_000))
+        if not ready:
+            raise TimeoutError
+        return self._output not in ready
+
+    def _write(self) -> None:
+        while self._unsent:
+            try:
+                sent = os.write(self._input, self._unsent[0][:_PIECE])
+            except BlockingIOError:
+                return
+            self._unsent[0] = self._unsent[0][sent:]
+            if not self._unsent[0]:
+                self._unsent.popleft()
+
+    def _reason_of_death(self) -> str:
+        usage = self.end()
+        # Linux counts in KB. A refused allocation ends a process in several ways, and always with most of it in use.
+        if usage.ru_maxrss * 1024 > self._bounds.memory_bytes / 2:
+            return MEMORY
+        return CPU if self.process.returncode == -signal.SIGXCPU else CRASHED
+
+    def end(self) -> resource.struct_rusage:
+        """Kills the child if it still runs, waits for it, and returns what it used. Can be repeated."""
+        if self._usage is None:
+            # Until it is waited for, the number can't belong to another process.
+            os.kill(self.process.pid, signal.SIGKILL)
+            _, status, self._usage = os.wait4(self.process.pid, 0)
+            self.process.returncode = os.waitstatus_to_exitcode(status)
+            for pipe in (self.process.stdin, self.process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        return self._usage
+
+
+def _import_path(entry: str) -> list[str]:
+    """The folders that hold what the child imports. They are found without importing it here."""
+    folders = []
+    for package in (*_PACKAGES, entry.partition(".")[0]):
+        spec = find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            raise SandboxUnavailable(f"{package} is not installed")
+        folders.append(str(Path(next(iter(spec.submodule_search_locations))).parent))
+    return list(dict.fromkeys(folders))
+
+
+def _environment() -> dict[str, str]:
+    """Empty, except where the interpreter itself is a shared library outside the system's folders, as on Lambda."""
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        return {"LD_LIBRARY_PATH": f"{sys.base_prefix}/lib"}
+    return {}
+
+
+def _hide_this_process() -> None:
+    """Bars processes of the same user from this one's memory and environment. It holds credentials; see prctl(2)."""
+    if sys.platform == "linux":
+        if ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+            raise SandboxUnavailable("this process could not be hidden from others")
+    else:
+        _logger.warning("Without Linux, the analysis runs in a process of its own, but with access to this machine.")

@@ -1,0 +1,173 @@
+"""An analysis that its input controls: what the sandbox has to survive. It runs in the sandbox's child only.
+
+A file below `attack/` is an attack, named after its path. Others get the ordinary analysis. The outcome of an attack
+that is survived comes back as the report's number of lines: the errno, or what the attack counted.
+"""
+
+import ctypes
+import json
+import mmap
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scan_execution.sandbox.child import start_analysis
+from scan_execution.sandbox.seccomp import ARCHITECTURES
+
+_PARENT = os.getppid()
+_libc = ctypes.CDLL(None, use_errno=True)
+_MEBIBYTE = 1024**2
+_NUMBERS = ARCHITECTURES[os.uname().machine].numbers
+
+
+def start(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
+    ordinary = start_analysis(limits)
+
+    def answer(path: str, language: str, content: bytes) -> bytes:
+        if not path.startswith("attack/"):
+            return ordinary(path, language, content)
+        try:
+            outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
+        except OSError as refused:
+            outcome = refused.errno
+        return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, []]).encode()
+
+    return answer
+
+
+def start_nothing(_: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
+    raise RuntimeError("no filter")
+
+
+def _syscall(number: int, *arguments: int) -> int:
+    if _libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments)) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return 0
+
+
+def _environment() -> int:
+    held = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    count = 0
+    while held and held[count]:
+        count += 1
+    return count + len(os.environ)
+
+
+def _allocate() -> int:
+    held = []
+    while True:
+        held.append(b"x" * _MEBIBYTE)
+
+
+def _abort_full() -> int:
+    """As a parser written in C does: it takes memory until there is none, and aborts."""
+    held = []
+    try:
+        while True:
+            held.append(b"x" * _MEBIBYTE)
+    except MemoryError:
+        os.abort()
+
+
+def _burn() -> int:
+    while True:
+        pass
+
+
+def _hang() -> int:
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+    return 0
+
+
+def _executable_memory() -> int:
+    with mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC):
+        return 0
+
+
+def _say(content: bytes) -> Callable[[], int]:
+    def attack() -> int:
+        os.write(1, content)
+        return 0
+
+    return attack
+
+
+def forged_match(**changes: Any) -> Callable[[], bytes]:
+    fields = {
+        "rule_id": "tracking-cookie-written", "names": {"vendor": ""}, "vendor_id": None, "package": None,
+        "start_line": 1, "end_line": 1, "start_column": 1, "end_column": 2, "snippet": "", "fingerprint": "0" * 32,
+        "depends_on_callers": False, "depends_on_consent_mode": False,
+    }  # fmt: skip
+    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())]]).encode()
+    return lambda: content
+
+
+# Refused with an error, after which the process goes on. It says which.
+REFUSED: dict[str, Callable[[], Any]] = {
+    "read-a-file": lambda: os.open("/etc/passwd", os.O_RDONLY),
+    "read-the-parent-s-environment": lambda: os.open(f"/proc/{_PARENT}/environ", os.O_RDONLY),
+    "read-its-own-environment": lambda: os.open("/proc/self/environ", os.O_RDONLY),
+    "write-a-file": lambda: os.open("left-behind", os.O_WRONLY | os.O_CREAT),
+    "write-to-the-temporary-folder": lambda: os.open("/tmp/left-behind", os.O_WRONLY | os.O_CREAT),
+    "list-a-folder": lambda: next(os.scandir("/")),
+    "ignore-the-time-limit": lambda: signal.signal(signal.SIGXCPU, signal.SIG_IGN),
+    "sleep": lambda: time.sleep(1),
+    "raise-a-limit": lambda: _syscall(_NUMBERS["prlimit64"], 0, resource.RLIMIT_CPU, 0, 0),
+    "become-traceable": lambda: _syscall(_NUMBERS["prctl"], 4, 1),
+}
+# Nothing but an attack makes these calls: the process is killed.
+KILLED: dict[str, Callable[[], Any]] = {
+    "open-a-socket": socket.socket,
+    "execute": lambda: os.execv("/bin/true", ["true"]),
+    "fork": os.fork,
+    "thread": lambda: threading.Thread(target=print).start(),
+    "signal-the-parent": lambda: os.kill(_PARENT, 0),
+    "trace-the-parent": lambda: _libc.ptrace(16, _PARENT, 0, 0),
+    "read-the-parent-s-memory": lambda: _libc.process_vm_readv(_PARENT, None, 0, None, 0, 0),
+    "write-to-the-log": lambda: os.write(2, b"forged"),
+    "executable-memory": _executable_memory,
+    "queue-calls": lambda: _syscall(425, 1, 0),  # io_uring_setup
+    "another-table-of-calls": lambda: _syscall(0x4000_0000 | 2, 0, 0, 0),
+    "remove-a-file": lambda: Path("left-behind").unlink(),
+    "make-a-pipe": os.pipe,
+}
+FATAL: dict[str, Callable[[], Any]] = {
+    "segmentation-fault": lambda: ctypes.string_at(0),
+    "abort": os.abort,
+    "exit": lambda: os._exit(0),
+}
+CHATTY: dict[str, Callable[[], Any]] = {
+    "garbage": lambda: b"\xff\x00garbage",
+    "nothing": lambda: b"",
+    "invalid-json": lambda: b"[1, [true, true, true], [",
+    "deep-json": lambda: b"[" * 100_000,
+    "another-shape": lambda: b'{"lines": 1}',
+    "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
+    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], []]",
+    "not-a-number": lambda: b"[NaN, [true, true, true], []]",
+    "huge-length": _say(b"\xff\xff\xff\xff"),
+    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000]).encode(),
+    "unknown-rule": forged_match(rule_id="no-such-rule"),
+    "unknown-vendor": forged_match(vendor_id="no-such-vendor"),
+    "unknown-library": forged_match(package="no-such-library"),
+    "another-path": forged_match(rule_id=["../../etc/passwd"]),
+    "surrogate": forged_match(snippet="\ud800"),
+    "long-snippet": forged_match(snippet="x" * 10_000),
+    "long-name": forged_match(names={"vendor": "x" * 10_000}),
+    "names-that-are-no-text": forged_match(names={"vendor": {"a": 1}}),
+    "negative-line": forged_match(start_line=-1),
+    "line-that-is-no-number": forged_match(start_line=True),
+    "short-fingerprint": forged_match(fingerprint="0"),
+}
+MEMORY: dict[str, Callable[[], Any]] = {"allocate": _allocate, "abort-full": _abort_full}
+COUNTED: dict[str, Callable[[], Any]] = {"environment": _environment}
+TIME: dict[str, Callable[[], Any]] = {"burn": _burn, "hang": _hang}
+ATTACKS = REFUSED | KILLED | FATAL | CHATTY | MEMORY | COUNTED | TIME

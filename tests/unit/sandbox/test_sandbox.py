@@ -1,0 +1,147 @@
+"""The child that parses a tenant's files: what it can't do, what it can't exceed, and that a scan survives it."""
+
+import ctypes
+import errno
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from scan_execution.analysis import Limits, analyze_files, analyze_folder
+from scan_execution.analysis.report import Request, read_report
+from scan_execution.analysis.rules import rules
+from scan_execution.sandbox import Bounds, Sandbox, SandboxUnavailable
+from scan_execution.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL
+from tests.support import analysis, hostile
+
+TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
+BEFORE, AFTER = ("a/before.js", TRACKER), ("z/after.js", TRACKER)
+_PR_GET_DUMPABLE = 3
+ENTRY = "tests.support.hostile:start"
+
+
+def scan(attacks, **bounds):
+    """Analyzes an ordinary file, the attacks, and another ordinary file."""
+    files = [BEFORE, *((f"attack/{name}.js", b"1") for name in attacks), AFTER]
+    limits = Limits()
+    with Sandbox(limits, Bounds(**bounds), ENTRY) as sandbox:
+        result = analyze_files(files, sandbox.examine, limits)
+    expected = analysis.analyze_files([BEFORE, AFTER])
+    assert result.findings == expected.findings
+    assert len(result.findings) == 3  # one a file, and one for the project
+    return result
+
+
+def lines_of(attacks):
+    """What each attack came to, as the number of lines that it reported. The ordinary files have four."""
+    results = {name: scan([name]) for name in attacks}
+    assert not any(result.skipped for result in results.values())
+    return {name: result.lines - 4 for name, result in results.items()}
+
+
+class TestConfinement:
+    def test_the_environment_is_empty(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+        assert lines_of(hostile.COUNTED) == {"environment": 0}
+
+    def test_files_can_be_neither_opened_nor_listed_and_limits_not_changed(self):
+        assert lines_of(hostile.REFUSED) == dict.fromkeys(hostile.REFUSED, errno.EPERM)
+
+    def test_the_process_is_killed_when_it_reaches_for_a_network_a_process_or_a_program(self, caplog):
+        result = scan(hostile.KILLED)
+        assert result.skipped == {CRASHED: len(hostile.KILLED)}
+        # SIGSYS: it was the filter, every time.
+        assert caplog.text.count("exit status -31") == len(hostile.KILLED)
+
+    def test_nothing_of_a_file_or_of_what_the_child_wrote_is_logged(self, caplog):
+        scan(["garbage", "abort"])
+        assert "attack" not in caplog.text
+        assert "garbage" not in caplog.text
+
+    def test_this_process_can_t_be_read_by_others_of_its_user(self):
+        with Sandbox(Limits()):
+            assert ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0) == 0
+
+    def test_nothing_is_analyzed_when_the_sandbox_can_t_be_closed(self):
+        with (
+            pytest.raises(SandboxUnavailable, match="no filter"),
+            Sandbox(Limits(), entry="tests.support.hostile:start_nothing") as sandbox,
+        ):
+            analyze_files([BEFORE], sandbox.examine, Limits())
+
+    def test_no_child_outlives_its_scan(self):
+        with Sandbox(Limits()) as sandbox:
+            analyze_files([BEFORE], sandbox.examine, Limits())
+            child = sandbox._child.process
+            assert child.returncode is None
+        assert child.returncode == -9
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child.pid, os.WNOHANG)
+
+
+class TestLimits:
+    def test_of_processor_time(self):
+        assert scan(["burn"], cpu_seconds=1).skipped == {CPU: 1}
+
+    def test_of_time(self):
+        assert scan(["hang"], wall_seconds=2).skipped == {WALL: 1}
+
+    def test_of_memory(self):
+        result = scan(hostile.MEMORY, memory_bytes=400 * 1024**2)
+        assert result.skipped == {MEMORY: len(hostile.MEMORY)}
+
+    def test_of_memory_leave_room_for_the_largest_files(self):
+        limits = Limits()
+        line = b"analytics.track('a', { b: [1, 2, { c: `d` }], e: (f) => g(h)(i) }); document.cookie = x\n"
+        files = [(f"src/{n}.{end}", line * (limits.max_file_bytes // len(line))) for n, end in enumerate(("js", "tsx"))]
+        with Sandbox(limits) as sandbox:
+            result = analyze_files(files, sandbox.examine, limits)
+        assert MEMORY not in result.skipped
+        assert CRASHED not in result.skipped
+
+    def test_of_the_whole_scan_end_it_without_another_process(self):
+        limits = Limits(max_seconds=-1)
+        with Sandbox(Limits()) as sandbox:
+            assert analyze_files([BEFORE], sandbox.examine, limits).skipped == {"out of time": 1}
+            [(_, outcome)] = sandbox.examine(iter([Request("a.js", "javascript", TRACKER)]), time.monotonic() - 1)
+            assert str(outcome) == "out of time"
+
+
+class TestSurvival:
+    def test_a_file_that_crashes_the_process_is_skipped(self):
+        assert scan(hostile.FATAL).skipped == {CRASHED: len(hostile.FATAL)}
+
+    def test_what_is_no_report_skips_the_file(self):
+        assert scan(hostile.CHATTY).skipped == {FAILED: len(hostile.CHATTY)}
+
+    def test_a_forged_report_changes_neither_path_nor_texts(self):
+        report = read_report(hostile.forged_match(names={"vendor": "forged", "path": "/etc/passwd"})(), 600)
+        result = analyze_files([BEFORE], lambda requests, _: ((it, report) for it in requests), Limits())
+        [finding] = result.findings
+        [rule] = [it for it in rules() if it.id == finding.rule_id]
+        assert finding.location.path == BEFORE[0]
+        assert (finding.title, finding.priority, finding.category) == (rule.title, rule.priority, rule.category)
+
+
+class TestAnalysis:
+    def test_finds_in_the_sandbox_what_it_finds_outside(self, tmp_path: Path):
+        """Every rule's samples, in every language: the filter refuses nothing that the analysis needs."""
+        count = 0
+        for rule in rules():
+            for samples in rule.samples.values():
+                for sample in samples:
+                    files = sample if isinstance(sample, list) else [sample]
+                    for it in files:
+                        file = tmp_path / str(count) / it["path"]
+                        file.parent.mkdir(parents=True, exist_ok=True)
+                        file.write_text(it["code"].replace("¦", ""))
+                    count += 1
+        limits = Limits(max_findings=100_000)
+        with Sandbox(limits) as sandbox:
+            inside = analyze_folder(tmp_path, sandbox.examine, limits)
+        outside = analysis.analyze_folder(tmp_path, limits)
+        assert inside.findings == outside.findings
+        assert len(inside.findings) > 50
+        assert (inside.skipped, inside.lines) == (outside.skipped, outside.lines)
+        assert CRASHED not in inside.skipped

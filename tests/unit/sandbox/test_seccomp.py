@@ -1,0 +1,98 @@
+"""The filter's program, run by an interpreter of its own: both architectures, whichever this machine has."""
+
+import errno
+import os
+import struct
+
+import pytest
+
+from scan_execution.sandbox import child, seccomp
+from scan_execution.sandbox.seccomp import ALLOW, ARCHITECTURES, KILL, REFUSE
+
+PID = 4711
+SIGABRT = 6
+
+
+def decide(program, audit, number, *arguments):
+    """What the kernel would answer, see linux/filter.h and seccomp_data in linux/seccomp.h."""
+    call = struct.pack("<IIQ6Q", number, audit, 0, *arguments, *[0] * (6 - len(arguments)))
+    accumulator = at = 0
+    while True:
+        code, if_true, if_false, operand = program[at]
+        at += 1
+        if code == 0x20:
+            (accumulator,) = struct.unpack_from("<I", call, operand)
+        elif code == 0x15:
+            at += if_true if accumulator == operand else if_false
+        elif code == 0x45:
+            at += if_true if accumulator & operand else if_false
+        else:
+            assert code == 0x06
+            return operand
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def call(request):
+    architecture = ARCHITECTURES[request.param]
+    program = seccomp.build(architecture, PID)
+
+    def call(name, *arguments):
+        number = architecture.numbers[name] if isinstance(name, str) else name
+        return decide(program, architecture.audit, number, *arguments)
+
+    call.numbers = architecture.numbers
+    call.program = program
+    return call
+
+
+class TestFilter:
+    def test_allows_its_two_pipes_and_no_other_descriptor(self, call):
+        assert [call("read", n) for n in range(4)] == [ALLOW, KILL, KILL, KILL]
+        assert [call("write", n) for n in range(4)] == [KILL, ALLOW, KILL, KILL]
+
+    def test_allows_memory_that_is_not_executable(self, call):
+        for name in ("mmap", "mprotect"):
+            assert [call(name, 0, 4096, protection) for protection in (0, 3, 4, 7)] == [ALLOW, ALLOW, KILL, KILL]
+
+    def test_allows_a_process_to_abort_itself_and_to_signal_no_one_else(self, call):
+        assert call("tgkill", PID, PID, SIGABRT) == ALLOW
+        assert {call("tgkill", 1, 1, SIGABRT), call("tgkill", PID, PID, 9)} == {KILL}
+
+    def test_refuses_to_open_what_libraries_probe_for(self, call):
+        for name in ("openat", "newfstatat", "statx", "prctl", "rt_sigaction", "prlimit64"):
+            assert call(name) == REFUSE
+        assert REFUSE & 0xFFFF == errno.EPERM
+
+    def test_kills_for_every_call_that_it_does_not_name(self, call):
+        known = set(call.numbers.values())
+        assert {call(number) for number in range(600) if number not in known} == {KILL}
+        # The other tables of x86_64's kernel: x32, and numbers that only a negative one could mean.
+        assert {call(0x4000_0000 | number) for number in known} == {KILL}
+
+    def test_kills_for_a_call_of_another_architecture(self, call):
+        for audit in (0x40000003, 0x40000028, 0):
+            assert decide(call.program, audit, call.numbers["getpid"]) == KILL
+
+    def test_is_short_enough_for_the_kernel(self, call):
+        assert len(call.program) < 4096
+
+
+class TestConfine:
+    def test_fails_on_an_architecture_without_a_table(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(seccomp.platform, "machine", lambda: "riscv64")
+        with pytest.raises(seccomp.SeccompUnavailable, match="riscv64"):
+            seccomp.confine()
+
+    def test_what_fails_at_the_start_is_told_before_any_file_is_read(self, monkeypatch: pytest.MonkeyPatch):
+        written: list[bytes] = []
+        monkeypatch.setattr(child, "_write", written.append)
+        monkeypatch.setattr(child, "_limit", lambda _: None)
+        monkeypatch.setattr(child, "_confine", lambda: (_ for _ in ()).throw(seccomp.SeccompUnavailable("none")))
+        monkeypatch.setattr(child, "_serve", lambda _: pytest.fail("it reads"))
+        monkeypatch.setattr(child.os, "environ", dict(os.environ))
+        configuration = '{"import_path": [], "entry": "json:dumps", "limits": {}}'
+        monkeypatch.setattr(child.sys, "argv", ["", configuration])
+        monkeypatch.setattr(child.sys, "path", list(child.sys.path))
+        monkeypatch.setattr(child.gc, "freeze", lambda: None)
+        child.main()
+        assert written == [b"SeccompUnavailable: none"]
