@@ -146,13 +146,18 @@ def _get_app(call: Call) -> Response:
 
 def _create_token(call: Call) -> Response:
     call.stand_in.check_app(call.authorization)
-    permissions = (call.body or {}).get("permissions")
-    token = call.stand_in.issue_token(_number(call.parameters["installation_id"]), permissions)
+    wanted = call.body or {}
+    token = call.stand_in.issue_token(
+        _number(call.parameters["installation_id"]),
+        wanted.get("permissions"),
+        wanted.get("repositories"),
+        wanted.get("repository_ids"),
+    )
     content = {
         "token": token.value,
         "expires_at": shapes.moment(token.expires_seconds),
         "permissions": token.permissions,
-        "repository_selection": "all",
+        "repository_selection": "all" if token.repository_ids is None else "selected",
     }
     return JSONResponse(content, 201)
 

@@ -39,12 +39,14 @@ class Denied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An installation token. It sees the repositories of one owner."""
+    """An installation token. It sees the repositories of one owner, or those of them that it was asked for."""
 
     value: str = field(repr=False)
     installation_id: int
     owner: str
     permissions: dict[str, str]
+    # None: all of them.
+    repository_ids: frozenset[int] | None
     expires_seconds: float
 
 
@@ -95,7 +97,13 @@ class StandIn:
         if not now < expires <= now + _APP_TOKEN_LIMIT_SECONDS:
             raise Denied(401, "'Expiration time' claim ('exp') is too far in the future or in the past")
 
-    def issue_token(self, installation_id: int, permissions: dict[str, str] | None) -> Token:
+    def issue_token(
+        self,
+        installation_id: int,
+        permissions: dict[str, str] | None,
+        names: list[str] | None = None,
+        repository_ids: list[int] | None = None,
+    ) -> Token:
         owner = next((it.owner for it in self.repositories.list() if stable_id(it.owner) == installation_id), None)
         if owner is None:
             raise Denied(404, "Not Found")
@@ -105,10 +113,22 @@ class StandIn:
         wanted = granted if permissions is None else permissions
         if any(_LEVELS.get(level, 9) > _LEVELS.get(granted.get(name, ""), 0) for name, level in wanted.items()):
             raise Denied(422, "The permissions requested are not granted to this installation.")
+        selected = self._select(owner, names, repository_ids)
         # The form of GitHub's own, with letters that say what this one is.
-        token = Token(f"ghs_local{secrets.token_hex(18)}", installation_id, owner, wanted, clock.now() + _TOKEN_SECONDS)
+        value = f"ghs_local{secrets.token_hex(18)}"
+        token = Token(value, installation_id, owner, wanted, selected, clock.now() + _TOKEN_SECONDS)
         self._tokens[token.value] = token
         return token
+
+    def _select(self, owner: str, names: list[str] | None, repository_ids: list[int] | None) -> frozenset[int] | None:
+        """The ids of the repositories that were asked for by current name or by id. Raises Denied if one is missing."""
+        if names is None and repository_ids is None:
+            return None
+        found = {it.repository_id: it.name for it in self.repositories.list() if it.owner == owner}
+        selected = {number for number, name in found.items() if name in (names or [])} | set(repository_ids or [])
+        if len(selected) < len(names or []) or not selected <= found.keys():
+            raise Denied(422, "There is at least one repository that does not exist or is not accessible.")
+        return frozenset(selected)
 
     def permissions(self, installation_id: int) -> dict[str, str]:
         withheld = self.faults.withheld.get(installation_id, set())
@@ -128,6 +148,8 @@ class StandIn:
         """The repository, where the token sees it. Raises Denied."""
         found = self.repositories.find(owner, name)
         if found is None or found.owner != token.owner:
+            raise Denied(404, "Not Found")
+        if token.repository_ids is not None and found.repository_id not in token.repository_ids:
             raise Denied(404, "Not Found")
         if _LEVELS.get(token.permissions.get(permission, ""), 0) < _LEVELS[level]:
             raise Denied(403, "Resource not accessible by integration")

@@ -8,14 +8,24 @@ import pytest
 from moto import mock_aws
 
 from controlplane.github import app_auth
-from controlplane.github.app_auth import READ_CODE, AppAuth
+from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Scope
 from controlplane.github.client import CodeHost
-from controlplane.github.errors import AppKeyUnreadable, AppNotConfigured, HostUnavailable, InvalidName, Refused
+from controlplane.github.errors import (
+    AccessLost,
+    AppKeyUnreadable,
+    AppNotConfigured,
+    HostUnavailable,
+    InvalidName,
+    Refused,
+    RepositoryGone,
+)
 from controlplane.github.transport import Deadline
 from controlplane.settings import settings
 from local.github import setup
 from local.github.faults import Fault
+from local.github.repositories import stable_id
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
+from local.github.stand_in import Denied
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
 TOKENS = "POST /app/installations/{installation_id}/access_tokens"
@@ -112,6 +122,46 @@ class TestInstallationToken:
         CodeHost(transport, auth, installation_id("other-owner")).get_repository("other-owner", "shop")
         assert bought(code_host) == 2
 
+    def test_sees_one_repository_and_allows_one_purpose(self, code_host, tmp_path):
+        (tmp_path / "a").write_text("a")
+        code_host.stand_in.repositories.create(DEMO_OWNER, "other", tmp_path)
+        auth = code_host.auth()
+        for purpose in (READ_CODE, WRITE_ISSUES):
+            token = auth.authorization(Scope(installation_id(DEMO_OWNER), *DEMO, purpose), Deadline(3))
+            held = code_host.stand_in.check_token(token)
+            assert held.permissions == dict(purpose)
+            find = code_host.stand_in.get_repository
+            assert find(held, *DEMO, "metadata", "read").name == DEMO_NAME
+            with pytest.raises(Denied, match="Not Found"):
+                find(held, DEMO_OWNER, "other", "metadata", "read")
+
+    def test_of_a_renamed_repository_is_bought_by_its_number(self, code_host):
+        code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
+        host = code_host.host()
+        assert host.get_repository(DEMO_OWNER, "old-name").name == DEMO_NAME
+        by_name, finder, by_number = (request.body for request in code_host.sent(TOKENS))
+        assert by_name == {"permissions": dict(READ_CODE), "repositories": ["old-name"]}
+        assert finder == {"permissions": {"metadata": "read"}}
+        assert by_number["repository_ids"] == [stable_id("demo-shop/storefront")]
+        host.get_repository(DEMO_OWNER, "old-name")
+        assert bought(code_host) == 3
+
+    def test_of_a_repository_that_is_not_there_is_not_bought(self, code_host):
+        with pytest.raises(RepositoryGone):
+            code_host.host().get_repository(DEMO_OWNER, "nothing")
+
+    def test_without_the_permission_is_not_bought(self, code_host):
+        code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = {"issues"}
+        with pytest.raises(AccessLost):
+            code_host.host().create_issue(*DEMO, "Title", "Body")
+
+    def test_that_has_ended_is_not_kept(self, code_host, now):
+        auth = code_host.auth()
+        auth.authorization(Scope(installation_id(DEMO_OWNER), *DEMO, READ_CODE), Deadline(3))
+        now.advance(3600)
+        auth.authorization(Scope(installation_id(DEMO_OWNER), *DEMO, WRITE_ISSUES), Deadline(3))
+        assert [scope.purpose for scope in auth._tokens] == [WRITE_ISSUES]
+
     def test_that_was_revoked_is_replaced_once(self, code_host):
         host = code_host.host()
         host.get_repository(*DEMO)
@@ -140,12 +190,26 @@ class TestInstallationToken:
 
     def test_is_shown_by_nothing_that_holds_it(self, code_host):
         auth = code_host.auth()
-        authorization = auth.authorization(installation_id(DEMO_OWNER), READ_CODE, Deadline(3))
+        authorization = auth.authorization(Scope(installation_id(DEMO_OWNER), *DEMO, READ_CODE), Deadline(3))
         assert authorization.startswith("Bearer ghs_")
         assert authorization[7:] not in repr([auth, vars(auth), auth._tokens])
 
 
 class TestPrivateKey:
+    def test_is_read_for_each_signature_and_not_kept(self, code_host, now):
+        pem, reads = key_file(code_host.root).read_text(), []
+        transport = code_host.transport()
+        auth = AppAuth(transport, "1", lambda: reads.append(1) or pem)
+        host = CodeHost(transport, auth, installation_id(DEMO_OWNER))
+        host.get_repository(*DEMO)
+        host.get_repository(*DEMO)
+        assert len(reads) == 1
+        now.advance(3600)
+        host.get_repository(*DEMO)
+        assert len(reads) == 2
+        assert pem not in vars(auth).values()
+        assert not [name for name, value in vars(app_auth).items() if hasattr(value, "cache_info")]
+
     @pytest.fixture
     def configure(self, monkeypatch):
         def change(**variables: str) -> None:

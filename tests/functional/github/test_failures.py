@@ -51,7 +51,7 @@ def issues(code_host) -> int:
 class HasToken(AppAuth):
     """Has a token, so that nothing but the operation itself is asked."""
 
-    def authorization(self, installation_id, purpose, deadline) -> str:
+    def authorization(self, scope, deadline) -> str:
         return "Bearer token"
 
 

@@ -53,13 +53,13 @@ class TestEveryRequest:
 
 
 class TestTokens:
-    def test_are_bought_for_the_permissions_that_a_purpose_takes(self, code_host):
+    def test_are_bought_for_one_repository_and_the_permissions_that_a_purpose_takes(self, code_host):
         host = code_host.host()
         host.get_repository(*DEMO)
         host.create_issue(*DEMO, "Title", "Body")
         assert [request.body for request in code_host.sent(TOKENS)] == [
-            {"permissions": {"contents": "read", "metadata": "read"}},
-            {"permissions": {"issues": "write", "metadata": "read"}},
+            {"permissions": {"contents": "read", "metadata": "read"}, "repositories": [DEMO_NAME]},
+            {"permissions": {"issues": "write", "metadata": "read"}, "repositories": [DEMO_NAME]},
         ]
 
 

@@ -1,7 +1,8 @@
 """Who we are to the code host: a GitHub App that signs with its private key, and an installation of it.
 
 The App's own token (a JWT of ten minutes) only buys installation tokens. Those last an hour, are kept in this process
-alone until shortly before they end, and allow no more than the purpose they were asked for.
+alone until shortly before they end, and allow no more than one purpose in one repository. The App's private key is
+read for each signature, and not kept.
 
 Signing needs `cryptography`, which is not in the layer: a function that calls the code host includes
 requirements/github.in in its own list.
@@ -12,9 +13,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
@@ -27,6 +27,7 @@ from controlplane.github.errors import (
     HostUnavailable,
     InvalidName,
     Refused,
+    RepositoryGone,
 )
 from controlplane.github.transport import Answer, Deadline, Request, Transport
 from controlplane.settings import settings
@@ -35,6 +36,7 @@ from controlplane.settings import settings
 Purpose = tuple[tuple[str, str], ...]
 READ_CODE: Purpose = (("contents", "read"), ("metadata", "read"))
 WRITE_ISSUES: Purpose = (("issues", "write"), ("metadata", "read"))
+_FIND: Purpose = (("metadata", "read"),)
 
 # GitHub takes an App's token for ten minutes at most and not from the future: a minute is left for clocks that differ.
 _BACKDATED_SECONDS = 60
@@ -42,10 +44,20 @@ _APP_TOKEN_SECONDS = 540
 # An installation token is not used in its last minutes: an operation begun with it must be able to end.
 _TOKEN_MARGIN_SECONDS = 300
 _INSTALLATION_TOKENS = "/app/installations/{installation_id}/access_tokens"
+_REPOSITORY = "/repos/{owner}/{repo}"
 
 
 # An answer takes some ten milliseconds. What asks for the key has a bound on its own time.
 _SECRETS_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+
+
+class Scope(NamedTuple):
+    """What an installation token is for. The names are checked, and fit into a path."""
+
+    installation_id: int
+    owner: str
+    repository: str
+    purpose: Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ class _Token:
 
 
 class AppAuth:
-    """The App, as this process knows it: its key, the host's clock, and a token for each installation and purpose."""
+    """The App, as this process knows it: the host's clock, and a token for each scope that is in use."""
 
     def __init__(
         self, transport: Transport, app_id: str | None, read_private_key: Callable[[], str] | None = None
@@ -63,36 +75,37 @@ class AppAuth:
         self._transport = transport
         self._app_id = app_id
         self._read_private_key = read_private_key or read_configured_key
-        self._private_key: str | None = None
         self._ahead_seconds = 0.0
-        self._tokens: dict[tuple[int, Purpose], _Token] = {}
+        self._tokens: dict[Scope, _Token] = {}
 
-    def authorization(self, installation_id: int, purpose: Purpose, deadline: Deadline) -> str:
-        """The Authorization header of requests as that installation.
+    def authorization(self, scope: Scope, deadline: Deadline) -> str:
+        """Returns the Authorization header of requests in that scope.
 
-        Raises AccessLost, AppNotConfigured, AppKeyUnreadable and what `Transport.ask` raises.
+        Raises AccessLost, RepositoryGone, AppNotConfigured, AppKeyUnreadable and what `Transport.ask` raises.
         """
-        token = self._tokens.get((installation_id, purpose))
-        if token is None or token.expires_seconds - _TOKEN_MARGIN_SECONDS <= clock.now() + self._ahead_seconds:
-            token = self._buy_token(installation_id, purpose, deadline)
-            self._tokens[installation_id, purpose] = token
-        return f"Bearer {token.value}"
+        now = clock.now() + self._ahead_seconds
+        # Tokens that have ended are dropped, so that a process that scans many repositories holds few.
+        self._tokens = {
+            of: token for of, token in self._tokens.items() if token.expires_seconds - _TOKEN_MARGIN_SECONDS > now
+        }
+        if scope not in self._tokens:
+            self._tokens[scope] = self._buy_narrow_token(scope, deadline)
+        return f"Bearer {self._tokens[scope].value}"
 
-    def forget(self, installation_id: int, purpose: Purpose) -> None:
+    def forget(self, scope: Scope) -> None:
         """Drops the token: the host did not take it."""
-        self._tokens.pop((installation_id, purpose), None)
+        self._tokens.pop(scope, None)
 
     def ask_as_app(
         self, method: str, operation: str, url: str, deadline: Deadline, body: Mapping[str, Any] | None = None
     ) -> Answer:
         """The answer to a request that the App makes itself.
 
-        A first 401 may mean that our clock or the key we hold is wrong: the host's clock and the key as it is stored
-        now are tried once.
+        A first 401 may mean that our clock is wrong, or that the key was replaced since it was read: the host's clock
+        and the key as it is stored now are tried once.
         """
         answer = self._ask_signed(method, operation, url, deadline, body)
         if answer.status == 401:
-            self._private_key = None
             if answer.date_seconds is not None:
                 self._ahead_seconds = answer.date_seconds - clock.now()
             answer = self._ask_signed(method, operation, url, deadline, body)
@@ -103,14 +116,41 @@ class AppAuth:
     ) -> Answer:
         return self._transport.ask(Request(method, operation, url, f"Bearer {self._sign()}", body), deadline)
 
-    def _buy_token(self, installation_id: int, purpose: Purpose, deadline: Deadline) -> _Token:
+    def _buy_narrow_token(self, scope: Scope, deadline: Deadline) -> _Token:
+        """Buys a token for one repository. GitHub knows it by its current name, so one that was renamed is found first.
+
+        To find it takes a token for all repositories of the installation, with no permission but to see their names.
+        """
+        try:
+            return self._buy_token(scope.installation_id, scope.purpose, {"repositories": [scope.repository]}, deadline)
+        except AccessLost as lost:
+            if lost.context.get("status") != 422:
+                raise
+        finder = self._buy_token(scope.installation_id, _FIND, {}, deadline)
+        url = self._transport.url(_REPOSITORY.format(owner=scope.owner, repo=scope.repository))
+        answer = self._transport.ask(Request("GET", _REPOSITORY, url, f"Bearer {finder.value}"), deadline)
+        context = {"operation": _REPOSITORY, "status": answer.status, "requestId": answer.request_id}
+        if answer.status == 404:
+            raise RepositoryGone(**context)
+        if answer.status != 200:
+            raise AccessLost(**context)
+        try:
+            selection = {"repository_ids": [int(answer.content["id"])]}
+        except (KeyError, TypeError, ValueError) as failure:
+            raise HostUnavailable(reason="unexpected answer", **context) from failure
+        return self._buy_token(scope.installation_id, scope.purpose, selection, deadline)
+
+    def _buy_token(
+        self, installation_id: int, purpose: Purpose, selection: Mapping[str, Any], deadline: Deadline
+    ) -> _Token:
         if installation_id < 1:
             raise InvalidName("installation")
         url = self._transport.url(_INSTALLATION_TOKENS.format(installation_id=installation_id))
         # A second token does no harm, so this write is repeated like a read.
-        answer = self.ask_as_app("POST", _INSTALLATION_TOKENS, url, deadline, {"permissions": dict(purpose)})
+        wanted = {"permissions": dict(purpose), **selection}
+        answer = self.ask_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
         context = {"operation": _INSTALLATION_TOKENS, "requestId": answer.request_id}
-        if answer.status in (403, 404, 422):  # suspended, removed, or without the permission
+        if answer.status in (403, 404, 422):  # suspended, removed, or without permission or repository
             raise AccessLost(status=answer.status, **context)
         if answer.status != 201:
             raise Refused(answer.status, **context)
@@ -123,11 +163,9 @@ class AppAuth:
     def _sign(self) -> str:
         if not self._app_id:
             raise AppNotConfigured
-        if self._private_key is None:
-            self._private_key = self._read_private_key()
         now = int(clock.now() + self._ahead_seconds)
         claims = {"iat": now - _BACKDATED_SECONDS, "exp": now + _APP_TOKEN_SECONDS, "iss": self._app_id}
-        return sign(claims, self._private_key)
+        return sign(claims, self._read_private_key())
 
 
 def sign(claims: Mapping[str, Any], private_key: str) -> str:
@@ -141,7 +179,6 @@ def sign(claims: Mapping[str, Any], private_key: str) -> str:
     return f"{signed}.{_segment(signature)}"
 
 
-@lru_cache(maxsize=2)
 def _load_key(private_key: str) -> Any:
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415

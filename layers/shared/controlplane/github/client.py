@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose
+from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
 from controlplane.github.errors import (
     AccessLost,
     BranchGone,
@@ -135,7 +135,7 @@ class CodeHost:
             opened.append(result)
             return Answer(200, {}, None)
 
-        answer = self._authorized(READ_CODE, send, deadline)
+        answer = self._authorized(READ_CODE, names, send, deadline)
         if not opened:
             self._refuse(answer, _TARBALL, names, deadline, CommitGone)
         return opened[0]
@@ -157,7 +157,7 @@ class CodeHost:
             # Time of its own: a write that is sent with none left would only leave its outcome open.
             return self._transport.tell(Request("POST", _ISSUES, url, authorization, content), Deadline(_WRITE_SECONDS))
 
-        answer = self._authorized(WRITE_ISSUES, send, deadline)
+        answer = self._authorized(WRITE_ISSUES, names, send, deadline)
         if answer.status != 201:
             self._refuse(answer, _ISSUES, names, deadline, RepositoryGone)
         return self._read(answer, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
@@ -201,17 +201,20 @@ class CodeHost:
         def send(authorization: str) -> Answer:
             return self._transport.ask(Request("GET", operation, url, authorization), deadline)
 
-        answer = self._authorized(purpose, send, deadline)
+        answer = self._authorized(purpose, names, send, deadline)
         if answer.status != 200:
             self._refuse(answer, operation, names, deadline, gone)
         return answer
 
-    def _authorized(self, purpose: Purpose, send: Callable[[str], Answer], deadline: Deadline) -> Answer:
-        """What `send` answers. A 401 did nothing: the token was revoked early, and a new one is tried once."""
-        answer = send(self._auth.authorization(self._installation_id, purpose, deadline))
+    def _authorized(
+        self, purpose: Purpose, names: Mapping[str, str], send: Callable[[str], Answer], deadline: Deadline
+    ) -> Answer:
+        """The answer to `send`. A 401 did nothing: the token was revoked early, and a new one is tried once."""
+        scope = Scope(self._installation_id, names["owner"], names["repo"], purpose)
+        answer = send(self._auth.authorization(scope, deadline))
         if answer.status == 401:
-            self._auth.forget(self._installation_id, purpose)
-            answer = send(self._auth.authorization(self._installation_id, purpose, deadline))
+            self._auth.forget(scope)
+            answer = send(self._auth.authorization(scope, deadline))
         return answer
 
     def _refuse(
