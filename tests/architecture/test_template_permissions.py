@@ -86,6 +86,69 @@ def _function_of(mapping: dict) -> str:
     return mapping["Properties"]["FunctionName"]["Ref"].removesuffix(".Alias")
 
 
+class TestLeadingKeys:
+    """What a function may do in the table ends at the kinds of partition keys that its work takes.
+
+    The two sides of a membership are an exception: the organization's (`ORG#…`, sort key `MEMBER#…`) has the partition
+    key of everything else in the organization, and IAM doesn't know sort keys.
+    """
+
+    # Who may write an item of a kind that lets somebody in, beyond counting the call of a credential in it.
+    WRITERS = {  # noqa: RUF012
+        "KH#*": {"api_keys"},
+        "TH#*": {"device_auth", "dashboard"},
+        "FAMILY#*": {"device_auth"},
+        "DC#*": {"device_auth", "dashboard"},
+        "UC#*": {"device_auth", "dashboard"},
+        "USER#*": {"organizations", "members", "dashboard"},
+        "EMAIL#*": {"dashboard"},
+        "IDENTITY#*": {"dashboard"},
+        "INVITEE#*": {"members", "dashboard"},
+    }
+    READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}  # noqa: RUF012
+    CHECKS = {"dynamodb:ConditionCheckItem"}  # noqa: RUF012
+    WRITES = {f"dynamodb:{action}Item" for action in ("BatchWrite", "Delete", "Put", "Update")}  # noqa: RUF012
+
+    @pytest.mark.parametrize("function", POLICIES)
+    def test_limit_every_statement_on_the_table(self, function: str):
+        for statement in POLICIES[function]:
+            assert bool(statement.keys) == (statement.targets == ["Table"])
+            # One kind each, and as tests/support/permissions.py names them.
+            assert all(re.fullmatch(r"[A-Z]+(#\*)?", keys) for keys in statement.keys)
+
+    @pytest.mark.parametrize("function", POLICIES)
+    def test_are_part_of_every_call_that_is_allowed(self, function: str):
+        """ForAllValues also holds for a call without partition keys: Scan and PartiQL could be one. None is allowed."""
+        actions = {action for statement in POLICIES[function] if statement.keys for action in statement.actions}
+        assert actions <= self.READS | self.CHECKS | self.WRITES
+
+    @pytest.mark.parametrize("function", POLICIES)
+    def test_are_told_apart_for_reading_and_for_writing(self, function: str):
+        for statement in POLICIES[function]:
+            if statement.keys:
+                assert set(statement.actions) <= self.READS or set(statement.actions) <= self.WRITES | self.CHECKS
+
+    def test_leave_credentials_sessions_and_memberships_to_the_functions_that_write_them(self):
+        assert self._writers({"dynamodb:UpdateItem"}) == self.WRITERS
+
+    def test_let_api_functions_count_the_call_of_a_credential_and_workers_nothing_of_it(self):
+        counting = {function for writers in self._writers(set(), "KH#*", "TH#*").values() for function in writers}
+        workers = {"scan_preparation", "scan_execution", "issue_creation", "finding_intake", "sweeper"}
+        assert counting.isdisjoint(workers)
+        assert {*POLICIES} == counting | workers
+
+    def _writers(self, counts: set[str], *kinds: str) -> dict[str, set[str]]:
+        """The functions that may write items of these kinds; for a key or a token, otherwise than to count."""
+        found: dict[str, set[str]] = {}
+        for function, statements in POLICIES.items():
+            for statement in statements:
+                for keys in set(statement.keys) & set(kinds or self.WRITERS):
+                    ignored = counts if keys in {"KH#*", "TH#*"} else set()
+                    if set(statement.actions) & self.WRITES - ignored:
+                        found.setdefault(keys, set()).add(function)
+        return found
+
+
 class TestAllPolicies:
     def test_have_no_wildcard_but_those_that_aws_forces(self):
         found = set()
@@ -154,24 +217,50 @@ class TestRecording:
         assert permissions.missing() == []
 
     def test_notices_one_permission_too_many(self):
-        one = Permission("billing", "dynamodb:GetItem", "Table")
+        one = Permission("billing", "dynamodb:GetItem", "Table", "USER#*")
         assert one in permissions.granted()
         permissions.seen.update(permissions.granted() - {one})
-        assert permissions.unused() == ["billing: dynamodb:GetItem on Table"]
+        assert permissions.unused() == ["billing: dynamodb:GetItem on Table with keys USER#*"]
 
     def test_notices_one_permission_too_few(self):
-        permissions.seen.update(permissions.granted() | {Permission("billing", "dynamodb:PutItem", "Table")})
-        assert permissions.missing() == ["billing: dynamodb:PutItem on Table"]
+        permissions.seen.update(permissions.granted() | {Permission("billing", "dynamodb:PutItem", "Table", "TH#*")})
+        assert permissions.missing() == ["billing: dynamodb:PutItem on Table with keys TH#*"]
+
+    def test_notices_a_call_whose_items_are_of_another_kind(self):
+        permissions.seen.update(permissions.granted() | {Permission("billing", "dynamodb:GetItem", "Table", "KH#*")})
+        assert permissions.missing() == ["billing: dynamodb:GetItem on Table with keys KH#*"]
+
+    def test_notices_a_call_that_names_no_partition_key(self):
+        self.note("Query", {"KeyConditionExpression": "pk = :other", "ExpressionAttributeValues": {":other": {}}})
+        assert permissions.missing() == ["billing: dynamodb:Query on Table"]
 
     def test_asks_for_the_permissions_of_a_transaction_s_legs(self):
-        legs = [{"Put": {}}, {"ConditionCheck": {}}, {"Update": {}}, {"Delete": {}}]
+        key, other = {"pk": {"S": "TH#9f86d0"}}, {"pk": {"S": "SCANWATCH"}}
+        legs = [{"Put": {"Item": other}}, *({kind: {"Key": key}} for kind in ("ConditionCheck", "Update", "Delete"))]
+        self.note("TransactWriteItems", {"TransactItems": legs})
+        actions = {"ConditionCheckItem", "UpdateItem", "DeleteItem"}
+        assert permissions.seen == {
+            Permission("billing", "dynamodb:PutItem", "Table", "SCANWATCH"),
+            *(Permission("billing", f"dynamodb:{action}", "Table", "TH#*") for action in actions),
+        }
+
+    def test_asks_for_the_keys_of_every_item_of_a_batch_and_of_a_query(self):
+        keys = [{"pk": {"S": "ORG#1"}, "sk": {"S": "META"}}, {"pk": {"S": "USER#1"}, "sk": {"S": "PROFILE"}}]
+        self.note("BatchGetItem", {"RequestItems": {"t": {"Keys": keys}}})
+        writes = [{"PutRequest": {"Item": keys[0]}}, {"DeleteRequest": {"Key": keys[1]}}]
+        self.note("BatchWriteItem", {"RequestItems": {"t": writes}})
+        self.note("Query", {"ExpressionAttributeValues": {":pk": {"S": "OUTBOX#3"}}})
+        expected = {(f"Batch{kind}Item", keys) for kind in ("Get", "Write") for keys in ("ORG#*", "USER#*")}
+        assert permissions.seen == {
+            Permission("billing", f"dynamodb:{action}", "Table", keys)
+            for action, keys in expected | {("Query", "OUTBOX#*")}
+        }
+
+    def note(self, operation: str, parameters: dict) -> None:
+        """Notes a call as if the function `billing` had made it."""
         group = "billing"  # as tests/support/api.py has it in the frame that calls a function
-        code = compile(
-            "note('dynamodb', 'TransactWriteItems', {'TransactItems': legs})", "tests/support/api.py", "exec"
-        )
-        exec(code, {"note": permissions.note, "legs": legs, "group": group})
-        actions = {"PutItem", "ConditionCheckItem", "UpdateItem", "DeleteItem"}
-        assert permissions.seen == {Permission("billing", f"dynamodb:{action}", "Table") for action in actions}
+        code = compile("note('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
+        exec(code, {"note": permissions.note, "operation": operation, "parameters": parameters, "group": group})
 
     def test_takes_no_test_for_a_function(self):
         permissions.note("dynamodb", "Scan", {})

@@ -1,9 +1,12 @@
-"""What each function is seen to call while the functional tests run, held against what its policy lets it call.
+"""Compares what each function calls while the functional tests run with what its policy allows.
+
+A call that a policy does not allow fails the test that made it. A permission that no test uses fails the whole run, if
+the run was of all functional tests: pytest shows that as one more test. The stack tells which function makes a call.
+
+On the table, a permission is also limited to partition keys (`dynamodb:LeadingKeys`). The policies and the recording
+name a kind of partition key the same way: up to the first `#`, and `*` for the rest.
 
 The signing secret counts as a permission: a function may use it if the template gives it the variable.
-
-A call that a policy does not allow fails the test that made it. A permission that no test made use of fails the whole
-run, if the run was of all functional tests: pytest shows that as one more test. Whose call it is tells the stack.
 """
 
 import sys
@@ -38,14 +41,18 @@ _SIGN = ("sign", "SigningSecret")
 
 
 class Permission(NamedTuple):
-    """An action of a function, named after its folder, on a resource of the template or an index of its table."""
+    """An action of a function, named after its folder, on a resource of the template or an index of its table.
+
+    keys: the kind of partition key, as in `USER#*`. Empty where a policy doesn't limit them: in queues and indexes.
+    """
 
     function: str
     action: str
     target: str
+    keys: str = ""
 
     def __str__(self) -> str:
-        return f"{self.function}: {self.action} on {self.target}"
+        return f"{self.function}: {self.action} on {self.target}{self.keys and f' with keys {self.keys}'}"
 
 
 seen: set[Permission] = set()
@@ -56,11 +63,12 @@ def granted() -> frozenset[Permission]:
     """What the policies of the template allow and a function calls by itself, and who has the signing secret."""
     signs = {Permission(function, *_SIGN) for function in signing_functions()}
     return frozenset(signs).union(
-        Permission(function, action, target)
+        Permission(function, action, target, keys)
         for function, statements in policies().items()
         for statement in statements
         for action in statement.actions
         for target in statement.targets
+        for keys in statement.keys or [""]
         if action not in _LAMBDA_CALLS | _ELSEWHERE
     )
 
@@ -98,21 +106,43 @@ def note(service: str, operation: str, parameters: dict[str, Any]) -> None:
     """Remembers a call for the function that made it, if one did."""
     function = caller(sys._getframe(1))
     if function is not None:
-        seen.update(
-            Permission(function, f"{service}:{action}", target) for action, target in _uses(operation, parameters)
-        )
+        seen.update(Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters))
 
 
-def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Each use as (action, target), or (action, target, kind of partition key) for an item of the table."""
     if "QueueUrl" in parameters:
         yield operation, _queue(parameters["QueueUrl"])
     elif operation == "TransactWriteItems":
         for item in parameters["TransactItems"]:
-            yield from ((_LEGS[kind], "Table") for kind in item)
+            yield from ((_LEGS[kind], "Table", *_keys(leg)) for kind, leg in item.items())
     elif "IndexName" in parameters:
         yield operation, f"Table/index/{parameters['IndexName']}"
+    elif "RequestItems" in parameters:
+        for items in parameters["RequestItems"].values():
+            for item in items["Keys"] if operation == "BatchGetItem" else items:
+                yield from ((operation, "Table", *_keys(part)) for part in _parts(operation, item))
     else:
-        yield operation, "Table"
+        yield operation, "Table", *_keys(parameters)
+
+
+def _parts(operation: str, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if operation == "BatchGetItem":
+        yield {"Key": item}
+    else:
+        yield from item.values()
+
+
+def _keys(parameters: dict[str, Any]) -> tuple[str, ...]:
+    """The kind of partition key of an item or of a query. Nothing for a call that has none, which no policy allows."""
+    values = parameters.get("Key") or parameters.get("Item")
+    value = values["pk"] if values else parameters.get("ExpressionAttributeValues", {}).get(":pk")
+    return (kind_of(value["S"]),) if value else ()
+
+
+def kind_of(partition_key: str) -> str:
+    name, mark, _ = partition_key.partition("#")
+    return f"{name}#*" if mark else name
 
 
 def _queue(url: str) -> str:

@@ -38,17 +38,25 @@ def routes_by_group() -> dict[str, list[Route]]:
 
 
 class Statement(NamedTuple):
-    """What a function may do, and on what: logical ids of the template, or `Table/index/<name>`."""
+    """What a function may do, and on what: logical ids of the template, or `Table/index/<name>`.
+
+    keys: the partition keys that it is limited to, as patterns; empty without such a condition.
+    """
 
     actions: list[str]
     targets: list[str]
+    keys: list[str]
 
 
 def policies() -> dict[str, list[Statement]]:
     """What each function's own policy allows, by the folder of its code."""
     return {
         Path(function["Properties"]["CodeUri"]).name: [
-            Statement(listed(entry["Action"]), [target_of(target) for target in listed(entry["Resource"])])
+            Statement(
+                listed(entry["Action"]),
+                [target_of(target) for target in listed(entry["Resource"])],
+                keys_of(entry.get("Condition", {})),
+            )
             for policy in function["Properties"]["Policies"]
             for entry in policy["Statement"]
         ]
@@ -63,6 +71,16 @@ def signing_functions() -> set[str]:
         for function in resources("AWS::Serverless::Function").values()
         if "SIGNING_SECRET" in function["Properties"]["Environment"]["Variables"]
     }
+
+
+def keys_of(condition: dict[str, Any]) -> list[str]:
+    """The partition keys that a condition of a policy allows. Raises ValueError for a condition of another form."""
+    match condition:
+        case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}} if len(condition) == 1:
+            return [str(pattern) for pattern in patterns]
+    if condition:
+        raise ValueError(condition)
+    return []
 
 
 def listed(value: Any) -> list[Any]:

@@ -15,10 +15,11 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-# Allowed with any arguments. restart_syscall is how the kernel resumes an interrupted futex.
+# Allowed with any arguments. restart_syscall is how the kernel resumes an interrupted futex. Not rt_sigreturn: with it,
+# a process could block the signal that ends it when it used too much processor time.
 _ALLOWED: Final = (
     "munmap", "mremap", "brk", "madvise", "futex", "clock_gettime", "getrandom", "sched_yield", "restart_syscall",
-    "rt_sigreturn", "getpid", "gettid", "exit", "exit_group",
+    "getpid", "gettid", "exit", "exit_group",
 )  # fmt: skip
 # Refused with EPERM instead of death: harmless, and libraries probe with them and go on. A lazy import is among them.
 _REFUSED: Final = (
@@ -42,7 +43,7 @@ ARCHITECTURES: Final = {
     "x86_64": Architecture(0xC000003E, {
         "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8,
         "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14,
-        "rt_sigreturn": 15, "ioctl": 16, "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "nanosleep": 35,
+        "ioctl": 16, "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "nanosleep": 35,
         "getpid": 39, "exit": 60, "uname": 63, "fcntl": 72, "getcwd": 79, "readlink": 89, "getrusage": 98,
         "sysinfo": 99, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108, "sigaltstack": 131, "prctl": 157,
         "gettid": 186, "futex": 202, "sched_getaffinity": 204, "getdents64": 217, "restart_syscall": 219,
@@ -55,7 +56,7 @@ ARCHITECTURES: Final = {
         "lseek": 62, "read": 63, "write": 64, "ppoll": 73, "readlinkat": 78, "newfstatat": 79, "fstat": 80, "exit": 93,
         "exit_group": 94, "futex": 98, "nanosleep": 101, "clock_gettime": 113, "clock_nanosleep": 115,
         "sched_getaffinity": 123, "sched_yield": 124, "restart_syscall": 128, "tgkill": 131, "sigaltstack": 132,
-        "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "uname": 160, "getrusage": 165, "prctl": 167,
+        "rt_sigaction": 134, "rt_sigprocmask": 135, "uname": 160, "getrusage": 165, "prctl": 167,
         "getpid": 172, "getuid": 174, "geteuid": 175, "getgid": 176, "getegid": 177, "gettid": 178, "sysinfo": 179,
         "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222, "mprotect": 226, "madvise": 233, "prlimit64": 261,
         "getrandom": 278, "statx": 291, "faccessat2": 439,
