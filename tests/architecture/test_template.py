@@ -14,7 +14,7 @@ from controlplane.settings import Settings
 from local.template import TEMPLATE, load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.api import operations
-from tests.support.template import Route, api_functions, gateway_responses, resources, routes_by_group
+from tests.support.template import Route, api_functions, gateway_responses, keys_of, resources, routes_by_group
 
 FUNCTIONS = resources("AWS::Serverless::Function")
 GATEWAY_RESPONSES = gateway_responses()
@@ -106,15 +106,16 @@ class TestEachFunction:
 
     def test_is_allowed_and_never_denied(self, name: str):
         for statement in statements(FUNCTIONS[name]):
-            assert set(statement) == {"Effect", "Action", "Resource"}
+            assert set(statement) - {"Condition"} == {"Effect", "Action", "Resource"}
             assert statement["Effect"] == "Allow"
 
-    def test_names_no_action_twice_for_one_resource(self, name: str):
+    def test_names_no_action_twice_for_one_resource_and_kind_of_key(self, name: str):
         granted = [
-            (action, json.dumps(target))
+            (action, json.dumps(target), keys)
             for statement in statements(FUNCTIONS[name])
             for target in _listed(statement["Resource"])
             for action in statement["Action"]
+            for keys in keys_of(statement.get("Condition", {})) or [""]
         ]
         assert len(granted) == len(set(granted))
 

@@ -1,6 +1,8 @@
 """The worker that runs scans: stages, findings, the inbox, and an end for every scan whatever fails."""
 
 import shutil
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import ScanItem
 from controlplane.worker import create_worker
 from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.sandbox import Sandbox
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan, stored_repository
@@ -69,6 +72,38 @@ def published(scan: ScanItem) -> list[inbox.InboxItem]:
 @pytest.fixture
 def repository(world: World) -> RepositoryItem:
     return world.connected_repository(world.company())
+
+
+class TestSandbox:
+    def test_a_file_that_crashes_the_analysis_is_skipped_with_the_reason_and_the_scan_goes_on(
+        self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    ):
+        hostile = partial(Sandbox, entry="tests.support.hostile:start")
+        monkeypatch.setattr("scan_execution.service.Sandbox", hostile)
+        files = {"attack/open-a-socket.js": "1", "attack/abort.js": "1", **FILES}
+        scan = run(mailbox, make_scan(repository, status="queued"), files)
+        assert scan.status == "completed"
+        assert scan.issue_count
+        assert scan.coverage.skipped["crashed the analysis"] == 2
+
+    def test_a_sandbox_that_can_t_be_closed_leaves_the_scan_to_another_attempt_and_analyzes_nothing(
+        self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    ):
+        unprotected = partial(Sandbox, entry="tests.support.hostile:start_nothing")
+        monkeypatch.setattr("scan_execution.service.Sandbox", unprotected)
+        scan = run(mailbox, make_scan(repository, status="queued"))
+        assert (scan.status, scan.coverage) == ("running", None)
+        assert published(scan) == []
+
+    def test_source_that_a_killed_attempt_left_is_gone(
+        self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        left = tmp_path / "scan-source-abcd1234"
+        left.mkdir()
+        (left / "secret.py").write_text("another tenant's")
+        assert run(mailbox, make_scan(repository, status="queued")).status == "completed"
+        assert list(tmp_path.iterdir()) == []
 
 
 class TestCompleted:
