@@ -54,7 +54,7 @@ def _syscall(number: int, *arguments: int) -> int:
 def _environment() -> int:
     held = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     count = 0
-    while held and held[count]:
+    while held[count]:
         count += 1
     return count + len(os.environ)
 

@@ -73,7 +73,7 @@ type Answer = tuple[Request, Report | Skipped]
 # Analyzes files in order, until a time of time.monotonic(). It may ask for a few files before it answers for one.
 type Examine = Callable[[Iterator[Request], float], Iterator[Answer]]
 
-_MATCH_FIELDS: Final = tuple(Match.__slots__)  # type: ignore[attr-defined]  # dataclass(slots=True) makes them
+_MATCH_FIELDS: Final = tuple(Match.__slots__)
 _write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -106,28 +106,29 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
 def _read_match(found: Any, max_snippet_length: int) -> Match:
     if not isinstance(found, list) or len(found) != len(_MATCH_FIELDS):
         raise InvalidReport
-    match = Match(*found)
-    names = match.names
+    values: dict[str, Any] = dict(zip(_MATCH_FIELDS, found, strict=True))
+    names = values["names"]
     if not isinstance(names, dict) or len(names) > _MAX_NAMES:
         raise InvalidReport
     for name, value in names.items():
         _text(name, _MAX_NAME_LENGTH)
         _text(value, _MAX_NAME_LENGTH)
-    _text(match.rule_id, _MAX_NAME_LENGTH)
-    for optional in (match.vendor_id, match.package):
+    _text(values["rule_id"], _MAX_NAME_LENGTH)
+    for optional in (values["vendor_id"], values["package"]):
         if optional is not None:
             _text(optional, _MAX_NAME_LENGTH)
-    _position(match.start_line, 1)
-    _position(match.end_line, match.start_line)
-    _position(match.start_column, 1)
-    _position(match.end_column, 1)
+    _position(values["start_line"], 1)
+    _position(values["end_line"], values["start_line"])
+    _position(values["start_column"], 1)
+    _position(values["end_column"], 1)
     # One more: the mark that it was cut.
-    _text(match.snippet, max_snippet_length + 1)
-    if len(_text(match.fingerprint, 32)) != 32 or not set(match.fingerprint) <= set("0123456789abcdef"):
+    _text(values["snippet"], max_snippet_length + 1)
+    fingerprint = _text(values["fingerprint"], 32)
+    if len(fingerprint) != 32 or not set(fingerprint) <= set("0123456789abcdef"):
         raise InvalidReport
-    if type(match.depends_on_callers) is not bool or type(match.depends_on_consent_mode) is not bool:
+    if any(type(values[flag]) is not bool for flag in ("depends_on_callers", "depends_on_consent_mode")):
         raise InvalidReport
-    return match
+    return Match(**values)
 
 
 def _text(value: Any, most: int) -> str:

@@ -1,8 +1,11 @@
 """The filter's program, run by an interpreter of its own: both architectures, whichever this machine has."""
 
 import errno
+import gc
 import os
+import platform
 import struct
+import sys
 
 import pytest
 
@@ -79,7 +82,7 @@ class TestFilter:
 
 class TestConfine:
     def test_fails_on_an_architecture_without_a_table(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(seccomp.platform, "machine", lambda: "riscv64")
+        monkeypatch.setattr(platform, "machine", lambda: "riscv64")
         with pytest.raises(seccomp.SeccompUnavailable, match="riscv64"):
             seccomp.confine()
 
@@ -89,10 +92,10 @@ class TestConfine:
         monkeypatch.setattr(child, "_limit", lambda _: None)
         monkeypatch.setattr(child, "_confine", lambda: (_ for _ in ()).throw(seccomp.SeccompUnavailable("none")))
         monkeypatch.setattr(child, "_serve", lambda _: pytest.fail("it reads"))
-        monkeypatch.setattr(child.os, "environ", dict(os.environ))
+        monkeypatch.setattr(os, "environ", dict(os.environ))
         configuration = '{"import_path": [], "entry": "json:dumps", "limits": {}}'
-        monkeypatch.setattr(child.sys, "argv", ["", configuration])
-        monkeypatch.setattr(child.sys, "path", list(child.sys.path))
-        monkeypatch.setattr(child.gc, "freeze", lambda: None)
+        monkeypatch.setattr(sys, "argv", ["", configuration])
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        monkeypatch.setattr(gc, "freeze", lambda: None)
         child.main()
         assert written == [b"SeccompUnavailable: none"]
