@@ -84,6 +84,7 @@ class TestSandbox:
         scan = run(mailbox, make_scan(repository, status="queued"), files)
         assert scan.status == "completed"
         assert scan.issue_count
+        assert scan.coverage is not None
         assert scan.coverage.skipped["crashed the analysis"] == 2
 
     def test_a_sandbox_that_can_t_be_closed_leaves_the_scan_to_another_attempt_and_analyzes_nothing(
