@@ -7,15 +7,16 @@ import json
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
 
 from fastapi import Response
 from pydantic import BaseModel
 
 from controlplane.errors import ApiError, InvalidPayload
+from controlplane.forms import MAX_FORM_BYTES, parse_pairs
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 64
+_CAPITAL = re.compile(r"[A-Z]")
 _FIELD = re.compile(r"[a-z_]+")
 # RFC 6749 section 5.2: what an error_description may not hold.
 _UNSPEAKABLE = re.compile(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]")
@@ -34,9 +35,12 @@ class OAuthForm:
     def read(self, body: bytes) -> dict[str, Any]:
         """The parameters. Those without a value count as left out, unknown ones too (RFC 6749 section 3.2)."""
         try:
-            pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+            pairs = parse_pairs(body, _MAX_FIELDS)
         except ValueError:
-            raise InvalidPayload.at([], "The body is not form-encoded UTF-8.", "form_invalid") from None
+            message = (
+                f"The body is not form-encoded UTF-8 of at most {MAX_FORM_BYTES:,} bytes and {_MAX_FIELDS} fields."
+            )
+            raise InvalidPayload.at([], message, "form_invalid") from None
         fields: dict[str, Any] = {}
         for name, value in pairs:
             if "\0" in value:
@@ -78,4 +82,4 @@ def _describe(error: ApiError) -> str:
 
 def _name(path: list[str]) -> str:
     """The parameter's name in OAuth's spelling."""
-    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), ".".join(path)) or "body"
+    return _CAPITAL.sub(lambda letter: "_" + letter[0].lower(), ".".join(path)) or "body"

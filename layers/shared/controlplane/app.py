@@ -14,9 +14,9 @@ import time
 import typing
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -44,6 +44,7 @@ from controlplane.errors import (
     RouteNotFound,
     UnsupportedMediaType,
 )
+from controlplane.forms import parse_pairs
 from controlplane.observability import count_limited, describe, log_request, logger
 from controlplane.settings import settings
 from controlplane.store.organizations import UnknownOrganization
@@ -140,7 +141,8 @@ def _wrap(
 async def _read_body(request: Request) -> bytes:
     """The whole body. Raises PayloadTooLarge as soon as it is known to be."""
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > MAX_BODY_BYTES:
+    # A number too long to be a size is not converted: int() refuses more than 4,300 digits.
+    if declared.isdecimal() and (len(declared) > 18 or int(declared) > MAX_BODY_BYTES):
         raise PayloadTooLarge
     chunks, size = [], 0
     async for chunk in request.stream():
@@ -207,12 +209,12 @@ def _check_query(raw: bytes) -> None:
     if not raw:
         return
     try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=64)
+        pairs = parse_pairs(raw, 64)
     except ValueError:
         raise InvalidPayload.at([], "The query string is not valid percent-encoded UTF-8.", "query_invalid") from None
-    names = [name for name, _ in pairs]
+    given = Counter(name for name, _ in pairs)
     for name, value in pairs:
-        if names.count(name) > 1:
+        if given[name] > 1:
             raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
         if "\0" in value:
             raise InvalidPayload.at([name], "This parameter contains NUL.", "query_invalid")

@@ -30,6 +30,12 @@ CATALOGUE: dict[str, int] = {
 }
 
 
+# What a list of problems may come to, whatever the request was: more than any request of good faith needs.
+MAX_DETAILS = 100
+MAX_DETAIL_LENGTH = 300
+MAX_PATH_PARTS = 70
+
+
 class ApiError(Exception):
     """A refusal the client is told about.
 
@@ -62,10 +68,32 @@ class InvalidPayload(ApiError):
     code = "INVALID_PAYLOAD"
     message = "The request is invalid. See details for each field."
 
+    def __init__(self, message: str | None = None, *, details: Any = None, **options: Any) -> None:
+        super().__init__(message, details=_bounded(details) if isinstance(details, list) else details, **options)
+
     @classmethod
     def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
         """One problem, at one place: `path` names the field from the outside in."""
         return cls(details=[{"code": code, "message": message, "path": path}], **options)
+
+
+def _bounded(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first problems, with their texts cut: a hostile body names its own fields, and may have thousands."""
+    shown = [
+        {
+            **problem,
+            "message": _cut(problem["message"]),
+            "path": [_cut(part) for part in problem["path"][:MAX_PATH_PARTS]],
+        }
+        for problem in details[:MAX_DETAILS]
+    ]
+    if left_out := len(details) - len(shown):
+        shown.append({"code": "more", "message": f"{left_out:,} more problems are not listed.", "path": []})
+    return shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
 
 
 class MethodNotAllowed(ApiError):

@@ -4,10 +4,8 @@ An endpoint declares one alias, `Annotated[Visitor, Visits(...)]`. The route cla
 visitor before the endpoint runs, and answers refusals in the look that the alias names. Cookies are made here alone.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 from fastapi import Request
 
@@ -18,6 +16,7 @@ from controlplane.access import Access
 from controlplane.addresses import dashboard_base_url
 from controlplane.anonymous import Anonymous, Dialect, Stranger
 from controlplane.errors import Forbidden, InvalidPayload, Unauthorized, UnsupportedMediaType
+from controlplane.forms import parse_pairs
 from controlplane.rejections import TooManyRejected
 from controlplane.settings import settings
 
@@ -27,8 +26,6 @@ _MAX_FIELDS = 32
 FORM_TOKEN = "form_token"  # nosec B105  # noqa: S105 (a field's name)
 # The purpose of the form's token among the digests of the key ring.
 _FORM = "form"
-# HTTP/2 sends a cookie at a time, and the gateway hands several on as one list.
-_BETWEEN_COOKIES = re.compile(r"\s*[;,]\s*")
 
 
 class SignedOut(Unauthorized):
@@ -148,7 +145,9 @@ def _recognize(visitor: Visitor, asks: Visits) -> None:
 
 
 def _read_cookies(request: Request) -> dict[str, str]:
-    pairs = [part.partition("=") for part in _BETWEEN_COOKIES.split(request.headers.get("cookie", ""))]
+    # HTTP/2 sends one cookie per header, and the gateway joins several headers with commas.
+    parts = request.headers.get("cookie", "").replace(",", ";").split(";")
+    pairs = [part.strip().partition("=") for part in parts]
     return {name: value for name, _, value in pairs}
 
 
@@ -162,7 +161,7 @@ def _read_form(request: Request, body: bytes) -> dict[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
         raise UnsupportedMediaType
     try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        pairs = parse_pairs(body, _MAX_FIELDS)
     except ValueError:
         raise UnreadableForm from None
     form = dict(pairs)

@@ -1,0 +1,88 @@
+"""What a body of 1 MB costs the parsers: a hostile one at most five times what a valid one does."""
+
+from collections.abc import Callable
+
+import pytest
+
+from controlplane import forms, strict_json
+from controlplane.errors import MAX_DETAIL_LENGTH, MAX_DETAILS, InvalidPayload
+from tests.support import hostile_bodies
+from tests.support.growth import cpu_seconds, no_collections
+
+_TIMES = 5
+
+
+def least(call: Callable[[], object], attempts: int = 5) -> float:
+    with no_collections():
+        return min(cpu_seconds(call) for _ in range(attempts))
+
+
+def too_dear(bodies: dict[str, bytes], parse: Callable[[bytes], object]) -> dict[str, float]:
+    """The bodies that cost more than they may, and how many times the valid one's time they take."""
+    valid = hostile_bodies.realistic()
+    found = {}
+    for name, body in bodies.items():
+        for _ in range(3):
+            times = least(lambda body=body: parse(body), 2) / least(lambda: strict_json.loads(valid))  # type: ignore[misc]
+            if times <= _TIMES:
+                break
+            found[name] = times
+        else:
+            continue
+        found.pop(name, None)
+    return found
+
+
+def test_the_valid_body_is_read():
+    body = hostile_bodies.realistic()
+    assert 1_000_000 < len(body) <= hostile_bodies.SIZE
+    assert len(strict_json.loads(body)["rows"]) > 2_000
+
+
+def test_hostile_json_is_rejected_in_five_times_the_time_of_valid_json():
+    for name, body in hostile_bodies.JSON.items():
+        assert 900_000 < len(body) <= hostile_bodies.SIZE or "twice" in name, name
+        with pytest.raises(strict_json.InvalidJson):
+            strict_json.loads(body)
+    assert too_dear(hostile_bodies.JSON, strict_json.loads) == {}
+
+
+def test_hostile_forms_are_rejected_in_five_times_the_time_of_valid_json():
+    for body in hostile_bodies.FORMS.values():
+        with pytest.raises(ValueError, match="too long"):
+            forms.parse_pairs(body, 32)
+        assert len(forms.parse_pairs(body.replace(b"&", b".")[: forms.MAX_FORM_BYTES // 3 * 3].rstrip(b"%f"), 32)) == 1
+
+    def parse(body: bytes) -> object:
+        return forms.parse_pairs(body, 32)
+
+    assert too_dear(hostile_bodies.FORMS, parse) == {}
+    longest = {name: body[: forms.MAX_FORM_BYTES] for name, body in hostile_bodies.FORMS.items()}
+    assert too_dear(longest, parse) == {}
+
+
+def test_objects_at_the_limits_are_read():
+    keys = {str(number): number for number in range(strict_json.MAX_KEYS)}
+    assert len(strict_json.loads(str(keys).replace("'", '"').encode())) == strict_json.MAX_KEYS
+    lists = b"[" + b"[]," * (strict_json.MAX_OPENINGS - 2) + b"[]]"
+    assert len(strict_json.loads(lists)) == strict_json.MAX_OPENINGS - 1
+    for over in (b'{"x":1,' + str(keys).replace("'", '"').encode()[1:], b"[" + lists + b"]"):
+        with pytest.raises(strict_json.InvalidJson, match=r"more than \d"):
+            strict_json.loads(over)
+
+
+class TestDetails:
+    def test_ordinary_problems_are_listed_as_they_are(self):
+        problems = [{"code": "c", "message": "m", "path": ["a", str(number)]} for number in range(MAX_DETAILS)]
+        assert InvalidPayload(details=problems).details == problems
+
+    def test_more_are_counted(self):
+        problems = [{"code": "c", "message": "m", "path": []}] * (MAX_DETAILS + 1_234)
+        *listed, last = InvalidPayload(details=problems).details
+        assert listed == problems[:MAX_DETAILS]
+        assert last == {"code": "more", "message": "1,234 more problems are not listed.", "path": []}
+
+    def test_long_texts_are_cut(self):
+        (shown,) = InvalidPayload.at(["a" * 10**6] * 10**3, "m" * 10**6).details
+        assert {len(shown["message"]), *map(len, shown["path"])} == {MAX_DETAIL_LENGTH}
+        assert len(shown["path"]) < 100
