@@ -185,11 +185,14 @@ class _Unpacking:
 
     def _read_extended(self, content: bytes) -> None:
         """pax records: `<length> <keyword>=<value>\\n`, one after another (POSIX.1-2001)."""
-        while content:
-            digits, _, _ = content.partition(b" ")
-            if not digits.isdigit() or len(digits) > 6 or not len(digits) + 1 < int(digits) <= len(content):
+        start = 0
+        while start < len(content):
+            # Six digits are more than a header may have. The rest isn't copied: there may be thousands of records.
+            digits = content[start : start + 7].partition(b" ")[0]
+            if not digits.isdigit() or len(digits) > 6 or not len(digits) + 1 < int(digits) <= len(content) - start:
                 raise ArchiveInvalid("an extended header is damaged")
-            record, content = content[len(digits) + 1 : int(digits)], content[int(digits) :]
+            record = content[start + len(digits) + 1 : start + int(digits)]
+            start += int(digits)
             keyword, _, value = record.rstrip(b"\n").partition(b"=")
             if keyword == b"path":
                 self._next_path = value.decode("utf-8", "surrogateescape")

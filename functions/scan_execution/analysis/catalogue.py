@@ -22,6 +22,8 @@ _ADDRESS: Final = re.compile(
     r"//((?:[a-z0-9_-]+\.)+[a-z]{2,24})\.?(?=[/?#:\"'`\s<>\\),;&${]|$)(?!:[^/\s\"'`]*@)(?::\d{1,5})?(/[^\s\"'`<>\\)$]{0,200})?",
     re.IGNORECASE,
 )
+# No name that DNS knows is longer (RFC 1035 section 2.3.4), and every ending of a host is looked up.
+_MAX_HOST: Final = 254
 _IMPORT: Final = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*["']([^"'\n]{2,80})["']""")
 
 
@@ -52,6 +54,8 @@ class Catalogue:
 
     def vendor_of(self, host: str, path: str = "") -> Vendor | None:
         """Whose address this is; None for an address that the catalogue does not know."""
+        if len(host) > _MAX_HOST:
+            return None
         labels = host.lower().rstrip(".").split(".")
         for start in range(len(labels) - 1):
             for prefix, vendor in self._by_host.get(".".join(labels[start:]), ()):

@@ -20,6 +20,8 @@ from scan_execution.analysis.libraries import outdated_address
 from scan_execution.analysis.sources import Block, Source
 
 _COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
+_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_FIRST_WORD: Final = re.compile(r"[\w$]+")
 
 
 @dataclass
@@ -45,10 +47,12 @@ def _without_comments(node: SgNode) -> str:
     if not any(mark in text for mark in ("/*", "//", "#", "<!--")):
         return text
     start = node.range().start.index
-    for comment in reversed(node.find_all(_COMMENTS)):
+    kept, after = [], 0
+    for comment in node.find_all(_COMMENTS):
         span = comment.range()
-        text = f"{text[: span.start.index - start]} {text[span.end.index - start :]}"
-    return text
+        kept.append(text[after : span.start.index - start])
+        after = span.end.index - start
+    return " ".join([*kept, text[after:]])
 
 
 def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
@@ -64,15 +68,12 @@ def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 def _value_of_name(block: Block, expression: str) -> str:
     """The string that the first name of an expression is set to in the same tree."""
-    name = re.match(r"[A-Za-z_$][\w$]*", expression)
-    if not name:
-        return ""
-    value = re.search(rf"(?<![\w$.]){re.escape(name[0])}\s*=\s*[\"'`]([^\"'`\n]{{4,300}})", block.text)
-    return value[1] if value else ""
+    name = _NAME.match(expression)
+    return block.strings.get(name[0], "") if name else ""
 
 
 def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
-    name = re.match(r"[\w$]+", candidate.text(wanted["in"]))
+    name = _FIRST_WORD.match(candidate.text(wanted["in"]))
     vendor = candidate.source.imported.get(name[0]) if name else None
     if vendor is None or vendor.category not in wanted["categories"]:
         return False
@@ -88,7 +89,7 @@ def _ungated(candidate: Candidate, wanted: bool) -> bool:
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:
     """No condition that speaks of consent stands around the candidate. Unlike ungated, callers do not matter."""
-    return checked(candidate.node) is not wanted
+    return checked(candidate.block, candidate.node) is not wanted
 
 
 def _on_load(candidate: Candidate, wanted: bool) -> bool:

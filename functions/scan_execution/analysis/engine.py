@@ -159,8 +159,10 @@ def locate(
     return first, last, start_column, end_column, snippet
 
 
+# A word is read once, from its beginning: see secrecy.py.
 _MECHANISM: Final = re.compile(
-    r"[cC]onsent\w*\s*(?:\(|=[^=\"']|===?|&&|\?\.|:\s*[{\[(]|\)\s*(?:\{|&&|return))|use\w*Consent"
+    r"\b(?>\w*?[cC]onsent\w*)\s*(?:\(|=[^=\"']|===?|&&|\?\.|:\s*[{\[(]|\)\s*(?:\{|&&|return))"
+    r"|\b(?>\w*?use)\w*Consent"
     r"|Consent(?:Manager|Banner|Provider|Gate|Dialog|Popup)|data-cookieconsent|[\"']consent[\"']\s*,"
     r"|tarteaucitron\.init|klaro\.|Didomi|Optanon|CookieConsent"
 )

@@ -157,7 +157,8 @@ def check_lines(text: str, limits: Limits) -> int:
     return len(lines)
 
 
-_TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*)[^<>]{0,2000}?(/?)>")
+_TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*+)([^<>]*+)>")
+_BRACKET: Final = re.compile(r"[(\[{)\]}]")
 # Without an end tag, always or where people leave it out.
 _VOID: Final = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p",
@@ -173,7 +174,7 @@ def check_depth(text: str, language: str, limits: Limits) -> None:
             return
         depth = 0
         for match in _TAG.finditer(text):
-            if match[2].lower() not in _VOID and not match[3]:
+            if match[2].lower() not in _VOID and not match[3].endswith("/"):
                 depth += -1 if match[1] else 1
                 if depth > most:
                     raise Skipped("nested too deep")
@@ -181,7 +182,7 @@ def check_depth(text: str, language: str, limits: Limits) -> None:
     if sum(text.count(opening) for opening in "([{") <= most:
         return
     depth = 0
-    for match in re.finditer(r"[(\[{)\]}]", text):
+    for match in _BRACKET.finditer(text):
         depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
         if depth > most:
             raise Skipped("nested too deep")

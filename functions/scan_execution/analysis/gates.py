@@ -8,6 +8,7 @@ function that only such places call, is gated.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
@@ -55,13 +56,15 @@ _ENTRY: Final = re.compile(
     r"|docusaurus\.config|hooks\.client|base|routes?|home)(?:\.\w+){1,2}$|(?:^|/)plugins/",
     re.IGNORECASE,
 )
+_TAG_NAME: Final = re.compile(r"<\s*([\w.:-]+)")
+_LEAVES: Final = re.compile(r"\b(?:return|throw|raise)\b")
+_HANDS_ON: Final = re.compile(r"(?:React\.)?(?:useCallback|memo|forwardRef)")
 _FUNCTIONS: Final = frozenset({
     "function_declaration", "function_expression", "arrow_function", "method_definition",
     "generator_function_declaration", "function_definition",
 })  # fmt: skip
 _BRANCHES: Final = frozenset({"if_statement", "ternary_expression", "elif_clause", "while_statement"})
 _MAX_ANCESTORS = 200
-_MAX_SIBLINGS = 200
 _MAX_USES = 20
 
 
@@ -93,9 +96,7 @@ def gate(source: Source, block: Block, node: SgNode) -> Gate:
 
 
 def _in_template_condition(source: Source, offset: int) -> bool:
-    if source.language != "html":
-        return False
-    return any(start <= offset < end for test, start, end in source.template_conditions if speaks_of_consent(test))
+    return source.language == "html" and source.in_template_condition(CONSENT, offset)
 
 
 def _gate(block: Block, node: SgNode, level: int) -> Gate:
@@ -104,7 +105,7 @@ def _gate(block: Block, node: SgNode, level: int) -> Gate:
     functions: list[SgNode] = []
     child = node
     for parent in node.ancestors()[:_MAX_ANCESTORS]:
-        if _closes(parent, child):
+        if _closes(block, parent, child):
             return Gate.CLOSED
         if parent.kind() in _FUNCTIONS:
             functions.append(parent)
@@ -133,30 +134,27 @@ def _tag_waits(node: SgNode) -> bool:
 
 
 def _component_waits(tag: str) -> bool:
-    name = re.match(r"<\s*([\w.:-]+)", tag)
+    name = _TAG_NAME.match(tag)
     return bool(name and speaks_of_consent(name[1]))
 
 
-def _closes(parent: SgNode, child: SgNode) -> bool:
-    """True where a parent lets this child of it run only with consent."""
+def _closes(block: Block, parent: SgNode, child: SgNode) -> bool:
+    """True if a parent lets this child of it run only with consent."""
     kind = parent.kind()
     if kind in _BRANCHES:
         test = parent.field("condition")
-        return test is not None and not _same(test, child) and speaks_of_consent(test.text())
+        return test is not None and not _same(test, child) and block.holds(CONSENT, test)
     if kind in {"binary_expression", "boolean_operator", "conditional_expression"}:
-        return any(speaks_of_consent(other.text()) for other in parent.children() if not _same(other, child))
+        return any(block.holds(CONSENT, other) for other in parent.children() if not _same(other, child))
     if kind in {"statement_block", "program", "block", "module"}:
-        return _returned_before(child)
+        return _returned_before(block, parent, child)
     if kind in {"call_expression", "new_expression", "call"}:
         return _callee_is_consent(parent, child)
     if kind in {"pair", "method_definition", "jsx_attribute", "keyword_argument", "field_definition"}:
         name = parent.child(0)
         return name is not None and bool(_CALLBACK.search(name.text().strip("\"'")))
     if kind == "object":
-        return any(
-            other.kind() == "pair" and _CATEGORY_KEY.match(other.text()) is not None
-            for other in parent.children()[:_MAX_SIBLINGS]
-        )
+        return _once(block, parent, _first_category) is not None
     if kind in {"variable_declarator", "function_declaration", "function_definition", "assignment_expression"}:
         name = parent.field("name") or parent.field("left")
         return name is not None and not _same(name, child) and bool(_CALLBACK.search(name.text()))
@@ -170,20 +168,36 @@ def _closes(parent: SgNode, child: SgNode) -> bool:
     return False
 
 
-def _returned_before(statement: SgNode) -> bool:
+def _returned_before(block: Block, sequence: SgNode, statement: SgNode) -> bool:
     """True behind `if (!consent) return`."""
-    for earlier in statement.prev_all()[:_MAX_SIBLINGS]:
-        if earlier.kind() == "if_statement":
-            test = earlier.field("condition")
-            then = earlier.field("consequence")
-            if (
-                test
-                and then
-                and speaks_of_consent(test.text())
-                and re.search(r"\b(?:return|throw|raise)\b", then.text())
-            ):
-                return True
-    return False
+    guard = _once(block, sequence, _first_guard)
+    return guard is not None and guard < statement.range().start.index
+
+
+def _once(block: Block, parent: SgNode, find: Callable[[SgNode], int | None]) -> int | None:
+    """What `find` returns for a node with many children, which is asked for once per candidate among them."""
+    if parent not in block.guards:
+        block.guards[parent] = find(parent)
+    return block.guards[parent]
+
+
+def _first_category(properties: SgNode) -> int | None:
+    """Where the first property begins that names a category of consent."""
+    for other in properties.children():
+        if other.kind() == "pair" and _CATEGORY_KEY.match(other.text()):
+            return other.range().start.index
+    return None
+
+
+def _first_guard(sequence: SgNode) -> int | None:
+    """Where the first statement begins after which nothing runs without consent."""
+    for statement in sequence.children():
+        if statement.kind() != "if_statement":
+            continue
+        test, then = statement.field("condition"), statement.field("consequence")
+        if test and then and speaks_of_consent(test.text()) and _LEAVES.search(then.text()):
+            return statement.range().start.index
+    return None
 
 
 def _callee_is_consent(call: SgNode, child: SgNode) -> bool:
@@ -209,6 +223,13 @@ def _gate_of_callers(block: Block, function: SgNode, level: int) -> Gate:
     name = _name_of(function)
     if name is None or level >= 3:
         return Gate.OPEN
+    key = function, level
+    if key not in block.gates:
+        block.gates[key] = _gate_of_uses(block, name, function, level)
+    return Gate(block.gates[key])
+
+
+def _gate_of_uses(block: Block, name: str, function: SgNode, level: int) -> Gate:
     declared = function.range()
     uses = [
         use
@@ -227,7 +248,7 @@ def _name_of(function: SgNode) -> str | None:
         parent = function.parent()
         while parent is not None and parent.kind() in {"call_expression", "arguments"}:  # useCallback(() => ...)
             callee = parent.field("function")
-            if callee is not None and not re.fullmatch(r"(?:React\.)?(?:useCallback|memo|forwardRef)", callee.text()):
+            if callee is not None and not _HANDS_ON.fullmatch(callee.text()):
                 return None
             parent = parent.parent()
         if parent is None or parent.kind() not in {"variable_declarator", "pair"}:
@@ -247,15 +268,14 @@ def _declares(use: SgNode) -> bool:
 
 
 def _same(one: SgNode, other: SgNode) -> bool:
-    a, b = one.range(), other.range()
-    return a.start.index == b.start.index and a.end.index == b.end.index and one.kind() == other.kind()
+    return bool(one == other)
 
 
-def checked(node: SgNode) -> bool:
+def checked(block: Block, node: SgNode) -> bool:
     """Whether a condition, an earlier return or a consent callback stands around code, in its own tree."""
     child = node
     for parent in node.ancestors()[:_MAX_ANCESTORS]:
-        if parent.kind() not in {"variable_declarator", "jsx_element"} and _closes(parent, child):
+        if parent.kind() not in {"variable_declarator", "jsx_element"} and _closes(block, parent, child):
             return True
         child = parent
     return False

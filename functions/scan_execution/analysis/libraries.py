@@ -26,7 +26,7 @@ _OTHER_NAMES: Final = {"cookieconsent2": "cookieconsent", "tarteaucitron.js": "t
 _LOCKED: Final = re.compile(
     r"""^\s*"node_modules/(?P<npm>(?:@[\w.-]+/)?[\w.-]+)":\s*\{\s*$"""
     r"""|^"?(?P<yarn>(?:@[\w.-]+/)?[\w.-]+)@(?:npm:)?[^\n]*:\s*$"""
-    r"""|^\s{2}'?/?(?P<pnpm>(?:@[\w.-]+/)?[\w.-]+)[@/](?P<exact>\d+\.\d+\.\d+)[^\n]*:\s*$""",
+    r"""|^\s{2}'?/?(?P<pnpm>(?:@[\w.-]+/)?[\w.-]+)[@/](?P<exact>\d++\.\d++\.\d++)[^\n]*:\s*$""",
 )
 _LOCKED_VERSION: Final = re.compile(r"""^\s+"?version"?:?\s*"?(\d+\.\d+\.\d+)""")
 

@@ -20,6 +20,8 @@ OUTDATED: Final = "consent-library-outdated"
 LOCKED: Final = "consent-library-outdated-in-lock-file"
 UNMAINTAINED: Final = "consent-library-unmaintained"
 
+_VERSION: Final = re.compile(r'\s*+:\s*+"[^"\n]*+"')
+_NEW_LINE: Final = re.compile("\n")
 _GROUPS: Final = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 
 
@@ -49,9 +51,20 @@ def read_manifest(text: str) -> Iterator[Pinned]:
             library = libraries().get(package)
             if library is None or not isinstance(written, str):
                 continue
-            place = re.search(rf'"{re.escape(package)}"\s*:\s*"[^"\n]*"', text)
-            start, end = place.span() if place else (0, 0)
+            start, end = _place(text, package)
             yield Pinned(library, written, _rule_of(library, written), start, end)
+
+
+def _place(text: str, package: str) -> tuple[int, int]:
+    """Where the manifest names the package and its version; (0, 0) if it does so in an unusual spelling."""
+    quoted = f'"{package}"'
+    start = text.find(quoted)
+    while start >= 0:
+        version = _VERSION.match(text, start + len(quoted))
+        if version:
+            return start, version.end()
+        start = text.find(quoted, start + 1)
+    return 0, 0
 
 
 def _rule_of(library: Library, written: str) -> str | None:
@@ -69,7 +82,7 @@ def read_lock_file(text: str) -> Iterator[Pinned]:
         if parsed is None or not library.outdated(parsed):
             continue
         if starts is None:
-            starts = [0, *(match.end() for match in re.finditer("\n", text))]
+            starts = [0, *(match.end() for match in _NEW_LINE.finditer(text))]
         start = starts[line - 1]
         end = text.find("\n", start)
         yield Pinned(library, version, LOCKED, start, end if end >= 0 else len(text))

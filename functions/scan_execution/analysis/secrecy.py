@@ -22,15 +22,22 @@ _TOKENS: Final = re.compile(
     | \bxox[abeoprs]-[0-9a-zA-Z-]{8,} | hooks\.slack\.com/services/[0-9a-zA-Z/_]{16,}
     | \bSG\.[0-9a-zA-Z_-]{8,}\.[0-9a-zA-Z_-]{8,} | \bkey-[0-9a-f]{32}\b
     | \bphx_[0-9a-zA-Z]{16,} | \bEAA[0-9a-zA-Z]{40,} | \bshpat_[0-9a-f]{16,} | \bnpm_[0-9a-zA-Z]{30,}
-    | \beyJ[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{8,}
     | (?<=://)[^\s:/@"'`]{1,80}:[^\s/@"'`]{1,200}(?=@)
     """,
     re.VERBOSE,
 )
+# Where a word may repeat what a pattern starts with, the pattern starts at the word and reads it once (an atomic
+# group): tried at each repetition, it would take time that grows with the square of the word's length.
+_WEB_TOKEN: Final = re.compile(
+    r"(?<![0-9a-zA-Z_-])(?>([0-9a-zA-Z_-]*?)\b(?=eyJ)([0-9a-zA-Z_-]{13,}))(\.[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{8,})"
+)
 _ASSIGNED: Final = re.compile(
-    r"""((?:secret|passw(?:or)?d|private_?key|access_?token|auth_?token|api_?key)\w*["']?\s*[:=]\s*["'`])([^"'`\n]{8,})""",
+    r"""(\b(?>\w*?(?:secret|passw(?:or)?d|private_?key|access_?token|auth_?token|api_?key)\w*)["']?\s*[:=]\s*["'`])"""
+    r"""([^"'`\n]{8,})""",
     re.IGNORECASE,
 )
+_SPACE: Final = re.compile(r"\s")
+_KINDS: Final = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
 _PLACEHOLDER: Final = re.compile(
     r"""example|placeholder|change.?me|your.?|dummy|sample|fake|redacted|insert|replace|todo|xxx|\.\.\.|<|>|\$\{|\{\{|%[(s]
     |\*\*\*|test|mock|12345678|abcdef|process\.env|foobar|lorem|undefined""",
@@ -48,6 +55,7 @@ def masked(text: str, known: tuple[str, ...] = ()) -> str:
     for secret in known:
         if len(secret) >= _KEEP:
             text = text.replace(secret, mask(secret))
+    text = _WEB_TOKEN.sub(lambda match: match[1] + mask(match[2] + match[3]), text)
     text = _TOKENS.sub(lambda match: mask(match[0]), text)
     return _ASSIGNED.sub(lambda match: match[1] + mask(match[2]), text)
 
@@ -64,8 +72,8 @@ def entropy(text: str) -> float:
 
 def is_random(text: str) -> bool:
     """True for text that a generator made rather than a person: no spaces, several kinds of characters, no pattern."""
-    kinds = sum(bool(re.search(kind, text)) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-    return kinds >= 2 and not re.search(r"\s", text) and entropy(text) >= 3.5
+    kinds = sum(bool(kind.search(text)) for kind in _KINDS)
+    return kinds >= 2 and not _SPACE.search(text) and entropy(text) >= 3.5
 
 
 def jwt_claims(token: str) -> dict[str, Any]:

@@ -7,9 +7,10 @@ its own and a place in the file. A tree is built when a rule first asks for it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Final
 
@@ -24,6 +25,21 @@ _TYPESCRIPT: Final = re.compile(r"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
 _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
 )
+# What is imported, and the clause that names it. A run of blanks is read once: the repetitions of blanks give nothing
+# back, and the clause ends at a blank instead of before a run of them.
+_IMPORTS: Final = (
+    re.compile(r"""import\s++(?:type\s++)?([^;"'`]{1,500}?)(?<=\s)from\s++["']([^"'\n]{1,200})["']"""),
+    re.compile(
+        r"""(?:const|let|var)\s++([^=;]{1,300}?)=\s*+(?:await\s++)?(?:require|import)\s*+\(\s*+["']([^"'\n]{1,200})["']"""
+    ),
+)
+_IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_NEW_LINE: Final = re.compile("\n")
+_HOLDS_SCRIPT: Final = re.compile(r"<[Ss]cript|__html|innerHTML")
+_SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
+# The lookahead leaves the string itself to the search for the next name.
+_NAMED_STRING: Final = re.compile(r"""(?<![\w$.])([A-Za-z_$][\w$]*+)\s*+=\s*+["'`](?=([^"'`\n]{4,300}))""")
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
 _JSX_SCRIPTS: Final[Config] = {
     "rule": {
@@ -65,6 +81,47 @@ class Block:
             found.setdefault(node.text(), []).append(node)
         return found
 
+    @cached_property
+    def strings(self) -> dict[str, str]:
+        """The first string that each name is set to."""
+        found: dict[str, str] = {}
+        for match in _NAMED_STRING.finditer(self.text):
+            found.setdefault(match[1], match[2])
+        return found
+
+    def holds(self, pattern: re.Pattern[str], node: SgNode) -> bool:
+        """Whether the code of a node of this block has a match. The text is searched once for all nodes."""
+        if pattern not in self._matches:
+            found = [match.span() for match in pattern.finditer(self.text)]
+            self._matches[pattern] = [start for start, _ in found], [end for _, end in found]
+        starts, ends = self._matches[pattern]
+        if not starts:
+            return False
+        key = pattern, node
+        if key not in self._held:
+            place = node.range()  # takes time in proportion to its place in the file
+            first = bisect_left(starts, place.start.index)
+            self._held[key] = first < len(starts) and ends[first] <= place.end.index
+        return self._held[key]
+
+    @cached_property
+    def _matches(self) -> dict[re.Pattern[str], tuple[list[int], list[int]]]:
+        return {}
+
+    @cached_property
+    def _held(self) -> dict[tuple[re.Pattern[str], SgNode], bool]:
+        return {}
+
+    @cached_property
+    def gates(self) -> dict[tuple[SgNode, int], Enum]:
+        """What `gates` found about the callers of a function, at each distance from the candidate."""
+        return {}
+
+    @cached_property
+    def guards(self) -> dict[SgNode, int | None]:
+        """What `gates` found among the children of a node, which it reads only once."""
+        return {}
+
 
 @dataclass
 class Source:
@@ -86,15 +143,24 @@ class Source:
     @cached_property
     def imported(self) -> dict[str, Vendor]:
         """The vendors' packages by the names that the file gives to what it imports from them."""
-        found = {}
-        for package, vendor in self.packages.items():
-            quoted = rf"""["']{re.escape(package)}(?:/[\w/-]+)?["']"""
-            clauses = rf"import\s+(?:type\s+)?([^;\"'`]{{1,500}}?)\s+from\s+{quoted}"
-            required = rf"(?:const|let|var)\s+([^=;]{{1,300}}?)=\s*(?:await\s+)?(?:require|import)\s*\(\s*{quoted}"
-            for match in re.finditer(f"{clauses}|{required}", self.text):
-                for name in re.findall(r"[A-Za-z_$][\w$]*", match[1] or match[2]):
-                    found[name] = vendor
+        found: dict[str, Vendor] = {}
+        if not self.packages:
+            return found
+        for pattern in _IMPORTS:
+            for match in pattern.finditer(self.text):
+                if vendor := self._vendor_of_package(match[2]):
+                    found |= dict.fromkeys(_IDENTIFIER.findall(match[1]), vendor)
         return found
+
+    def _vendor_of_package(self, path: str) -> Vendor | None:
+        """The vendor of a package or of a file in it (`package/dist/core`)."""
+        package = path
+        while package:
+            if vendor := self.packages.get(package):
+                inside = path[len(package) + 1 :]
+                return vendor if package == path or _IMPORTED_PATH.fullmatch(inside) else None
+            package = package.rpartition("/")[0]
+        return None
 
     @cached_property
     def main(self) -> Block:
@@ -107,13 +173,13 @@ class Source:
         if self.language == "html":
             found.extend(self._script_elements())
         for block in list(found):
-            if block.language in {"javascript", "tsx"} and re.search(r"<[Ss]cript|__html|innerHTML", block.text):
+            if block.language in {"javascript", "tsx"} and _HOLDS_SCRIPT.search(block.text):
                 found.extend(_scripts_in_jsx(block))
         return found
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+        return [0, *(match.end() for match in _NEW_LINE.finditer(self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column, from 1, of a character."""
@@ -134,12 +200,21 @@ class Source:
     def _searched(self) -> dict[re.Pattern[str], re.Match[str] | None]:
         return {}
 
+    def in_template_condition(self, about: re.Pattern[str], offset: int) -> bool:
+        """Whether a character stands in a template's block whose condition holds a match of the pattern."""
+        if about not in self._spans:
+            found = ((start, end) for test, start, end in self._template_conditions() if about.search(test))
+            self._spans[about] = _merge(found)
+        starts, ends = self._spans[about]
+        before = bisect_right(starts, offset)
+        return before > 0 and offset < ends[before - 1]
+
     @cached_property
-    def template_conditions(self) -> list[tuple[str, int, int]]:
-        """(condition, start, end) of every conditional block of a template language."""
-        return list(self._template_conditions())
+    def _spans(self) -> dict[re.Pattern[str], tuple[list[int], list[int]]]:
+        return {}
 
     def _template_conditions(self) -> Iterator[tuple[str, int, int]]:
+        """(condition, start, end) of every conditional block of a template language."""
         opened: list[tuple[str, int]] = []
         for match in _CONDITION.finditer(self.text):
             if any(match[end] for end in ("end", "hend", "send", "eend")):
@@ -166,8 +241,21 @@ class Source:
             yield Block(language, body.text(), body.range().start.index, self.main, element)
 
 
+def _merge(spans: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Starts and ends of the spans in order, with those that overlap made one."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, end in sorted(spans):
+        if ends and start <= ends[-1]:
+            ends[-1] = max(ends[-1], end)
+        else:
+            starts.append(start)
+            ends.append(end)
+    return starts, ends
+
+
 def _scripts_in_jsx(block: Block) -> Iterator[Block]:
     for string in block.root.find_all(_JSX_SCRIPTS):
         # Substitutions become names of the same length, so that the rest parses and keeps its place.
-        text = re.sub(r"\$\{[^{}]*\}", lambda match: "_" * len(match[0]), string.text()[1:-1])
+        text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
         yield Block("javascript", text, block.start + string.range().start.index + 1, block, string)

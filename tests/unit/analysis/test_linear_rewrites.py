@@ -1,0 +1,85 @@
+"""Expressions that were rewritten to be linear find what their plain, quadratic forms find."""
+
+import re
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scan_execution.analysis import engine, secrecy
+from scan_execution.analysis.catalogue import catalogue
+from scan_execution.analysis.manifests import read_manifest
+from scan_execution.analysis.sources import Block, Source
+
+_PIECES = [
+    *("secret", "api_key", "x", "_", "-", " ", "\n", '"', "'", "`", ":", "=", ";", ".", "(", "{", "&&", ")"),
+    *("eyJ", "aaaaaaaaaa", "bbbbbbbb", "consent", "Consent", "use", "import ", "from ", "type ", "const a"),
+    "let {b, c}",
+    *("require(", "await ", "mixpanel-browser", "mixpanel-browser/dist/a", "sk_live_", "a = ", "abcd", "$"),
+]
+TEXTS = st.lists(st.sampled_from(_PIECES), max_size=14).map("".join)
+
+_TOKEN = re.compile(r"\beyJ[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{8,}")
+_ASSIGNED = re.compile(
+    r"""((?:secret|passw(?:or)?d|private_?key|access_?token|auth_?token|api_?key)\w*["']?\s*[:=]\s*["'`])([^"'`\n]{8,})""",
+    re.IGNORECASE,
+)
+_MECHANISM = re.compile(r"[cC]onsent\w*\s*(?:\(|=[^=\"']|===?|&&|\?\.|:\s*[{\[(]|\)\s*(?:\{|&&|return))|use\w*Consent")
+
+
+@given(TEXTS)
+@example('x_eyJaaaaaaaaaa-eyJaaaaaaaaaa.bbbbbbbbbb.bbbbbbbb "mysecret_a": "aaaaaaaaaa"')
+@settings(max_examples=400)
+def test_masks_the_same_secrets(text: str):
+    masked = _TOKEN.sub(lambda match: secrecy.mask(match[0]), text)
+    plain = _ASSIGNED.sub(lambda match: match[1] + secrecy.mask(match[2]), secrecy._TOKENS.sub(_mask, masked))
+    assert secrecy.masked(text) == plain
+
+
+def _mask(match: re.Match[str]) -> str:
+    return secrecy.mask(match[0])
+
+
+@given(TEXTS)
+@settings(max_examples=400)
+def test_finds_the_same_consent_mechanisms(text: str):
+    assert bool(engine._MECHANISM.search(text)) == bool(_MECHANISM.search(text))
+
+
+@given(TEXTS)
+@example("import a from 'mixpanel-browser'; const {b} = await import('mixpanel-browser/dist/a')")
+@example("import type {a}\nfrom 'mixpanel-browser'")
+@settings(max_examples=600)
+def test_finds_the_same_imports(text: str):
+    source = Source("a.js", text, "javascript", catalogue())
+    names = set()
+    for package in source.packages:
+        quoted = rf"""["']{re.escape(package)}(?:/[\w/-]+)?["']"""
+        clauses = rf"import\s+(?:type\s+)?([^;\"'`]{{1,500}}?)\s+from\s+{quoted}"
+        required = rf"(?:const|let|var)\s+([^=;]{{1,300}}?)=\s*(?:await\s+)?(?:require|import)\s*\(\s*{quoted}"
+        for pattern in (clauses, required):
+            for match in re.finditer(pattern, text):
+                names |= set(re.findall(r"[A-Za-z_$][\w$]*", match[1]))
+    assert set(source.imported) == names
+
+
+@given(TEXTS)
+@settings(max_examples=400)
+def test_finds_the_same_strings(text: str):
+    for name in ("a", "x", "abcd", "secret"):
+        value = re.search(rf"(?<![\w$.]){name}\s*=\s*[\"'`]([^\"'`\n]{{4,300}})", text)
+        assert Block("javascript", text, 0).strings.get(name) == (value[1] if value else None)
+
+
+def test_a_template_condition_ends_where_its_block_does():
+    text = "A {% if consent %} B {% if x %} C {% endif %} D {% endif %} E {% if y %} F {% endif %}"
+    source = Source("a.html", text, "html", catalogue())
+    inside = [
+        letter for letter in "ABCDEF" if source.in_template_condition(re.compile("consent"), text.index(f"{letter} "))
+    ]
+    assert inside == ["B", "C", "D"]
+
+
+def test_a_manifest_names_the_place_of_a_package_behind_its_name_as_text():
+    text = '{"keywords": ["cookieconsent"], "dependencies": {"cookieconsent" : "3.0.0"}}'
+    (pinned,) = read_manifest(text)
+    assert text[pinned.start : pinned.end] == '"cookieconsent" : "3.0.0"'
