@@ -34,6 +34,7 @@ _NOTE = "note of a sign-in"
 # Pages that a sign-in can return to, by path.
 _PAGES = {"/", "/device", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
 _SLUG = r"[a-z0-9-]{1,64}"
+_PROJECT_SLUG = re.compile(_SLUG)
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
 _DELETION_PAGE = re.compile(rf"/organizations/{_SLUG}/delete")
 _DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
@@ -290,7 +291,7 @@ def get_project(organization_slug: str, project_slug: str, user_id: str) -> tupl
     """A project of one of the person's organizations. Raises NoProject."""
     memberships = organizations.get_account(user_id).memberships
     membership = next((held for held in memberships if held.slug == organization_slug), None)
-    if membership is None or not re.fullmatch(_SLUG, project_slug):
+    if membership is None or not _PROJECT_SLUG.fullmatch(project_slug):
         raise NoProject
     try:
         return membership, projects.get_project_by_slug(membership.organization_id, project_slug)

@@ -20,10 +20,11 @@ _PLAIN = (
     r"^[^\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
     r"\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]+$"
 )
+_PLAIN_TEXT = re.compile(_PLAIN)
 
 
 def _plain_text(value: str) -> str:
-    if not re.fullmatch(_PLAIN, value):
+    if not _PLAIN_TEXT.fullmatch(value):
         raise ValueError("use printable characters only")
     return value
 

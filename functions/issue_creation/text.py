@@ -39,6 +39,8 @@ _MARKUP = re.compile(r"[\\*_\[\]<>|~&]")
 _SIGN = re.compile(r"([@#])(?=\w)")
 _REFERENCE = re.compile(r"\b(GH-)(?=\d)", re.IGNORECASE)
 _LINE_START = re.compile(r"^([ \t]*)(#+|=+|-{2,}|\+)(?=\s|$)", re.MULTILINE)
+_BACKTICKS = re.compile("`+")
+_WEB_ADDRESS = re.compile(r"https?://[^\s/]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -159,11 +161,11 @@ def _code_block(text: str, path: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    return max((len(run) for run in re.findall("`+", text)), default=0)
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
 
 
 def _address(url: str | None) -> str:
     """An address that can stand in a link, or nothing where it is none of the web's."""
-    if url is None or len(url) > _ADDRESS_LENGTH or not re.match(r"https?://[^\s/]", url):
+    if url is None or len(url) > _ADDRESS_LENGTH or not _WEB_ADDRESS.match(url):
         return ""
     return quote(url, safe="%/:?#@!$&+,;=~.-_")

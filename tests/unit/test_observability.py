@@ -46,7 +46,7 @@ def test_ids_and_words_stay(text: str):
 @example("a_bc_" + "0" * 40)
 @example("_" * 36 + "a@b.cd")
 def test_a_look_for_marks_finds_all_that_the_expression_does(text: str):
-    assert scrub(text) == observability._SECRET.sub("[redacted]", text)
+    assert scrub(text) == observability._SECRET.sub("[redacted]", observability._EMAIL.sub("[redacted]", text))
 
 
 def test_the_formatter_scrubs_every_field_of_a_line():

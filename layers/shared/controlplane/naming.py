@@ -54,6 +54,8 @@ def slugify(name: str) -> str:
     Latin letters lose their marks. Letters of other scripts are left out: a guess at their sound would be wrong in
     one language or another, and whoever minds chooses the slug.
     """
-    plain = unicodedata.normalize("NFKD", name.lower().translate(_LETTERS).translate(_APOSTROPHES))
-    letters = "".join(character for character in plain if not unicodedata.combining(character))
+    plain = name.lower().translate(_LETTERS).translate(_APOSTROPHES)
+    # Each character alone: sorting a long run of marks takes quadratic time, and they are dropped anyway.
+    parts = (part for character in plain for part in unicodedata.normalize("NFKD", character))
+    letters = "".join(part for part in parts if not unicodedata.combining(part))
     return _SEPARATORS.sub("-", letters.lower()).strip("-")

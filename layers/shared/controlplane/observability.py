@@ -18,11 +18,12 @@ from aws_lambda_powertools.metrics import Metrics
 
 from controlplane.settings import settings
 
+# Each expression starts only at the first character of a run of the characters it repeats, so none reads a run twice.
+_EMAIL = re.compile(r"(?<![^\s\"'<>@:=,])[^\s\"'<>@:=,]++@[^\s\"'<>@,]+\.[A-Za-z]{2,}")
 _SECRET = re.compile(
-    r"(?i:bearer\s+)[^\s\"',;]+|\b[a-z][a-z0-9-]*(?:_[a-z]{2})?_[0-9A-Za-z]{36,}\b|[^\s\"'<>@:=,]+@[^\s\"'<>@,]+\.[A-Za-z]{2,}"
+    r"(?i:bearer\s++)[^\s\"',;]+"
+    r"|(?<![a-z0-9-])(?>[a-z0-9-]*?\b[a-z][a-z0-9-]*)(?:_[a-z]{2})?_[0-9A-Za-z]{36,}\b"
 )
-
-
 _SECRET_TAIL = re.compile(r"_[0-9A-Za-z]{36}")
 # What every asynchronous request would be logged with, and says nothing.
 logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # typeshed does not know it
@@ -32,7 +33,7 @@ def scrub(text: str) -> str:
     """The text with everything of the form of a secret or an email address replaced."""
     # The expression is tried at every character; most lines hold none of the marks without which it fits nowhere.
     if "@" in text or "bearer" in text.lower() or _SECRET_TAIL.search(text):
-        return _SECRET.sub("[redacted]", text)
+        return _SECRET.sub("[redacted]", _EMAIL.sub("[redacted]", text))
     return text
 
 

@@ -1,0 +1,230 @@
+"""Whatever reads text of a client or a repository takes time that is linear in its length.
+
+The parsers and expressions are discovered, not listed: a new one is tested, or fails `test_*_is_found`, by existing.
+The text almost matches (tests/support/hostile_text.py), and CPU time may grow by 2.5 when its length doubles.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pydantic_core import SchemaValidator, core_schema
+
+from controlplane.store.table import table
+from scan_execution.analysis import analyze_files
+from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.rules import rules
+from tests.support import growth, text_code
+from tests.support.hostile_text import PIECES, Hostile, attacks
+from tests.support.text_calls import (
+    ADAPTERS,
+    EXEMPT,
+    NEVER_CALLED,
+    as_bytes,
+    calls,
+    reason_to_leave_out,
+)
+from tests.support.text_code import FoundPattern
+
+# More than the longest run that any expression is bounded to; quadratic time is plain at that length.
+_LONGEST_MATCHED = 8_192
+_MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
+# Compiles what the rules say, and nothing else: `rule_patterns` collects all they say.
+_COMPILES_RULES = "conditions"
+
+
+class _NoTable:
+    """What is tested is how text gets into a request, not the request."""
+
+    def __getattr__(self, operation: str) -> Any:
+        raise ConnectionError(operation)
+
+
+@pytest.fixture(autouse=True)
+def _without_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(table, "_client", _NoTable())
+    with growth.no_collections():
+        yield
+
+
+def rule_patterns() -> Iterator[FoundPattern]:
+    """Every text in a rule's conditions, since each may be an expression."""
+
+    def texts(value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list | tuple):
+            for entry in value.values() if isinstance(value, dict) else value:
+                yield from texts(entry)
+
+    for rule in rules():
+        for written in texts(dict(rule.where)):
+            yield FoundPattern(f"rule {rule.id}", re.compile(written), frozenset({"search"}))
+
+
+def too_slow(found: FoundPattern) -> str | None:
+    """What of the expression grows too much, if anything does."""
+    pattern, methods = found.pattern, found.methods
+    used: list[Callable[[Any], object]] = []
+    if methods & _MANY:
+        used.append(pattern.findall)  # does all the searching that the others do
+    elif "search" in methods:
+        used.append(pattern.search)
+    if "fullmatch" in methods:
+        used.append(pattern.fullmatch)
+    if "match" in methods:
+        used.append(pattern.match)
+    for hostile in attacks(pattern):
+        for call in used:
+            if measured := growth.excess(call, _text_for(pattern, hostile), _LONGEST_MATCHED):
+                return f"{found.place}: {call.__name__} of {hostile}: {measured}"
+    return None
+
+
+def _text_for(pattern: re.Pattern[Any], hostile: Hostile) -> Callable[[int], Any]:
+    return (lambda size: as_bytes(hostile.text(size))) if isinstance(pattern.pattern, bytes) else hostile.text
+
+
+class TestExpressions:
+    def test_every_expression_is_found(self):
+        hidden = [place for module in text_code.modules() for place in text_code.hidden_expressions(module)]
+        assert [place for place in hidden if f"analysis.{_COMPILES_RULES}:" not in place] == []
+        assert len(hidden) <= 1
+        # Were nothing found, nothing would fail.
+        assert len({id(found.pattern) for found in text_code.patterns()}) > 80
+        assert len(list(rule_patterns())) > 60
+
+    def test_every_expression_is_linear(self):
+        every = {id(found.pattern): found for found in text_code.patterns()}
+        every |= {id(found.pattern): found for found in rule_patterns()}
+        assert [slow for found in every.values() if (slow := too_slow(found))] == []
+
+    def test_patterns_of_validated_text_run_in_the_linear_engine(self):
+        """pydantic's own engine has no backtracking. A compiled expression, or a setting, would choose Python's."""
+        strings = {str(schema["pattern"]): (place, schema) for place, schema in text_code.schema_strings()}
+        assert len(strings) > 8
+        for written, (place, schema) in strings.items():
+            assert isinstance(schema["pattern"], str), place
+            assert schema["regex_engine"] in {None, "rust-regex"}, place
+            validator = SchemaValidator(core_schema.str_schema(pattern=written))
+            for hostile in attacks(written):
+                assert growth.excess(validator.validate_python, hostile.text) is None, (place, hostile)
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            # What stood here before: strict_json, visitors, analysis/sources, analysis/secrecy.
+            rb'"(?:[^"\\]|\\.)*"|[\[{\]}]',
+            r"\s*[;,]\s*",
+            r"""import\s+(?:type\s+)?([^;"'`]{1,500}?)\s+from\s+["']mixpanel-browser["']""",
+            r"""((?:secret|api_?key)\w*["']?\s*[:=]\s*["'`])([^"'`\n]{8,})""",
+            r"\beyJ[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{8,}",
+            r"(?i)<script[^>]*\bsrc=",
+            r"(?m)^\s*(?:import|from)\s+posthog\b",
+        ],
+    )
+    def test_a_quadratic_expression_is_noticed(self, written: str | bytes):
+        found = FoundPattern("planted", re.compile(written), frozenset({"sub"}))
+        assert too_slow(found) is not None
+
+    def test_an_expression_inside_a_function_is_noticed(self, tmp_path):
+        module = type(re)("planted")
+        module.__file__ = str(tmp_path / "planted.py")
+        written = "import re\nGOOD = [re.compile('a')]\ndef f(t):\n    return re.search('a+$', t)\n"
+        (tmp_path / "planted.py").write_text(written + "BAD = lambda t: re.compile('b').match(t)\n")
+        assert [*text_code.hidden_expressions(module)] == ["planted:4 re.search", "planted:5 re.compile"]
+
+
+def _slow_calls(call: Callable[[str], object], largest: int = growth.SIZES[-1]) -> str | None:
+    growth.cpu_seconds(lambda: call("a"))  # loads what the first call loads
+    for hostile in PIECES:
+        if measured := growth.excess(call, hostile.text, largest, smallest=256):
+            return f"{hostile}: {measured}"
+    return None
+
+
+class TestFunctions:
+    def test_every_function_that_is_given_text_is_found(self):
+        unknown = [
+            function.name
+            for function in text_code.text_functions()
+            if function.name not in ADAPTERS
+            and calls(function) is None
+            and reason_to_leave_out(function, {**EXEMPT, **NEVER_CALLED}) is None
+        ]
+        assert unknown == [], "give each an adapter in tests/support/text_calls.py, or a reason to go without"
+
+    def test_every_function_is_linear(self):
+        every = [
+            (function.name, call)
+            for function in text_code.text_functions()
+            if function.name not in ADAPTERS and not reason_to_leave_out(function, NEVER_CALLED)
+            for call in calls(function) or ()
+        ]
+        assert len(every) > 300
+        assert [f"{name}: {measured}" for name, call in every if (measured := _slow_calls(call))] == []
+
+    def test_every_adapted_function_is_linear(self):
+        slow = []
+        for name, adapter in ADAPTERS.items():
+            call, largest = adapter if isinstance(adapter, tuple) else (adapter, growth.SIZES[-1])
+            if measured := _slow_calls(call, largest):
+                slow.append(f"{name}: {measured}")
+        assert slow == []
+
+    def test_the_tables_name_what_exists(self):
+        names = {function.name for function in text_code.text_functions()}
+        by_other_means = {"controlplane.visitors:_read_cookies", "scan_execution.analysis.engine:locate"}
+        assert set(ADAPTERS) - by_other_means <= names
+
+    def test_the_analysis_of_a_file_is_linear(self):
+        """Its rules and conditions see a tree. They are measured together, on code that is full of candidates."""
+        limits = Limits(max_seconds_per_file=1_000, max_line_length=10**9, minified_line_length=10**9)
+        tag = "'https://www.google-analytics.com/a.js'"
+        codes = {
+            "a.js": [
+                Hostile("import mixpanel from 'mixpanel-browser'\n", "mixpanel.track('a', {email: user.email});\n"),
+                Hostile("", f"s.src = {tag};\n"),
+                Hostile("", "document.cookie = '_ga=1; max-age=99999999';\n"),
+                Hostile("", f"if (a) {{ return }} s.src = {tag};\n"),
+                Hostile("f();\n", f"function f() {{ s.src = {tag}; f() }}\n"),
+                Hostile("", f"function f() {{ s.src = {tag} }} f();\n"),
+                Hostile("s.src = f(", f"/* x */ {tag}, ", ")"),
+                Hostile("x = {", f"a: {{src: {tag}}}, ", "}; scripts"),
+            ],
+            "a.html": [
+                Hostile("", f"<script src={tag}></script>\n"),
+                Hostile("", f"{{% if consent %}}<script src={tag}></script>{{% endif %}}\n"),
+                Hostile("", f"<script>s.src = {tag}</script>\n"),
+            ],
+            "a.py": [Hostile("", "response.set_cookie('_ga', '1')\n")],
+        }
+        slow = []
+        for path, hostiles in codes.items():
+            for hostile in hostiles:
+
+                def analyze(text: str, path: str = path) -> object:
+                    return analyze_files([(path, text.encode())], limits)
+
+                growth.cpu_seconds(lambda: analyze("a"))
+                slow += [(path, hostile, it) for it in [growth.excess(analyze, hostile.text, smallest=2_048)] if it]
+        assert slow == []
+
+    @pytest.mark.parametrize("planted", ["repeats", "copies", "counts"])
+    def test_a_quadratic_parser_is_noticed(self, planted: str):
+        def repeats(text: str) -> list[str]:
+            return [name for name in text.split("a") if text.split("a").count(name) > 10**9][:1]
+
+        def copies(text: str) -> int:
+            size = 0
+            while text:
+                head, text = text[:1], text[1:]
+                size += len(head)
+            return size
+
+        def counts(text: str) -> int:
+            labels = text.split(".")
+            return sum(len(".".join(labels[start:])) for start in range(len(labels)))
+
+        assert _slow_calls({"repeats": repeats, "copies": copies, "counts": counts}[planted]) is not None

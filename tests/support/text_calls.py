@@ -1,0 +1,271 @@
+"""How each function that reads text is called with a hostile one, and which functions are not.
+
+A function whose other arguments are numbers, flags, collections or more text is called as it is. One that needs more
+has an adapter here. One with neither stands among the exemptions, with the reason why its text can't be hostile or is
+read elsewhere.
+"""
+
+import tempfile
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from controlplane import app, visitors
+from controlplane.github.transport import Transport
+from controlplane.store.inbox import Evidence, InboxItem
+from dashboard import service as pages
+from dashboard.provider import Provider
+from device_auth.dialect import OAuthForm
+from issue_creation import text as issue_text
+from scan_execution import workspace
+from scan_execution.analysis import analyze_files, conditions, engine, files, libraries, manifests
+from scan_execution.analysis.catalogue import catalogue
+from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.sources import Block, Source
+from system import documents
+from tests.support.text_code import TextFunction, signature
+
+type Call = Callable[[str], object]
+
+_LIMITS = Limits()
+_LANGUAGES = ("html", "javascript", "typescript", "tsx", "python")
+# A file's own bound on the length of its lines would hide what its text costs.
+_ANY_LINE = Limits(max_line_length=10**9, minified_line_length=10**9)
+BODY, FILE = 262_144, 131_072
+
+
+def as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _request(headers: Mapping[str, str] | None = None, query: str = "") -> Request:
+    raw = [(name.encode(), value.encode("latin-1", "replace")) for name, value in (headers or {}).items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": as_bytes(query), "headers": raw}
+    return Request(scope)
+
+
+def _form(text: str) -> object:
+    return visitors._read_form(_request({"content-type": visitors._FORM_TYPE}), as_bytes(text))
+
+
+def _cookies(text: str) -> object:
+    return visitors._read_cookies(_request({"cookie": text}))
+
+
+def _item(text: str) -> InboxItem:
+    shown = Evidence(text, f"https://a.test/{text}", f"a/{text}", 1, 2, text)
+    fields = dict.fromkeys(InboxItem._fields, None) | dict.fromkeys(
+        ("title", "summary", "description", "remediation", "rule_id"), text
+    )
+    return InboxItem(**fields | {"references": (text,), "evidence": (shown, shown)})
+
+
+def _sources(text: str) -> Iterator[Source]:
+    # Rules are triggered by what comes first, so that no file is left unread.
+    vendor = "fetch('https://www.google-analytics.com/collect'); import mixpanel from 'mixpanel-browser'\n"
+    for language in ("html", "tsx"):
+        yield Source(f"a.{language}", vendor + text, language, catalogue())
+
+
+def _read_sources(text: str) -> None:
+    """What is known of a file before, and without, its tree."""
+    for source in _sources(text):
+        _ = source.addresses, source.packages, source.imported, source._line_starts
+        source.in_template_condition(conditions.gate.__globals__["CONSENT"], len(text) // 2)
+        engine.asks_for_consent(source)
+        engine.sets_consent_mode(source)
+        engine.triggers().possible(source)
+
+
+def _read_blocks(text: str) -> None:
+    block = Block("javascript", text, 0)
+    _ = block.strings
+    conditions._value_of_name(block, text)
+
+
+def _locate(text: str) -> None:
+    source = Source("a.js", text, "javascript", catalogue())
+    engine.locate(source, 0, len(text), _LIMITS, (text[:100],))
+
+
+def _check_depth(text: str) -> None:
+    for language in _LANGUAGES:
+        files.check_depth(text, language, _LIMITS)
+
+
+def _read_extended(text: str) -> None:
+    content = as_bytes(text)
+    unpacking = workspace._Unpacking(
+        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
+    )
+    unpacking._read_extended(content)
+
+
+def _refuse_entry(text: str) -> None:
+    unpacking = workspace._Unpacking(
+        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
+    )
+    unpacking._next_size = None
+    unpacking._take_entry(workspace.tarfile.REGTYPE, text, 0)
+
+
+def _unpack(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        workspace.unpack(iter([as_bytes(text)]), Path(folder))
+
+
+def _manifests(text: str) -> None:
+    for name in ("package.json", "yarn.lock"):
+        analyze_files([(f"a/{name}", as_bytes(f'{{"dependencies":{{"cookieconsent":"1","a":"{text}"}}}}'))])
+        analyze_files([(f"a/{name}", as_bytes(text))])
+
+
+def _library(text: str) -> None:
+    for library in islice(libraries.libraries().values(), 3):
+        libraries.newest_is_outdated(library, text)
+        manifests._rule_of(library, text)
+
+
+def _open_note(text: str) -> None:
+    pages._open_note("a" * 43, lambda _: text)
+
+
+def _parse_body(text: str) -> None:
+    app._parse_body(_request(), as_bytes(text), None)
+    app._parse_body(_request(), as_bytes(text), OAuthForm())
+
+
+# By the function's name, the call and the longest text that it is tried with, where the usual one is too short.
+ADAPTERS: dict[str, Call | tuple[Call, int]] = {
+    "controlplane.app:_parse_body": (_parse_body, BODY),
+    "controlplane.app:_translate_body": lambda text: app._translate_body(_request(), as_bytes(text), OAuthForm()),
+    "controlplane.strict_json:loads": (lambda text: app.strict_json.loads(as_bytes(text)), BODY),
+    "controlplane.github.transport:Transport.url": lambda text: Transport("https://a.test").url(text, page=text),
+    "controlplane.visitors:_read_form": _form,
+    "controlplane.visitors:_read_cookies": _cookies,
+    "dashboard.provider:Provider.is_named": lambda text: Provider("https://a.test").is_named(text),
+    "dashboard.service:_open_note": _open_note,
+    "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
+    "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
+    "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
+    "scan_execution.analysis.catalogue:Catalogue.addresses_in": lambda text: [*catalogue().addresses_in(text)],
+    "scan_execution.analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
+    "scan_execution.analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
+    "scan_execution.analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
+    "scan_execution.analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
+    "scan_execution.analysis.conditions:_value_of_name": _read_blocks,
+    "scan_execution.analysis.engine:locate": _locate,
+    "scan_execution.analysis.files:check_depth": (_check_depth, FILE),
+    "scan_execution.analysis.files:check_lines": (lambda text: files.check_lines(text, _ANY_LINE), FILE),
+    "scan_execution.analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
+    "scan_execution.analysis.libraries:newest_is_outdated": _library,
+    "scan_execution.analysis.manifests:_rule_of": _library,
+    "scan_execution.analysis.scan:_Scan._read_manifest": _manifests,
+    "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
+    "scan_execution.workspace:unpack": _unpack,
+    "scan_execution.workspace:_Unpacking._read_extended": (_read_extended, 65_536),
+    "scan_execution.workspace:_Unpacking._refusal": _refuse_entry,
+    "scan_execution.workspace:_Unpacking._take_entry": _refuse_entry,
+    "system.documents:_answer": documents.list_for_agents,
+}
+
+# First match counts. Only for what can't be called as it is.
+EXEMPT: dict[str, str] = {
+    "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
+    "*.service:*": "rules: they hand ids and validated text on to the store",
+    "controlplane.store.*": "the store copies validated text into requests to the table",
+    "controlplane.github.*": "requests to the code host: names are checked by _repository_names and _checked_branch",
+    "controlplane.access:*": "ids that ids.locate and ids.is_root check, which are tested themselves",
+    "controlplane.anonymous:Dialect.read": "a protocol",
+    "controlplane.app:_admit": "hands the body on to visitors._read_form",
+    "controlplane.idempotency:*": "at most 255 characters (IdempotencyKey), which are only hashed",
+    "controlplane.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
+    "controlplane.pagination:Walk.cursor": "a sort key of ours",
+    "controlplane.queues:Queue._setting": "a name of ours",
+    "controlplane.visitors:admit": "hands the body on to _read_form, and the headers to _read_cookies",
+    "controlplane.worker:_bury": "a reason of ours",
+    "dashboard.pages:PageLook.read": "never called",
+    "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",
+    "scan_execution.analysis.conditions:Candidate.text": "the name of a capture",
+    "scan_execution.analysis.engine:_applies": "a language of ours",
+    "scan_execution.analysis.gates:_gate_of_uses": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
+    "system.documents:_read": "addresses of this deployment",
+    "ops.*": "an operator's own arguments",
+}
+
+# Could be called as it is, and must not be.
+NEVER_CALLED: dict[str, str] = {
+    "controlplane.diet:*": "names of our own modules, which it would unload",
+    "controlplane.github.app_auth:sign": "the operator's own key",
+    "scan_execution.analysis.conditions:_pattern": "the rules' own expressions",
+    "controlplane.observability:*count*": "names of ours",
+    "controlplane.observability:_write": "lines that are scrubbed, which is tested itself",
+    "controlplane.store.client:create_client": "the operator's own address",
+    "dashboard.provider:_fetch": "the operator's own address",
+    "dashboard.pages:page": "the name of a template of ours",
+    "*.routes:*": EXEMPT["*.routes:*"],
+}
+
+
+def reason_to_leave_out(function: TextFunction, table: Mapping[str, str]) -> str | None:
+    return next((reason for pattern, reason in table.items() if fnmatchcase(function.name, pattern)), None)
+
+
+def calls(function: TextFunction) -> list[Call] | None:
+    """Ways to call the function with a text: as all its texts, and as each of them. None if it needs more."""
+    others: dict[str, Any] = {}
+    texts: dict[str, type] = {}
+    rest: list[type] = []
+    if function.owner is not None:
+        return None
+    for parameter in signature(function.function).parameters.values():
+        kind = bytes if parameter.annotation in (bytes, "bytes") else str
+        if parameter.name in function.texts:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                rest.append(kind)
+            else:
+                texts[parameter.name] = kind
+        elif parameter.default is parameter.empty and parameter.kind not in {
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        }:
+            value = _plain_value(parameter.annotation)
+            if value is None:
+                return None
+            others[parameter.name] = value
+
+    def given(kind: type, text: str) -> Any:
+        return as_bytes(text) if kind is bytes else text
+
+    def call(text: str, only: str | None = None) -> None:
+        shown = {name: given(kind, text if only in {None, name} else "a") for name, kind in texts.items()}
+        consume(function.function(*(given(kind, text) for kind in rest), **shown, **others))
+
+    if len(texts) < 2:
+        return [call]
+    return [call, *(lambda text, name=name: call(text, name) for name in texts)]  # type: ignore[misc]
+
+
+def consume(result: object) -> None:
+    if isinstance(result, Iterator):
+        for _ in result:
+            pass
+    elif isinstance(result, typing.Coroutine):
+        result.close()
+
+
+def _plain_value(hint: Any) -> Any:
+    """A value for an argument that isn't text; None if there is no plain one."""
+    kind = typing.get_origin(hint) or hint
+    values: Iterable[tuple[Any, Any]] = (
+        (int, 1), (float, 1.0), (bool, True), (dict, {}), (Mapping, {}), (list, []), (tuple, ()), (Sequence, ()),
+        (Iterable, ()),
+    )  # fmt: skip
+    return next((value for known, value in values if kind is known), None)

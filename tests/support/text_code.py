@@ -1,0 +1,246 @@
+"""Finds the code that reads text: modules, regular expressions, and functions by their signatures."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from tests.support.api import FUNCTIONS, operations
+
+# Of the operator's commands, the modules that read what clients or repositories wrote.
+_OPS = ("ops.dead_letters", "ops.feedback", "ops.intake")
+_MATCHING = {"match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn", "scanner"}
+_OF_RE = _MATCHING | {"compile", "template"}
+
+
+@cache
+def modules() -> tuple[types.ModuleType, ...]:
+    """Every module of the layer and of the functions, and those of `assent-ops` that read text of others."""
+    packages = ["controlplane", *sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))]
+    names = [
+        found.name
+        for package in packages
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+        if not found.name.endswith("__main__")
+    ]
+    return tuple(importlib.import_module(name) for name in [*names, *_OPS])
+
+
+@cache
+def tree_of(module: types.ModuleType) -> ast.Module:
+    return ast.parse(Path(str(module.__file__)).read_text())
+
+
+# --- regular expressions
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPattern:
+    """A compiled expression, where it was found, and the methods it is called by."""
+
+    place: str
+    pattern: re.Pattern[Any]
+    methods: frozenset[str]
+
+
+@cache
+def patterns() -> tuple[FoundPattern, ...]:
+    """Every expression that the modules' names lead to, through containers, classes and objects of ours."""
+    return tuple(
+        FoundPattern(
+            f"{module.__name__}.{name}", pattern, _methods().get((module.__name__, name), frozenset(_MATCHING))
+        )
+        for module in modules()
+        for name, value in vars(module).items()
+        for pattern in _reachable(value, module.__name__, set())
+    )
+
+
+def _reachable(value: Any, home: str, seen: set[int]) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif id(value) not in seen:
+        seen.add(id(value))
+        for entry in _parts(value, home):
+            yield from _reachable(entry, home, seen)
+
+
+def _parts(value: Any, home: str) -> list[Any]:
+    """What a container, or a function, class or object of the module `home`, holds."""
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    if isinstance(value, types.FunctionType) and value.__module__ == home:
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
+        return [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *cells]
+    if home in {getattr(value, "__module__", None), type(value).__module__} and hasattr(value, "__dict__"):
+        return list(vars(value).values())
+    return []
+
+
+@cache
+def _methods() -> dict[tuple[str, str], frozenset[str]]:
+    """By module and name, how the modules call the expression; every method for one that is handed to other code."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for module in modules():
+        tree = tree_of(module)
+        imported = {
+            alias.asname or alias.name: (str(node.module), alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                parent = parents[node]
+                if isinstance(parent, ast.Subscript) and parent.value is node:
+                    parent = parents[parent]
+                called = {parent.attr} & _MATCHING if isinstance(parent, ast.Attribute) else set()
+                place = imported.get(node.id, (module.__name__, node.id))
+                found.setdefault(place, set()).update(called or _MATCHING)
+    return {place: frozenset(methods) for place, methods in found.items()}
+
+
+def hidden_expressions(module: types.ModuleType) -> Iterator[str]:
+    """Places where the module uses an expression that `patterns` can't find."""
+    tree = tree_of(module)
+    kept = {
+        inner
+        for statement in _statements(tree)
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None
+        for inner in _outside_functions(statement.value)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in {"re", "regex", "fnmatch", "glob"}:
+            yield f"{module.__name__}:{node.lineno} imports from {node.module}"
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name in {"regex", "fnmatch", "glob"} or (alias.name == "re" and alias.asname):
+                    yield f"{module.__name__}:{node.lineno} imports {alias.name}"
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "re"
+            and node.attr in _OF_RE
+            and not (node.attr == "compile" and node in kept)
+        ):
+            yield f"{module.__name__}:{node.lineno} re.{node.attr}"
+
+
+def _statements(tree: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
+    for statement in tree.body:
+        yield statement
+        if isinstance(statement, ast.ClassDef):
+            yield from _statements(statement)
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    if not isinstance(node, ast.Lambda):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _outside_functions(child)
+
+
+def schema_strings() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each text with a pattern in what pydantic validates, with the configuration that applies to it."""
+    for module in modules():
+        for name, value in vars(module).items():
+            if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == module.__name__:
+                value.model_rebuild()
+                yield from _strings(value.__pydantic_core_schema__, f"{module.__name__}.{name}")
+            elif isinstance(value, TypeAdapter):
+                yield from _strings(value.core_schema, f"{module.__name__}.{name}")
+    for operation in operations():
+        parameters = operation.route.dependant
+        for parameter in (*parameters.query_params, *parameters.header_params, *parameters.path_params):
+            yield from _strings(parameter._type_adapter.core_schema, f"{operation.name} {parameter.alias}")
+
+
+def _strings(schema: Any, place: str, config: Mapping[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(schema, Mapping):
+        config = {**(config or {}), **(schema.get("config") or {})}
+        if schema.get("type") == "str" and schema.get("pattern") is not None:
+            yield place, {"regex_engine": config.get("regex_engine"), **schema}
+        for value in schema.values():
+            yield from _strings(value, place, config)
+    elif isinstance(schema, list | tuple):
+        for value in schema:
+            yield from _strings(value, place, config)
+
+
+# --- functions
+
+
+@dataclass(frozen=True, eq=False)
+class TextFunction:
+    """A function with parameters that take text. `owner` is the class of a method that needs an object."""
+
+    name: str
+    function: Callable[..., Any]
+    texts: tuple[str, ...]
+    owner: type | None = None
+
+
+@cache
+def text_functions() -> tuple[TextFunction, ...]:
+    """Every function and method of the modules that is given text."""
+    return tuple(_text_functions())
+
+
+def _text_functions() -> Iterator[TextFunction]:
+    for module in modules():
+        for name, kept in vars(module).items():
+            if getattr(kept, "__module__", None) != module.__name__:
+                continue
+            value = inspect.unwrap(kept) if callable(kept) else kept
+            if inspect.isfunction(value):
+                yield from _as_text_function(f"{module.__name__}:{name}", value, None)
+            elif inspect.isclass(value):
+                for attribute, member in vars(value).items():
+                    bound = isinstance(member, classmethod | staticmethod)
+                    plain = member.__func__ if bound else member
+                    if inspect.isfunction(plain) and not attribute.startswith("__"):
+                        called = getattr(value, attribute) if bound else plain
+                        yield from _as_text_function(
+                            f"{module.__name__}:{name}.{attribute}", called, None if bound else value
+                        )
+
+
+def _as_text_function(name: str, function: Callable[..., Any], owner: type | None) -> Iterator[TextFunction]:
+    parameters = signature(function).parameters.values()
+    texts = tuple(it.name for it in parameters if it.kind is not it.VAR_KEYWORD and is_text(it.annotation))
+    if texts:
+        yield TextFunction(name, function, texts, owner)
+
+
+def signature(function: Callable[..., Any]) -> inspect.Signature:
+    """With annotations evaluated, where they can be: what only type checkers import isn't text."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except NameError:
+        return inspect.signature(function)
+
+
+def is_text(hint: Any) -> bool:
+    """True for str and bytes, also as one of several types or under another name."""
+    if isinstance(hint, str):
+        return bool({"str", "bytes"} & set(re.split(r"[^a-z]+", hint)))
+    if isinstance(hint, typing.TypeAliasType):
+        return is_text(hint.__value__)
+    if typing.get_origin(hint) is typing.Annotated:
+        return is_text(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
+        return any(map(is_text, typing.get_args(hint)))
+    return hint in {str, bytes}
