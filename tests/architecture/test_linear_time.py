@@ -30,6 +30,8 @@ from tests.support.text_code import FoundPattern
 # More than the longest run that any expression is bounded to; quadratic time is plain at that length.
 _LONGEST_MATCHED = 8_192
 _MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
+# What counts is CPU time. Beside other work it may take far longer on the clock.
+pytestmark = pytest.mark.timeout(900)
 # Compiles what the rules say, and nothing else: `rule_patterns` collects all they say.
 _COMPILES_RULES = "conditions"
 
