@@ -12,10 +12,10 @@ import pytest
 from pydantic_core import SchemaValidator, core_schema
 
 from controlplane.store.table import table
-from scan_execution.analysis import analyze_files
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.rules import rules
 from tests.support import growth, text_code
+from tests.support.analysis import analyze_files
 from tests.support.hostile_text import PIECES, Hostile, attacks
 from tests.support.text_calls import (
     ADAPTERS,

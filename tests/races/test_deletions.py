@@ -12,6 +12,7 @@ from controlplane.store import (
     findings,
     inbox,
     invitations,
+    invitees,
     keys,
     leases,
     organizations,
@@ -83,7 +84,7 @@ def invites(world: World, company: Company) -> Callable[[], Any]:
         "ada@example.com",
         "member",
         inviter_id=company.owner.user_id,
-        least="admin",
+        limits=invitations.Limits(100, 20),
         beside={},
     )
 
@@ -96,10 +97,10 @@ def accepts(world: World, company: Company) -> Callable[[], Any]:
         "grace@example.com",
         "owner",
         inviter_id=company.owner.user_id,
-        least="owner",
+        limits=invitations.Limits(100, 20),
         beside={},
     )
-    return lambda: invitations.accept_invitation(made["invitationId"], invited)
+    return lambda: invitees.accept_invitation(made["invitationId"], invited)
 
 
 def makes_it_the_default(world: World, company: Company) -> Callable[[], Any]:
@@ -115,7 +116,7 @@ REFUSALS = (
     organizations.NotMember,
     invitations.CallerMayNot,
     invitations.UnknownInvitation,
-    invitations.InviterMayNot,
+    invitees.InviterMayNot,
     deletions.NotOwner,
 )
 

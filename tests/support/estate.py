@@ -64,9 +64,9 @@ def make_estate(world: World, company: Company | None = None) -> Estate:
     unlocks.unlock_scan(scan, owner, message)
     delete_entry(message)
     world.finding(company)
-    invitations.create_invitation(
-        organization_id, f"invited-{project.slug}@example.com", "member", inviter_id=owner, least="admin", beside={}
-    )
+    limits = invitations.Limits(100, 20)
+    invited = f"invited-{project.slug}@example.com"
+    invitations.create_invitation(organization_id, invited, "member", inviter_id=owner, limits=limits, beside={})
     organizations.save_organization(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # what the completed scan supersedes

@@ -14,11 +14,11 @@ def keep_only(prefixes: Iterable[str]) -> None:
 
 
 def forget_index() -> None:
-    """Removes every entry of the index, and every mark that something is listed in it."""
+    """Removes every entry of the indexes, and every mark that something is listed in one."""
     for item in table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]:
         key = {"pk": item["pk"], "sk": item["sk"]}
-        if item["pk"]["S"].startswith(("CREDENTIALS#", "CREDENTIALINDEX")):
+        if item["pk"]["S"].startswith(("CREDENTIALS#", "CREDENTIALINDEX")) or item["sk"]["S"].startswith("ISSUER#"):
             table.client.delete_item(TableName=table.name, Key=key)
-        elif "listedAs" in item or "listedFor" in item:
-            older = {name: value for name, value in item.items() if name not in {"listedAs", "listedFor"}}
+        elif "listedAs" in item or "identitiesRecorded" in item:
+            older = {name: value for name, value in item.items() if name not in {"listedAs", "identitiesRecorded"}}
             table.client.put_item(TableName=table.name, Item=older)

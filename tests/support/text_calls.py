@@ -5,6 +5,7 @@ has an adapter here. One with neither stands among the exemptions, with the reas
 read elsewhere.
 """
 
+import tarfile
 import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from controlplane import app, visitors
+from controlplane import app, strict_json, visitors
 from controlplane.github.transport import Transport
 from controlplane.store.inbox import Evidence, InboxItem
 from dashboard import service as pages
@@ -23,12 +24,13 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import analyze_files, conditions, engine, files, libraries, manifests
+from scan_execution.analysis import conditions, engine, files, gates, libraries, manifests
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.sources import Block, Source
 from system import documents
+from tests.support.analysis import analyze_files
 from tests.support.text_code import TextFunction, signature
 
 type Call = Callable[[str], object]
@@ -77,7 +79,7 @@ def _read_sources(text: str) -> None:
     """What is known of a file before, and without, its tree."""
     for source in _sources(text):
         _ = source.addresses, source.packages, source.imported, source._line_starts
-        source.in_template_condition(conditions.gate.__globals__["CONSENT"], len(text) // 2)
+        source.in_template_condition(gates.CONSENT, len(text) // 2)
         engine.asks_for_consent(source)
         engine.sets_consent_mode(source)
         engine.triggers().possible(source)
@@ -112,7 +114,7 @@ def _refuse_entry(text: str) -> None:
         workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
     )
     unpacking._next_size = None
-    unpacking._take_entry(workspace.tarfile.REGTYPE, text, 0)
+    unpacking._take_entry(tarfile.REGTYPE, text, 0)
 
 
 def _unpack(text: str) -> None:
@@ -145,7 +147,7 @@ def _parse_body(text: str) -> None:
 ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "controlplane.app:_parse_body": (_parse_body, BODY),
     "controlplane.app:_translate_body": lambda text: app._translate_body(_request(), as_bytes(text), OAuthForm()),
-    "controlplane.strict_json:loads": (lambda text: app.strict_json.loads(as_bytes(text)), BODY),
+    "controlplane.strict_json:loads": (lambda text: strict_json.loads(as_bytes(text)), BODY),
     "controlplane.github.transport:Transport.url": lambda text: Transport("https://a.test").url(text, page=text),
     "controlplane.visitors:_read_form": _form,
     "controlplane.visitors:_read_cookies": _cookies,

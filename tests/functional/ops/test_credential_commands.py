@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane import clock
-from controlplane.store import credential_index, device, keys, sessions, sign_in, token_families
+from controlplane.store import credential_index, device, identities, keys, sessions, sign_in, token_families
 from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.functional.ops.test_user_commands import Guest
@@ -34,7 +34,7 @@ class TestIndex:
         assert done["listed"] == 5
         assert done["completedAt"] == clock.timestamp()
         assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
-        assert len(credential_index.list_identities(guest.user_id)) == 1
+        assert len(identities.list_identities(guest.user_id)) == 1
 
     def test_shows_when_each_was_used(self, ops: Ops, guest: Guest):
         forget_index()
@@ -103,7 +103,7 @@ class TestIndex:
 def test_an_identity_from_before_the_index_is_listed_at_the_next_sign_in(guest: Guest):
     forget_index()
     sign_in.sign_in(guest.identity)
-    assert len(credential_index.list_identities(guest.user_id)) == 1
+    assert len(identities.list_identities(guest.user_id)) == 1
 
 
 def test_an_approval_that_was_redeemed_meanwhile_is_listed_by_its_redemption(guest: Guest):

@@ -11,7 +11,7 @@ from controlplane.store import (
     device,
     feedback,
     inbox,
-    invitations,
+    invitees,
     keys,
     organizations,
     sessions,
@@ -157,7 +157,7 @@ class TestDelete:
 
     def test_voids_the_invitations_they_sent(self, ops: Ops, everywhere: Everywhere):
         ops("user", "delete", EMAIL, "--yes")
-        assert invitations.list_for_address("friend@example.com") == []
+        assert invitees.list_for_address("friend@example.com") == []
 
     def test_leaves_their_decision_without_its_reason(self, ops: Ops, everywhere: Everywhere):
         before = inbox.get_item(everywhere.item_id)
@@ -172,7 +172,7 @@ class TestDelete:
         ops("user", "delete", EMAIL, "--yes")
         again = api.post("/v1/invitations", inviting.owner.token, **request)
         assert again.status == 409
-        assert invitations.list_for_address(EMAIL) == []
+        assert invitees.list_for_address(EMAIL) == []
 
     def test_leaves_everything_of_others(self, ops: Ops, world: World, everywhere: Everywhere):
         estate = make_estate(world)

@@ -11,7 +11,7 @@ from controlplane.store import (
     deletions,
     findings,
     inbox,
-    invitations,
+    invitees,
     issue_attempts,
     keys,
     leases,
@@ -213,7 +213,7 @@ class TestOrganization:
             assert api.get(path, token).status == 403
             assert api.get(f"/v1/projects/{estate.project.project_id}", token).status == 404
             assert api.get("/v1/organizations", token).data == []
-        assert invitations.list_for_address(f"invited-{estate.project.slug}@example.com") == []
+        assert invitees.list_for_address(f"invited-{estate.project.slug}@example.com") == []
 
     def test_of_any_size_loses_its_members_before_the_call_ends(self, world: World, company: Company):
         people = [world.member(company) for _ in range(150)]
