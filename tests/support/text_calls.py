@@ -24,9 +24,10 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import conditions, engine, files, gates, libraries, manifests
+from scan_execution.analysis import conditions, engine, files, libraries, manifests
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.gates import CONSENT
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.sources import Block, Source
 from system import documents
@@ -79,7 +80,7 @@ def _read_sources(text: str) -> None:
     """What is known of a file before, and without, its tree."""
     for source in _sources(text):
         _ = source.addresses, source.packages, source.imported, source._line_starts
-        source.in_template_condition(gates.CONSENT, len(text) // 2)
+        source.in_template_condition(CONSENT, len(text) // 2)
         engine.asks_for_consent(source)
         engine.sets_consent_mode(source)
         engine.triggers().possible(source)
