@@ -17,7 +17,7 @@ from controlplane.store import (
 )
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.inbox import Discovery, publish_finding
-from controlplane.store.table import table
+from controlplane.store.table import Put, table
 from sweeper.app import handler
 from sweeper.service import STEPS, StepsFailed
 from tests.functional.projects.builders import make_project
@@ -145,6 +145,14 @@ class TestFinishedDeletions:
         assert sweep()["FinishedDeletions"] == 0
         now.advance(SETTLED_AFTER_SECONDS)
         assert sweep()["FinishedDeletions"] == 3
+        assert stored_partitions("DELETIONS") == 0
+
+    def test_that_an_earlier_release_noted_are_finished_as_well(self, sweep, company: Company, now):
+        project = make_project(company)
+        projects.delete_project(project)
+        table.put(Put({"pk": "DELETIONS", "sk": project.project_id, "deletedAt": "2026-03-04T05:00:00.000Z"}))
+        now.advance(SETTLED_AFTER_SECONDS)
+        sweep()
         assert stored_partitions("DELETIONS") == 0
 
     def test_are_scans_whose_predecessors_expire_from_then_on(self, sweep, world: World, company: Company, now):

@@ -1,0 +1,49 @@
+"""What counting a request can do besides counting, in each function: its policy must allow all of it."""
+
+import re
+
+import pytest
+
+from controlplane import clock
+from controlplane.store import credential_index, keys
+from controlplane.store.table import Update, table
+from controlplane.tokens import digest
+from tests.support.api import Api, Operation, operations
+from tests.support.older import forget_index
+from tests.support.world import World
+
+WITH_TOKEN = {operation.group: operation for operation in operations() if operation.route.requires}
+IN_ORGANIZATION = {
+    operation.group: operation
+    for operation in operations()
+    if operation.method == "GET" and operation.route.requires and operation.route.requires.organization
+}
+
+
+def path_of(operation: Operation, organization_id: str = "x") -> str:
+    return re.sub(r"\{\w+\}", organization_id, operation.path)
+
+
+@pytest.mark.parametrize("group", WITH_TOKEN)
+def test_the_first_use_of_a_token_in_an_hour_is_noted(group: str, api: Api, world: World, now):
+    person = world.person()
+    forget_index()
+    for _ in range(2):  # 05:34, from before the index; 06:02, listed
+        now.advance(1_700)
+        api.call(WITH_TOKEN[group].method, path_of(WITH_TOKEN[group]), person.token)
+        (entry,) = credential_index.list_credentials(person.user_id, 10).credentials
+    assert entry.last_used_at == clock.timestamp()
+
+
+@pytest.mark.parametrize("group", IN_ORGANIZATION)
+def test_an_organization_past_the_lowest_limit_has_its_plan_read(group: str, api: Api, world: World):
+    company = world.company()
+    minute = int(clock.now()) // 60
+    owner_count = keys.owner_count(company.organization_id, minute)
+    table.update(Update(owner_count, "SET #hits = :hits", values={"hits": 12_000}))
+    # The next request with the token completes a block, which is reserved at the organization's counter.
+    change = "SET #win = :minute, #hits = :hits"
+    table.update(Update(keys.user_token(digest(company.owner.token)), change, values={"minute": minute, "hits": 11}))
+    path = path_of(IN_ORGANIZATION[group], company.organization_id)
+    assert api.get(path, company.owner.token).status == 200
+    assert table.get(owner_count)["hits"] == 12_012
