@@ -60,7 +60,7 @@ def test_ids_are_spread_evenly_over_the_shards():
 def test_the_shard_of_an_id_never_changes():
     """Another one would hide what is stored."""
     assert keys.scan_watch("2026-03-04", "spr_" + "0" * 34).pk == "SCANWATCH#12"
-    assert keys.project_deletion("prj_" + "0" * 34).pk == "DELETIONS#38"
+    assert keys.deletion("prj_" + "0" * 34).pk == "DELETIONS#38"
     assert keys.feedback_report("2026-03-04", "7" * 18).pk == "FEEDBACK#2026-03-04#16"
 
 
