@@ -10,6 +10,7 @@ import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from ipaddress import ip_network
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from typing import Any
 from starlette.requests import Request
 
 from controlplane import app, strict_json, visitors
+from controlplane.client_address import client_address
 from controlplane.github.transport import Transport
+from controlplane.settings import settings
 from controlplane.store.inbox import Evidence, InboxItem
 from dashboard import service as pages
 from dashboard.provider import Provider
@@ -36,6 +39,7 @@ from tests.support.text_code import TextFunction, signature
 
 type Call = Callable[[str], object]
 
+_PROXY = (ip_network("192.0.2.0/24"),)
 _LIMITS = Limits()
 _LANGUAGES = ("html", "javascript", "typescript", "tsx", "python")
 # A file's own bound on the length of its lines would hide what its text costs.
@@ -123,6 +127,15 @@ def _unpack(text: str) -> None:
         workspace.unpack(iter([as_bytes(text)]), Path(folder))
 
 
+def _client_address(text: str) -> None:
+    known = dict(settings.__dict__)
+    settings.__dict__ |= {"trusted_proxy_header": "X-Forwarded-For", "trusted_proxy_addresses": _PROXY}
+    try:
+        client_address("192.0.2.1", lambda _: [text])
+    finally:
+        settings.__dict__.update(known)
+
+
 def _manifests(text: str) -> None:
     for name in ("package.json", "yarn.lock"):
         analyze_files([(f"a/{name}", as_bytes(f'{{"dependencies":{{"cookieconsent":"1","a":"{text}"}}}}'))])
@@ -149,6 +162,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "controlplane.app:_parse_body": (_parse_body, BODY),
     "controlplane.app:_translate_body": lambda text: app._translate_body(_request(), as_bytes(text), OAuthForm()),
     "controlplane.strict_json:loads": (lambda text: strict_json.loads(as_bytes(text)), BODY),
+    "controlplane.client_address:client_address": _client_address,
     "controlplane.github.transport:Transport.url": lambda text: Transport("https://a.test").url(text, page=text),
     "controlplane.visitors:_read_form": _form,
     "controlplane.visitors:_read_cookies": _cookies,
@@ -169,7 +183,9 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
     "scan_execution.analysis.libraries:newest_is_outdated": _library,
     "scan_execution.analysis.manifests:_rule_of": _library,
-    "scan_execution.analysis.scan:_Scan._read_manifest": _manifests,
+    "scan_execution.analysis.examine:_examine_manifest": _manifests,
+    "scan_execution.analysis.examine:_manifest_matches": _manifests,
+    "scan_execution.analysis.examine:examine": _manifests,
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
     "scan_execution.workspace:unpack": _unpack,
     "scan_execution.workspace:_Unpacking._read_extended": (_read_extended, 65_536),
@@ -180,6 +196,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
 
 # First match counts. Only for what can't be called as it is.
 EXEMPT: dict[str, str] = {
+    "*.session_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.service:*": "rules: they hand ids and validated text on to the store",
     "controlplane.store.*": "the store copies validated text into requests to the table",
@@ -187,6 +204,7 @@ EXEMPT: dict[str, str] = {
     "controlplane.access:*": "ids that ids.locate and ids.is_root check, which are tested themselves",
     "controlplane.anonymous:Dialect.read": "a protocol",
     "controlplane.app:_admit": "hands the body on to visitors._read_form",
+    "controlplane.owner_limits:*": "ids of ours",
     "controlplane.idempotency:*": "at most 255 characters (IdempotencyKey), which are only hashed",
     "controlplane.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
     "controlplane.pagination:Walk.cursor": "a sort key of ours",
