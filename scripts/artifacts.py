@@ -84,7 +84,7 @@ UNUSED = (
 )
 
 # What a function serves as it stands, and unpacks when somebody asks for it.
-DOCUMENTS = ("system/openapi.json", "system/reference")
+DOCUMENTS = ("system/reference",)
 
 # Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
 LAYER_ROOT = Path("/opt")

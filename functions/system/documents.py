@@ -17,8 +17,7 @@ from controlplane.addresses import dashboard_base_url, public_base_url
 from controlplane.errors import RouteNotFound
 from controlplane.settings import settings
 
-_HERE = Path(__file__).parent
-_REFERENCE = _HERE / "reference"
+_REFERENCE = Path(__file__).parent / "reference"
 # What stands in the files for the address of the API, for that of the pages, and for who answers questions by mail.
 _API_ADDRESS = "https://api.assent.example"
 _PAGES_ADDRESS = "https://dashboard.assent.example"
@@ -35,10 +34,14 @@ _MEDIA_TYPES = {
 }
 # A file whose name changes with its content may be kept for good.
 _HASHED = {".css", ".js"}
+# Redoc adds two style elements, an empty one that its script fills and a fixed one. These hashes allow no other.
+_REDOC_STYLES = (
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
+)
 _HEADERS = {
     "content-security-policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'none'; "
-        "frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src blob:; img-src 'self' data:; "
+        f"style-src 'self' {_REDOC_STYLES}; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -59,7 +62,7 @@ _LINKS = ", ".join(
 
 def describe_api(if_none_match: str | None) -> Response:
     """The OpenAPI document."""
-    return _answer(_HERE / "openapi.json", if_none_match)
+    return _answer(_REFERENCE / "openapi.json", if_none_match)
 
 
 def list_for_agents(if_none_match: str | None) -> Response:

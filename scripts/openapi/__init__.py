@@ -3,5 +3,5 @@
 FastAPI describes parameters and bodies; answers, refusals, headers, examples and security are added here from what each
 route declares, because at run time none of that is built. Nothing that a function imports stands here.
 
-The document travels in the `system` function's package, which serves it: docs/openapi.json links there.
+The `system` function serves a copy, which `scripts.reference` puts into its package.
 """

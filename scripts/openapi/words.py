@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-DOCUMENT = Path(__file__).parents[2] / "functions" / "system" / "openapi.json"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 TITLE = "assent control plane"
 # The documents that a deployment serves have its own addresses in place of these: that of the API, and of the pages.
 BASE_URL = "https://api.assent.example"

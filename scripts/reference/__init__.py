@@ -1,9 +1,9 @@
-"""The reference for people and for agents, generated from docs/openapi.json: a page, and Markdown of everything in it.
+"""The API reference, made from docs/openapi.json: a page for people, Markdown files and llms.txt for agents.
 
-`python -m scripts.reference` writes what the `system` function serves at /docs and /llms.txt into its package, so that
-nothing is rendered at run time; `--check` compares instead, for `make lint`.
+`python -m scripts.reference` writes them into the package of the `system` function, which serves them at /docs and
+/llms.txt. They aren't committed: `make` writes them when the document has changed.
 
-`reader` reads the OpenAPI document into what a reader is told (`document`), with `fields` in words and `samples` of
-values; `site` writes it down, with `rendering` for the page and `markdown` for the rest. What the document cannot say
-(credentials, pagination, versions) stands in templates/introduction.md.
+`reader` reads the OpenAPI document into `document`'s model, with `fields` in words and `samples` of values; `markdown`
+renders the files and `site` collects them. The page is Redoc. What the document can't say (credentials, pagination,
+versions) is in templates/introduction.md.
 """

@@ -64,7 +64,7 @@ def _with_addresses(text: str, tags: list[Tag]) -> str:
     pages = {operation.id: f"{BASE_URL}/docs/{operation.id}.md" for tag in tags for operation in tag.operations}
 
     def address(match: re.Match[str]) -> str:
-        return f"]({pages.get(match[1], f'{BASE_URL}/docs#{match[1]}')})"
+        return f"]({pages.get(match[1], f'{BASE_URL}/docs/introduction.md#{match[1]}')})"
 
     return re.sub(r"\]\(#([\w-]+)\)", address, text)
 

@@ -124,7 +124,7 @@ class TestPrepare:
 
     def test_packs_the_documents_that_a_function_serves_and_nothing_else(self, layer: Path):
         function = layer.parents[1] / "SystemFunction" / "system"
-        served = {name: write(function / name, name) for name in ("openapi.json", "reference/a.md")}
+        served = {name: write(function / name, name) for name in ("reference/openapi.json", "reference/a.md")}
         other = write(function / "other.json", "{}")
         for _ in range(2):
             artifacts.prepare(layer.parents[1])

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -41,9 +40,6 @@ class TestDocument:
     def test_is_openapi_3_1_of_every_route_that_is_no_page_and_of_no_other(self):
         assert document()["openapi"].startswith("3.1.")
         assert {operation.name for operation in operations_described()} == ROUTES.keys()
-
-    def test_is_the_one_that_the_system_function_serves(self):
-        assert PATH.resolve() == Path(__file__).parents[2] / "functions" / "system" / "openapi.json"
 
     def test_says_whose_it_is_where_it_stands_and_where_more_is_written(self):
         described = document()

@@ -287,8 +287,10 @@ def check_oauth(reply: Reply) -> None:
 
 
 DOCUMENT_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'none'; "
-    "frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src blob:; img-src 'self' data:; "
+    "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' "
+    "'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; "
+    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 
