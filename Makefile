@@ -10,7 +10,7 @@ export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 .DEFAULT_GOAL := help
-.PHONY: help run reset test fuzz lint template check build e2e browser bench cost scale deploy openapi lock format audit licences sbom
+.PHONY: help run reset test fuzz lint template check build e2e browser bench cost scale deploy openapi lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,14 +28,14 @@ test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_module
 fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Draw requests from docs/openapi.json at length (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py
 
-lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licences, imports, and that docs/openapi.json is current
+lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, and that docs/openapi.json is current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@.tools/supply/bin/bandit -q -r functions layers
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
-	@.venv/bin/python -m scripts.licences --check
+	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 
@@ -69,11 +69,20 @@ scale: .venv/.ready ## Write which limit is reached at how many organizations in
 deploy: build ## Deploy to the AWS account of the current credentials
 	@.tools/sam/bin/sam deploy --parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ)
 
-licences: .venv/.ready ## Write docs/licences.md anew from the packages that are deployed
-	@.venv/bin/python -m scripts.licences
+# Licenses that a hosted service may build on without obligations to its users, as the packages spell them.
+LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0
+LICENSES := $(LICENSES);MIT No Attribution License (MIT-0);MPL-2.0;Mozilla Public License 2.0 (MPL 2.0);PSF-2.0
+LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause
+DEPLOYED := layers/shared/requirements.txt $(wildcard functions/*/requirements.txt)
 
-sbom: .venv/.ready .tools/supply/.ready ## Write dist/sbom.cdx.json, the bill of materials of what is deployed
-	@.tools/supply/bin/python -m scripts.sbom --packages .venv/lib/python3.13/site-packages
+licenses: .venv/.ready .tools/supply/.ready ## List the license of each deployed package; fail if one isn't allowed
+	@.tools/supply/bin/pip-licenses --python .venv/bin/python --from mixed --format markdown \
+		--allow-only "$(LICENSES)" --packages $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/\1/p' $(DEPLOYED) | sort -u)
+
+sbom: .tools/supply/.ready ## Write dist/sbom.cdx.json (CycloneDX), the bill of materials of the deployed packages
+	@mkdir -p dist
+	@cat $(DEPLOYED) | .tools/supply/bin/cyclonedx-py requirements - --pyproject pyproject.toml \
+		--output-reproducible --of JSON -o dist/sbom.cdx.json
 
 # Not part of make check: it asks PyPI and npm, whose answer changes from day to day, and fails where they do not answer.
 audit: .tools/supply/.ready ## Hold every pin, of tools too, against the known vulnerabilities

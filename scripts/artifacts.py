@@ -159,7 +159,7 @@ def remove_clutter(root: Path) -> None:
 
 
 def trim_distribution(info: Path) -> None:
-    """Keep what `importlib.metadata` answers from (name, version, entry points) and the licences.
+    """Keep what `importlib.metadata` answers from (name, version, entry points) and the licenses.
 
     The long description in METADATA goes: libraries that look for plugins read every METADATA there is.
     """

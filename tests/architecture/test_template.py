@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from controlplane.errors import CATALOGUE
 from controlplane.queues import MAX_RECEIVES
 from controlplane.settings import Settings
-from local.template import TEMPLATE, load_template
+from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.api import operations
 from tests.support.template import Route, api_functions, gateway_responses, keys_of, resources, routes_by_group
@@ -46,11 +45,6 @@ RESPONSE_TYPES = {
 
 
 TABLE = resources("AWS::DynamoDB::Table")["Table"]
-
-
-@cache
-def template_lines() -> list[str]:
-    return TEMPLATE.read_text(encoding="utf-8").splitlines()
 
 
 def statements(function: dict[str, Any]) -> list[dict[str, Any]]:
@@ -300,14 +294,3 @@ class TestGatewayResponses:
     @pytest.mark.parametrize("name", ["MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX"])
     def test_an_unknown_route_is_not_found_with_and_without_a_token(self, name: str):
         assert GATEWAY_RESPONSES[name]["StatusCode"] == 404
-
-
-class TestReasons:
-    @pytest.mark.parametrize("opening", ["- Effect:", "Timeout:", "MemorySize:", "ThrottlingRateLimit:"])
-    def test_stand_above_what_was_chosen(self, opening: str):
-        places = [number for number, line in enumerate(template_lines()) if line.strip().startswith(opening)]
-        assert places
-        for number in places:
-            assert template_lines()[number - 1].strip().startswith("#"), (
-                f"line {number + 1}: {opening} without a reason"
-            )

@@ -1,4 +1,4 @@
-"""events/ holds one real proxy event for each route of the template, under the name of its function and operation."""
+"""events/ has a real event for each function of the API, and one for each message of a worker."""
 
 import json
 import re
@@ -40,8 +40,18 @@ def of_worker(stem: str) -> str | None:
     return next((worker for worker in workers() if stem.startswith(f"{worker}_")), None)
 
 
-def test_there_is_one_for_each_route_and_none_more():
-    assert {path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem) is None} == set(expected())
+def of_routes() -> set[str]:
+    """The events that aren't a worker's."""
+    return {path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem) is None}
+
+
+def test_there_is_one_for_each_function_of_the_api():
+    groups = {Path(function["Properties"]["CodeUri"]).name for function in api_functions().values()}
+    assert {group for group in groups for stem in of_routes() if stem.startswith(f"{group}_")} == groups
+
+
+def test_each_is_named_after_an_operation():
+    assert of_routes() <= set(expected())
 
 
 def test_there_is_one_for_each_worker_at_least():
@@ -58,7 +68,7 @@ def test_it_is_what_a_queue_sends(stem: str):
         assert record["receiptHandle"]
 
 
-@pytest.mark.parametrize("name", expected())
+@pytest.mark.parametrize("name", sorted(of_routes()))
 def test_it_is_what_the_gateway_sends_for_its_route(name: str):
     event, route = read(name), expected()[name]
     assert (event["httpMethod"], event["resource"]) == (route.method, route.path)

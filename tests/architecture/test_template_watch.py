@@ -186,14 +186,6 @@ class TestDashboard:
             known = set(json.loads(gateway)) if "GatewayLogGroup" in query else request
             assert names <= known, query
 
-    def test_has_a_place_for_every_widget_and_no_two_in_one(self):
-        taken: set[tuple[int, int]] = set()
-        for it in dashboard():
-            here = {(it["x"] + x, it["y"] + y) for x in range(it["width"]) for y in range(it["height"])}
-            assert not here & taken, it["properties"].get("title")
-            assert it["x"] + it["width"] <= 24
-            taken |= here
-
     def test_names_resources_that_there_are(self):
         # SAM makes the rule of the sweep's schedule under this name.
         known = {*load_template()["Resources"], *load_template()["Parameters"], "SweeperFunctionSweep", "Logs"}

@@ -11,17 +11,16 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
-from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from controlplane.app import ControlRoute
 from controlplane.errors import CATALOGUE
+from local.events import rest_event
 from tests.support.described import check_described
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
-_REQUEST_NUMBERS = count(1)
 _NOT_ENVELOPED = {"/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
 # Files that are made when a version is built.
 _DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
@@ -130,7 +129,8 @@ class Api:
         headers: dict[str, str] | None = None,
     ) -> Reply:
         """One request. `target` is a path with its query; `raw_body` is sent as it is, `json_body` as JSON."""
-        event = rest_event(method, target, token, json_body, raw_body, headers, self.source_ip)
+        body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
+        event = rest_event(method, target, token=token, body=body, headers=headers, source_ip=self.source_ip)
         group = _group_of(event["path"])
         answer = _handlers()[group](event, _Context())
         reply = _reply(answer)
@@ -138,49 +138,6 @@ class Api:
         check_described(method, event["path"], reply.status, reply.headers, reply.body)
         self.replies.append(reply)
         return reply
-
-
-def rest_event(  # noqa: PLR0917 (as a client would list them)
-    method: str,
-    target: str,
-    token: str | None = None,
-    json_body: Any = None,
-    raw_body: bytes | None = None,
-    headers: dict[str, str] | None = None,
-    source_ip: str = "198.51.100.7",
-) -> dict[str, Any]:
-    """An API Gateway REST proxy event."""
-    path, _, query_string = target.partition("?")
-    sent = {"Host": "api.assent.test", "X-Forwarded-Proto": "https"}
-    if token is not None:
-        sent["Authorization"] = f"Bearer {token}"
-    if json_body is not None or raw_body is not None:
-        sent["Content-Type"] = "application/json"
-    sent.update(headers or {})
-    body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
-    query: dict[str, list[str]] = {}
-    for name, value in parse_qsl(query_string, keep_blank_values=True):
-        query.setdefault(name, []).append(value)
-    return {
-        "resource": path,
-        "path": path,
-        "httpMethod": method,
-        "headers": sent,
-        "multiValueHeaders": {name: [value] for name, value in sent.items()},
-        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
-        "multiValueQueryStringParameters": query or None,
-        "pathParameters": None,
-        "stageVariables": None,
-        "requestContext": {
-            "requestId": f"request-{next(_REQUEST_NUMBERS)}",
-            "identity": {"sourceIp": source_ip},
-            "stage": "live",
-            "resourcePath": path,
-            "httpMethod": method,
-        },
-        "body": base64.b64encode(body).decode() if body is not None else None,
-        "isBase64Encoded": body is not None,
-    }
 
 
 def _group_of(path: str) -> str:
