@@ -100,23 +100,17 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-# Functions that need more than the layer: requirements/<function>.in says what.
-LOCKED_FUNCTIONS = $(filter $(notdir $(wildcard functions/*)),$(basename $(notdir $(wildcard requirements/*.in))))
+TOOLS = uv ministack sam conformance checkov lambda supply
 
-lock: .venv/.ready ## Write the hashed pins anew from requirements/*.in and package.json (UPGRADE=1: newest versions)
-	@$(LOCK) requirements/uv.in -o requirements/uv.txt
-	@$(LOCK) requirements/runtime.in -o layers/shared/requirements.txt
-	@for function in $(LOCKED_FUNCTIONS); do \
-		$(LOCK) requirements/$$function.in -c layers/shared/requirements.txt \
-			-o functions/$$function/requirements.txt || exit 1; \
+lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
+	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
+	@for lock in functions/*/requirements.txt; do \
+		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
-	@$(LOCK) requirements/dev.in -c requirements/uv.txt -o requirements/dev.txt
-	@$(LOCK) requirements/ministack.in -c requirements/uv.txt -o requirements/ministack.txt
-	@$(LOCK) requirements/sam.in -c requirements/uv.txt -o requirements/sam.txt
-	@$(LOCK) requirements/conformance.in -c requirements/uv.txt -o requirements/conformance.txt
-	@$(LOCK) requirements/checkov.in -c requirements/uv.txt -o requirements/checkov.txt
-	@$(LOCK) requirements/lambda.in -c requirements/uv.txt -o requirements/lambda.txt
-	@$(LOCK) requirements/supply.in -c requirements/uv.txt -o requirements/supply.txt
+	@$(LOCK) pyproject.toml --group dev -c requirements/uv.txt $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
+	@for tool in $(TOOLS); do \
+		$(LOCK) requirements/$$tool.in $$(test $$tool = uv || echo -c requirements/uv.txt) -o requirements/$$tool.txt || exit 1; \
+	done
 	@scripts/npm-lock
 
 # bin/python links to an interpreter elsewhere: when that one is replaced or removed, the environment is made again.

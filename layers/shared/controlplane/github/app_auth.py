@@ -5,7 +5,7 @@ alone until shortly before they end, and allow no more than one purpose in one r
 read for each signature, and not kept.
 
 Signing needs `cryptography`, which is not in the layer: a function that calls the code host includes
-requirements/github.in in its own list.
+the group `github` of pyproject.toml in its own.
 """
 
 import base64
