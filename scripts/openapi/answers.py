@@ -44,14 +44,14 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
 
 def _words(route: ControlRoute, status: int) -> str:
     if route.anonymous is not None and status != (route.status_code or HTTPStatus.OK):
-        return "To a form-encoded request: the same without the envelope, in OAuth's spelling."
+        return "For form-encoded requests: the same content without the envelope, with OAuth's field names."
     if route.response_description != _FASTAPIS_WORDS:
         return route.response_description
     if status == HTTPStatus.CREATED:
-        return "It was created."
+        return "Created."
     if typing.get_origin(route.answers) is Page:
         return "One page of the list."
-    return _USUAL_WORDS.get(next(iter(route.methods or {""})), "The answer.")
+    return _USUAL_WORDS.get(next(iter(route.methods or {""})), "The result.")
 
 
 def _headers(route: ControlRoute, operation: Object, status: int) -> list[str]:
@@ -103,11 +103,11 @@ def _bare(route: ControlRoute, operation_id: str, components: Components) -> tup
     """The same to a form-encoded request: without the envelope, in snake_case."""
     model: type[BaseModel] = route.answers  # type: ignore[assignment]
     schema = tidy(sent(model, by_alias=False))
-    schema["description"] = "The answer to a form-encoded request: without the envelope, in OAuth's spelling."
+    schema["description"] = "The response to a form-encoded request: without the envelope, with OAuth's field names."
     name = f"{model.__name__}Bare"
     components.schemas.add({name: schema})
     value = examples.compose(reference(name), components.schemas, operation_id)
-    return reference(name), {"form": {"summary": "To a form-encoded request", "value": value}}
+    return reference(name), {"form": {"summary": "For form-encoded requests", "value": value}}
 
 
 def refused(route: ControlRoute, operation: Object, components: Components) -> Object:
@@ -127,7 +127,7 @@ def _refusal(
     schemas = [reference("Error")] * bool(here) + [reference("OAuthError")] * bool(bare)
     lines = [f"`{refusal.code}`: {refusal.message}" for refusal in here]
     if bare:
-        lines.append("To a form-encoded request: " + ", ".join(dict.fromkeys(f"`{one.code}`" for one in bare)) + ".")
+        lines.append("For form-encoded requests: " + ", ".join(dict.fromkeys(f"`{one.code}`" for one in bare)) + ".")
     counted = _RATE_HEADERS if route.requires is not None and status not in _UNCOUNTED else ()
     sent = [name for refusal in (*here, *bare) for name in refusal.headers] + ["Pragma"] * bool(bare)
     content = {

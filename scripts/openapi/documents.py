@@ -30,22 +30,22 @@ _SERVER = _object(
         **_addresses(
             {
                 "issuer": "The address of the authorization server.",
-                "device_authorization_endpoint": "Where a device asks for a code.",
-                "token_endpoint": "Where it redeems the code, and renews its tokens.",
-                "revocation_endpoint": "Where it gives them back.",
+                "device_authorization_endpoint": "Where a device requests a code.",
+                "token_endpoint": "Where a device redeems the code and refreshes its tokens.",
+                "revocation_endpoint": "Where a device revokes its tokens.",
             }
         ),
         **_lists(
             {
-                "grant_types_supported": "The grants that the token endpoint takes.",
+                "grant_types_supported": "The grants that the token endpoint supports.",
                 "response_types_supported": "`none`: there is no authorization endpoint.",
-                "scopes_supported": "The scopes that a device may ask for.",
-                "code_challenge_methods_supported": "How a proof key is hashed.",
+                "scopes_supported": "The scopes that a device can request.",
+                "code_challenge_methods_supported": "The methods of hashing the code verifier.",
                 "token_endpoint_auth_methods_supported": "`none`: clients are public.",
                 "revocation_endpoint_auth_methods_supported": "`none`: clients are public.",
             }
         ),
-        **_addresses({"service_documentation": "What people read about it."}),
+        **_addresses({"service_documentation": "The documentation for people."}),
     },
 )
 
@@ -55,49 +55,61 @@ _FEEDBACK = _object(
         **_strings(
             {
                 "schema_version": "The version of the protocol.",
-                "name": "What the service is called.",
-                "description": "What the reports are about.",
+                "name": "The name of the service.",
+                "description": "What to report on.",
             }
         ),
-        "endpoints": _object("Where to report.", _addresses({"feedback": "Takes the reports."})),
-        **_lists({"categories": "What `category` may be.", "surfaces": "What `surface` may be."}),
+        "endpoints": _object("The endpoints.", _addresses({"feedback": "Accepts reports."})),
+        **_lists({"categories": "The values of `category`.", "surfaces": "The values of `surface`."}),
         "rate_limits": _object(
-            "How many new reports are taken.",
+            "How many new reports are accepted.",
             {
                 "submissions_per_hour": {"type": "integer", "minimum": 1, "description": "New reports in the window."},
                 **_strings(
                     {
-                        "window": "Over which time they are counted.",
-                        "counted_by": "Whose reports are counted together.",
-                        "exceeded": "What the next one is answered with.",
+                        "window": "The period in which reports are counted.",
+                        "counted_by": "Whose reports count together.",
+                        "exceeded": "The response to a report above the limit.",
                     }
                 ),
             },
         ),
         "auth": _object(
-            "Who may report.",
+            "What a report must be authenticated with.",
             {
                 "required": {"type": "boolean", "description": "Whether a report needs a credential."},
-                **_lists({"schemes": "How it is sent.", "scopes": "What it must hold."}),
-                **_addresses({"authorization_server": "Where the metadata of the authorization server stands."}),
+                **_lists({"schemes": "The authentication schemes.", "scopes": "The scopes it must have."}),
+                **_addresses({"authorization_server": "The metadata of the authorization server."}),
             },
         ),
         "field_limits": {
             "type": "object",
-            "description": "The limits of each text of a report, by its name.",
+            "description": "The limits of each text field of a report, by its name.",
             "additionalProperties": _object(
-                "The limits of one text.",
+                "The limits of one field.",
                 {
-                    "required": {"type": "boolean", "description": "Whether a report must have it."},
-                    "min_length": {"type": "integer", "minimum": 0, "description": "Characters at least, trimmed."},
-                    "max_length": {"type": "integer", "minimum": 1, "description": "Characters at most, trimmed."},
+                    "required": {"type": "boolean", "description": "Whether the field is required."},
+                    "min_length": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Minimum length, after trimming.",
+                    },
+                    "max_length": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "Maximum length, after trimming.",
+                    },
                 },
             ),
         },
         "deduplication": _object(
-            "When two reports count as one.",
+            "When two reports count as duplicates.",
             _strings(
-                {"window": "Within which time.", "scope": "What must be the same.", "repeated": "What the second gets."}
+                {
+                    "window": "The period in which duplicates are recognized.",
+                    "scope": "What two duplicates have in common.",
+                    "repeated": "The response to a duplicate.",
+                }
             ),
         ),
         "guidance": _object(
@@ -105,9 +117,9 @@ _FEEDBACK = _object(
             {
                 **_lists(
                     {
-                        "report": "What is worth one.",
-                        "rules": "What makes it useful.",
-                        "never_include": "What does not belong in it.",
+                        "report": "What to report.",
+                        "rules": "What makes a report useful.",
+                        "never_include": "What a report must not contain.",
                     }
                 ),
                 **_addresses({"documentation": "Describes the API."}),
@@ -122,7 +134,7 @@ _DESCRIPTION = {
     "required": ["openapi", "info", "paths"],
     "properties": {
         "openapi": {"type": "string", "description": "The version of OpenAPI."},
-        "info": {"type": "object", "description": "What the API is."},
+        "info": {"type": "object", "description": "The title and description of the API."},
         "paths": {"type": "object", "description": "Its operations, by path and method."},
     },
 }

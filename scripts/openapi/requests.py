@@ -51,7 +51,7 @@ def body(route: ControlRoute, operation: Object, components: Components) -> Obje
 
 def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:
     form: Schema = _in_oauths_spelling(tidy(model.model_json_schema(by_alias=False)))
-    form["description"] = f"The same in OAuth's spelling, for `{media_type}`."
+    form["description"] = f"The same with OAuth's field names, for `{media_type}`."
     form["required"] = [*dict.fromkeys([*required, *form.get("required", ())])]
     form["properties"] = {
         name: _field(part, required=name in form["required"]) for name, part in form["properties"].items()

@@ -18,15 +18,18 @@ REFERENCE = "#/components/schemas/"
 
 # Values that several models name: described once.
 _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "Role": ("What a member may do: an owner everything, an admin all but what concerns owners.", get_args(Role)),
-    "InboxStatus": ("What people decided about a finding.", get_args(Status)),
-    "InboxSource": ("What found it.", get_args(Source)),
+    "Role": (
+        "A member's role. Owners can do everything; admins can do everything that doesn't concern owners.",
+        get_args(Role),
+    ),
+    "InboxStatus": ("The status of a finding.", get_args(Status)),
+    "InboxSource": ("The source of a finding.", get_args(Source)),
     "Priority": ("P0 is the most urgent.", get_args(Priority)),
-    "FeedbackCategory": ("What kind of report it is.", get_args(Category)),
-    "FeedbackSurface": ("What the report is about.", get_args(Surface)),
-    "VendorState": ("What was decided about a vendor.", get_args(VendorState)),
-    "VendorReviewState": ("The same in the words of the vendor review.", get_args(ReviewState)),
-    "ErrorCode": ("What a program decides by.", tuple(CATALOGUE)),
+    "FeedbackCategory": ("The category of a report.", get_args(Category)),
+    "FeedbackSurface": ("The part of the product that a report is about.", get_args(Surface)),
+    "VendorState": ("The decision about a vendor.", get_args(VendorState)),
+    "VendorReviewState": ("The state of the vendor's review.", get_args(ReviewState)),
+    "ErrorCode": ("The error code, for programs.", tuple(CATALOGUE)),
 }
 
 
@@ -159,24 +162,24 @@ class Schemas:
 
 
 def fixed() -> dict[str, Schema]:
-    """Schemas that no model describes: the refusals, the place in a list, and OAuth's refusal."""
+    """Returns the schemas that no model describes: errors, pagination, and OAuth's errors."""
     problem = {
         "type": "object",
-        "description": "One thing that is wrong with the request.",
+        "description": "One problem with the request.",
         "required": ["code", "message", "path"],
         "properties": {
-            "code": {"type": "string", "description": "What is wrong.", "examples": ["missing"]},
-            "message": {"type": "string", "description": "The same for people.", "examples": ["Field required"]},
+            "code": {"type": "string", "description": "The kind of problem.", "examples": ["missing"]},
+            "message": {"type": "string", "description": "The problem in words.", "examples": ["Field required"]},
             "path": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "The field, from the outside in; empty for the request as a whole.",
+                "description": "The path to the field; empty if the problem concerns the whole request.",
                 "examples": [["consent", "branding"]],
             },
         },
     }
     details = {
-        "description": "Structured, by code: for `INVALID_PAYLOAD` a list of what is wrong, otherwise an object.",
+        "description": "Details by code: a list of problems for `INVALID_PAYLOAD`, otherwise an object.",
         "anyOf": [
             {"type": "array", "items": reference("Problem")},
             {"type": "object", "additionalProperties": True},
@@ -185,13 +188,13 @@ def fixed() -> dict[str, Schema]:
     }
     error = {
         "type": "object",
-        "description": "A refusal.",
+        "description": "An error.",
         "required": ["code", "message"],
         "properties": {
             "code": reference("ErrorCode"),
             "message": {
                 "type": "string",
-                "description": "For people. It says what to do next, and may change.",
+                "description": "A message for people that says what to do next. Its text can change.",
                 "examples": ["There is no such resource."],
             },
             "details": details,
@@ -199,7 +202,7 @@ def fixed() -> dict[str, Schema]:
     }
     refused = {
         "type": "object",
-        "description": "The body of a refusal.",
+        "description": "The body of an error response.",
         "required": ["success", "error"],
         "properties": {
             "success": {"type": "boolean", "const": False, "description": "Always false.", "examples": [False]},
@@ -208,29 +211,29 @@ def fixed() -> dict[str, Schema]:
     }
     oauth_error = {
         "type": "object",
-        "description": "The body of a refusal of a form-encoded request (RFC 6749 section 5.2).",
+        "description": "The body of an error response to a form-encoded request (RFC 6749 section 5.2).",
         "required": ["error"],
         "properties": {
             "error": {
                 "type": "string",
-                "description": "OAuth's word for the refusal.",
+                "description": "OAuth's error code.",
                 "examples": ["authorization_pending"],
             },
             "error_description": {
                 "type": "string",
-                "description": "For people.",
-                "examples": ["Nobody has decided yet. Poll again after the interval."],
+                "description": "A message for people.",
+                "examples": ["The request hasn't been approved yet. Poll again after the interval."],
             },
         },
     }
     pagination = {
         "type": "object",
-        "description": "Where this page stands in its list.",
+        "description": "The position of this page in its list.",
         "required": ["nextCursor", "hasMore"],
         "properties": {
             "nextCursor": {
                 "type": ["string", "null"],
-                "description": "The `cursor` of the next page, for this list with these filters; null on the last.",
+                "description": "The `cursor` of the next page, valid only for the same filters. Null on the last page.",
                 "examples": ["Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"],
             },
             "hasMore": {"type": "boolean", "description": "Whether there is a next page.", "examples": [True]},

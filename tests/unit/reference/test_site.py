@@ -53,7 +53,7 @@ class TestIntroduction:
         assert Settings.model_fields["requests_per_minute_user_token"].default == 600
         assert "user token 600." in " ".join(introduction.split())
         assert ACCESS_SECONDS == 3_600
-        assert "An access token lives an hour" in " ".join(introduction.split())
+        assert "An access token lasts one hour" in " ".join(introduction.split())
 
 
 class TestFiles:
