@@ -1,9 +1,9 @@
-# Every target sets up what it needs and is missing; a second run of it sets up nothing.
+# Every target installs what it needs; a second run installs nothing.
 
 SHELL := /bin/sh
 PYTHON_FILES := functions layers local ops scripts tests benchmarks
-# They call other programs by their names, which B404 and B603 report of every call, hold pretended secrets (B105), and
-# are not deployed. ruff's rules of the same names hold them where they are more exact.
+# These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
+# versions of these rules apply to them.
 RISKY_TOOLS := local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:.
 export SAM_CLI_TELEMETRY := 0
@@ -18,14 +18,14 @@ help: ## Show this list
 run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on this machine, with demo data (PORT=3000)
 	@.venv/bin/python -m local
 
-reset: ## Forget the local stack's data and credentials
+reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready $(REFERENCE) ## Run every test but those that need SAM or a browser
-	@echo "Left out here: what builds with SAM and deploys to a local AWS (make e2e), and what needs Chromium (make browser)."
+test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser
+	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 -m "not e2e and not browser"
 
-fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Draw requests from docs/openapi.json at length (EXAMPLES=300 SEED=7)
+fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py
 
 lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, and that docs/openapi.json is current
@@ -39,28 +39,28 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, type
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 
-template: .tools/sam/.ready .tools/checkov/.ready ## Hold template.yaml, as CloudFormation gets it, to cfn-lint and checkov
+template: .tools/sam/.ready .tools/checkov/.ready ## Check the transformed template.yaml with cfn-lint and checkov
 	@.tools/sam/bin/python -m scripts.check_template
 
 check: lint test ## Lint, then test
 
-format: .venv/.ready ## Rewrite the code as make check wants it
+format: .venv/.ready ## Format the code as make lint expects it
 	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
 build: .tools/sam/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/
 	@scripts/build
 
-e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test what was deployed
+e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
-browser: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Drive the pages with the Chromium of this machine
+browser: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Test the pages in Chromium
 	@.venv/bin/python -m pytest -m browser tests/browser
 
 bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
 
-cost: .venv/.ready ## Write what a million requests cost into docs/operations.md (MEASURE=1 measures anew)
+cost: .venv/.ready ## Write the cost of a million requests into docs/operations.md (MEASURE=1 measures again)
 	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)
 
 scale: .venv/.ready ## Write which limit is reached at how many organizations into docs/performance.md
@@ -84,8 +84,8 @@ sbom: .tools/supply/.ready ## Write dist/sbom.cdx.json (CycloneDX), the bill of 
 	@cat $(DEPLOYED) | .tools/supply/bin/cyclonedx-py requirements - --pyproject pyproject.toml \
 		--output-reproducible --of JSON -o dist/sbom.cdx.json
 
-# Not part of make check: it asks PyPI and npm, whose answer changes from day to day, and fails where they do not answer.
-audit: .tools/supply/.ready ## Hold every pin, of tools too, against the known vulnerabilities
+# Not part of make check: the result depends on the day, and PyPI and npm must be reachable.
+audit: .tools/supply/.ready ## Check every pin, including the tools', for known vulnerabilities
 	@scripts/audit
 
 openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the apps, and the reference from it
@@ -96,7 +96,7 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 		layers/shared/controlplane/plans.py layers/shared/controlplane/scopes.py .venv/.ready node_modules/.ready
 	@.venv/bin/python -m scripts.reference
 
-# UPGRADE=1 takes the newest versions; without it the pins that stand are kept.
+# UPGRADE=1 takes the newest versions. Without it, existing pins are kept.
 LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
@@ -113,7 +113,7 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 	done
 	@scripts/npm-lock
 
-# bin/python links to an interpreter elsewhere: when that one is replaced or removed, the environment is made again.
+# bin/python is a link: if its interpreter is replaced or removed, the environment is rebuilt.
 .venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda supply)):
 	@:
 
@@ -138,6 +138,6 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 .tools/supply/.ready: requirements/supply.txt requirements/uv.txt .tools/supply/bin/python
 	@scripts/environment .tools/supply requirements/supply.txt
 
-# The engine of the race tests, which is not there for every platform, axe and the linters of docs/openapi.json.
+# Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
