@@ -1,4 +1,4 @@
-"""What the control plane costs, as ratios: `make bench`, or `python -m benchmarks --help`."""
+"""Measures what the control plane costs, as ratios: `make bench`, or `python -m benchmarks --help`."""
 
 from benchmarks import environment
 

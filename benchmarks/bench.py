@@ -1,4 +1,4 @@
-"""What all sections of one run share: the staged packages, the functions, the certificate, the targets."""
+"""The state that all sections of a run share: the staged packages, the functions, the certificate, the targets."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ line (or the answer). What the handler itself prints goes nowhere, or to the fil
 `-I -S`, so that only the given folders are importable.
 """
 
-# What the Lambda runtime has imported before it looks at the handler is nobody's cold start.
+# What the Lambda runtime imports before it looks at the handler doesn't count as a cold start.
 import base64  # noqa: F401
 import concurrent.futures  # noqa: F401
 import decimal  # noqa: F401
@@ -23,7 +23,7 @@ import urllib.parse  # noqa: F401
 
 
 class Context:
-    """What the Lambda runtime hands a handler beside the event."""
+    """The second argument that the Lambda runtime passes to a handler."""
 
     function_name = "benchmark"
     function_version = "$LATEST"

@@ -1,4 +1,4 @@
-"""What a million requests cost on AWS: `python -m benchmarks.cost` writes it into docs/operations.md.
+"""Computes what a million requests cost on AWS: `python -m benchmarks.cost` writes it into docs/operations.md.
 
 Three inputs, each in its place: prices.json (dated list prices), cost.json (what `--measure` found on the wire and on
 this machine), and the assumptions below. Everything else is arithmetic, and tests hold it and the document.
@@ -36,7 +36,7 @@ _BEGIN, _END = "<!-- written by make cost -->\n", "<!-- end of what make cost wr
 _MILLION = 1_000_000
 _GB = 1024**3
 
-# Assumptions. Nobody measured these here.
+# Assumptions, not measurements.
 MEMORY_MB = 1024
 # Lambda gives a function one whole processor at this size, and a share of it below.
 WHOLE_PROCESSOR_MB = 1769
@@ -115,7 +115,7 @@ class Cost:
 
 
 def duration_ms(operation: Operation) -> int:
-    """What Lambda bills for a warm request, estimated: processor time at the function's share, and the table's trips.
+    """Estimates what Lambda bills for a warm request: processor time at the function's share, and the table's trips.
 
     A core of the machine that measured is taken for one of Lambda's.
     """
@@ -149,7 +149,7 @@ def mix(operations: Iterable[Operation], prices: Mapping[str, float]) -> Cost:
 
 
 def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str, float]:
-    """What stands there costs a month without any request, at most; a metric costs only while something reports it."""
+    """Returns the maximum monthly cost without any request. A metric costs only while something reports it."""
     types = [resource["Type"] for resource in template["Resources"].values()]
     functions = [it for it in template["Resources"].values() if it["Type"] == "AWS::Serverless::Function"]
     events = [event for function in functions for event in function["Properties"].get("Events", {}).values()]
@@ -187,7 +187,7 @@ def _paid_metrics(resource: Mapping[str, Any]) -> int:
 
 
 def scan_minute(template: Mapping[str, Any], prices: Mapping[str, float]) -> float:
-    """What a minute of a scan costs: it is paid by its length."""
+    """Returns the cost of a minute of a scan, which is billed by its length."""
     memory_gb = template["Resources"]["ScanExecutionFunction"]["Properties"]["MemorySize"] / 1024
     return float(60 * memory_gb * prices["lambdaGbSecondArm"])
 
@@ -230,7 +230,7 @@ def render() -> str:
             "",
             *_filled(f"The mix is {shares}."),
             "",
-            "What stands there costs by itself, a month, at most:",
+            "The maximum monthly cost without any request:",
             "",
             *_table(["", *regions], fixed),
             "",
@@ -371,7 +371,7 @@ def _table(header: list[str], rows: list[list[str]]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cost", description=__doc__)
-    parser.add_argument("--measure", action="store_true", help="measure anew first, into cost.json")
+    parser.add_argument("--measure", action="store_true", help="measure again first, into cost.json")
     parser.add_argument("--check", action="store_true", help="only say whether the document is as it should be")
     options = parser.parse_args()
     if options.measure:

@@ -1,4 +1,4 @@
-"""What the requests of single routes need in the table: a device that asks, a scan, an inbox item, a session.
+"""Items that single routes need in the table: a device request, a scan, an inbox item, a session.
 
 Made through the store, as the workers and pages make it.
 """
@@ -30,7 +30,7 @@ _COMMIT = "1f0c2b9e" * 5
 
 
 def ask(world: World, *, approved: bool = False) -> Issued:
-    """A device's request, let in by the owner where it says so."""
+    """Makes a device request, approved by the owner if asked to."""
     asking = device.create(CLIENT, CHALLENGE, ["projects.read"], "laptop", "192.0.2.7")
     if approved:
         device.approve(asking.user_code, world.user_id, ["projects.read"])
@@ -38,7 +38,7 @@ def ask(world: World, *, approved: bool = False) -> Issued:
 
 
 def redeem(world: World) -> Any:
-    """The tokens of a device that was let in."""
+    """Returns the tokens of an approved device."""
     found = device.find(ask(world, approved=True).device_code)
     assert found is not None
     return device.redeem(found)
@@ -152,7 +152,7 @@ def cookie(secret: str) -> dict[str, str]:
 
 
 def form_token(world: World, secret: str) -> str:
-    """What the session's forms carry."""
+    """Returns the token that the session's forms contain."""
     html = world.answer("GET", "/device", headers=cookie(secret))["body"]
     return fields_of(html, "/device")["form_token"]
 

@@ -1,4 +1,4 @@
-"""The environment of this process and the measured ones; it must stand before the store, which reads it, is loaded."""
+"""The environment of this process and the measured ones. It must be set before the store, which reads it, is loaded."""
 
 import os
 

@@ -1,6 +1,6 @@
 """Every goal of docs/performance.md with its bound, and a measured figure held against it.
 
-The bounds live here once. A figure without a bound is printed for the reader and judged by nobody.
+The bounds are defined only here. A figure without a bound is printed and not judged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run needs of the machine: two cores kept apart, a throw-away certificate, the DynamoDB engine.
+"""Prepares the machine for a run: two cores kept apart, a throw-away certificate, the DynamoDB engine.
 
 Nothing here leaves the loopback interface.
 """

@@ -1,6 +1,6 @@
 """The packages that are measured: ours as it is deployed, and the naive peer's as pip leaves it.
 
-Ours is what `make build` left in .aws-sam/build where that runs on this machine. Where there is none, or it is for
+Ours is what `make build` left in .aws-sam/build, if it runs on this machine. If it doesn't exist, or is for
 another processor, the same preparation is applied to the runtime's libraries of this environment. Either is a copy, so
 that the certificate of the stand-in can be trusted without touching what gets deployed.
 """
@@ -71,7 +71,7 @@ _CLUTTER = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 def _runs_here(layer: Path) -> bool:
-    """Whether the compiled libraries are for this machine's processor."""
+    """Returns whether the compiled libraries are for this machine's processor."""
     compiled = [path.name for path in layer.rglob("*.so") if "cpython" in path.name]
     return not any("linux" in name and platform.machine() not in name for name in compiled)
 

@@ -1,4 +1,4 @@
-"""What the benchmark knows of the project: its functions and routes from the template, its environment, its table."""
+"""The project as the benchmark sees it: functions and routes from the template, its environment, its table."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _email(world: World) -> str:
 
 
 def _member(world: World) -> Request:
-    """Somebody new in the organization, by membership id."""
+    """Returns the membership id of a new member."""
     person = users.create_user(_email(world), "Benchmark Member")
     for put in organizations.member_items(world.organization_id, "benchmark", "Benchmark", "member", person):
         table.put(put)
@@ -82,7 +82,7 @@ def _member(world: World) -> Request:
 
 
 def _new_organization(world: World) -> Request:
-    """With a token of somebody else: the owner's own requests still have one organization to choose from."""
+    """Uses another person's token, so that the owner's requests still have only one organization to choose from."""
     n = next(world.numbers)
     return {"body": {"name": f"Founded {n}", "slug": f"founded-{n}"}, "user_token": _founder(world)}
 
@@ -249,7 +249,7 @@ def _decided(world: World, action: str) -> Request:
 
 
 def _invited(world: World) -> Request:
-    """Somebody new, who is invited."""
+    """Invites a new person."""
     email = _email(world)
     person = users.create_user(email, "Benchmark Guest")
     made = world.call("POST", "/v1/invitations", body={"email": email, "role": "member"})

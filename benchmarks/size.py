@@ -1,4 +1,4 @@
-"""What is deployed: its weight against the naive peer's, and its modules without lasting bytecode."""
+"""Weighs what is deployed: its size against the naive peer's, and its modules without lasting bytecode."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """DynamoDB's stand-in without a socket: in the measured process, where botocore would send a request.
 
-Everything of botocore runs but its HTTP connection, which is the same for whoever is compared, and most of a call.
+Everything of botocore runs except its HTTP connection, which is the same for all peers and most of a call.
 """
 
 from __future__ import annotations

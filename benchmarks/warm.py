@@ -121,7 +121,7 @@ def _targets(
 
 
 def _save_answers(bench: Bench, recordings: list[Recording]) -> Path:
-    """What stands in for DynamoDB where there is no socket."""
+    """Replaces DynamoDB without a socket."""
     calls: dict[str, list[dict[str, Any]]] = {recording.name: [] for recording in recordings}
     for recording in recordings:
         for call in recording.calls:

@@ -1,8 +1,8 @@
 """DynamoDB's side of the wire: a small HTTP server, a proxy that records what passes, and a stand-in that replays it.
 
 The proxy asks the engine behind it for the capacity each call consumed and takes that out of the answer again, so a
-function is counted without knowing. The stand-in answers a recorded request's calls at once; which recording is meant
-stands in the path of its address.
+function is counted without knowing. The stand-in answers a recorded request's calls at once; the path of its address
+selects the recording.
 """
 
 from __future__ import annotations

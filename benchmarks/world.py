@@ -1,4 +1,4 @@
-"""What a measurement needs in the table: an organization with everything in it, credentials, and the peer's copy.
+"""Sets up the table for a measurement: an organization with everything in it, credentials, and the peer's copy.
 
 Written through the store and the API themselves, so that an item is here exactly what it is in production.
 """
@@ -54,7 +54,7 @@ class World:
         return json.loads(answer["body"])["data"]
 
     def answer(self, method: str, resource: str, **request: Any) -> Any:
-        """What the function gives the gateway."""
+        """Returns the function's response to the gateway."""
         return self.workers[self.routes[method, resource]].invoke(rest_event(method, resource, **request))
 
     def create_project(self) -> Any:

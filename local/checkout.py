@@ -1,4 +1,4 @@
-"""What this checkout's stack remembers between runs, all of it in .local/: ports, secrets, data and credentials."""
+"""The state that this checkout's stack keeps between runs, all in .local/: ports, secrets, data, and credentials."""
 
 import fcntl
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# Tests run a stack of their own beside the one people use.
+# Tests run a stack of their own next to the one people use.
 DIRECTORY = Path(os.environ.get("LOCAL_DIRECTORY", ROOT / ".local"))
 CREDENTIALS = DIRECTORY / "credentials.json"
 _MEMORY = DIRECTORY / "stack.json"
@@ -45,14 +45,14 @@ class Memory:
     """The functions' variables that lead to the code host, for the operator's command line."""
 
     demo: dict[str, Any] | None = None
-    """What credentials.json says of the demo data. None until all of it is written."""
+    """Returns the demo data in credentials.json, or None until all of it is written."""
 
     def save(self) -> None:
         write_private(_MEMORY, json.dumps(asdict(self), indent=2) + "\n")
 
 
 def load_memory() -> Memory:
-    """What the last run left, with another MiniStack port where somebody took that one since."""
+    """Returns what the last run left, with a new MiniStack port if another process has taken that one since."""
     try:
         memory = Memory(**json.loads(_MEMORY.read_text()))
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def load_memory() -> Memory:
 
 
 def running_memory() -> Memory | None:
-    """What the run that is under way decided. None where none is."""
+    """Returns the decisions of the run that is in progress, or None."""
     try:
         with _LOCK.open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -105,7 +105,7 @@ def _read_process_id() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether this machine lets us listen on the port."""
+    """Returns whether this process can listen on the port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -55,7 +55,7 @@ def _sign_in(endpoint: str, resources: dict[str, str]) -> dict[str, str]:
 
 
 def apply(variables: dict[str, str], target: MutableMapping[str, str] = os.environ) -> None:
-    """Puts the variables into the environment, where afterwards no other AWS_ variable stands: no call leaves here."""
+    """Sets the variables and removes every other AWS_ variable, so that no call leaves this machine."""
     for name in [name for name in target if name.startswith("AWS_")]:
         del target[name]
     target.update(variables)

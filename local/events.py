@@ -31,7 +31,7 @@ def rest_event(
 ) -> dict[str, Any]:
     """Returns the event of one request.
 
-    target: path and query. resource: the route as the template writes it; the path itself if there is none. The body is
+    target: path and query. resource: the route in the template; by default, the path itself. The body is
     sent as JSON unless `headers` names another content type.
     """
     path, _, query_string = target.partition("?")

@@ -46,7 +46,7 @@ class MiniStack:
         with _LOG.open("w") as log:
             # A session of its own, so that Ctrl-C reaches it through us alone, after the server has let go of it.
             self._process = subprocess.Popen(
-                [_PYTHON, "-P", _PROGRAM, directory / "lock"],  # -P: the modules beside the program are not its own
+                [_PYTHON, "-P", _PROGRAM, directory / "lock"],  # -P: modules in the program's folder aren't its own
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

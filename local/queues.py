@@ -1,4 +1,4 @@
-"""What Lambda's pollers do on AWS: a thread per queue hands its messages to the worker that the template names."""
+"""Lambda's pollers on this machine: a thread per queue passes its messages to the worker that the template names."""
 
 import importlib
 import logging
@@ -39,7 +39,7 @@ def variables(template: dict[str, Any], resources: dict[str, str]) -> dict[str, 
 
 
 def routes(template: dict[str, Any]) -> list[Route]:
-    """What the template's event source mappings say."""
+    """Returns the template's event source mappings."""
     named = {logical_id: name for name, logical_id in _references(template).items()}
     found = []
     for entry in template["Resources"].values():

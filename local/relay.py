@@ -11,7 +11,7 @@ type Address = tuple[str, int]
 class Relay:
     """Listens on `source` while the block runs, and passes every connection on to `target`.
 
-    Raises OSError where nobody can listen on `source`.
+    Raises OSError if `source` is taken.
     """
 
     def __init__(self, source: Address, target: Address) -> None:

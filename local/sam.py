@@ -1,4 +1,4 @@
-"""`scripts/sam-local`: SAM's local Lambda, beside a running `make run` and on its data.
+"""`scripts/sam-local`: SAM's local Lambda on the data of a running `make run`.
 
 Each function runs as it was built, in a container of Lambda's image, and finds what `make run` serves: the local AWS
 and the code host. Both listen on this machine alone, which to a container is another one, so this process passes on
@@ -54,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of SAM. Exits with status 1 and one line where it cannot start."""
     parser = argparse.ArgumentParser(
         prog="scripts/sam-local",
-        description="Runs `sam local` on the built functions, beside a running `make run` and on its data.",
+        description="Runs `sam local` on the built functions, with the data of a running `make run`.",
         epilog="Examples: scripts/sam-local start-api; "
         "scripts/sam-local invoke SystemFunction -e events/system_get_health.json",
     )
-    parser.add_argument("--build-dir", type=Path, help="take what stands there instead of building")
+    parser.add_argument("--build-dir", type=Path, help="use this build instead of building")
     parser.add_argument("command", choices=("start-api", "start-lambda", "invoke"), help="of sam local")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what else sam local is told")
     options = parser.parse_args(arguments)
@@ -73,14 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with _reachable(gateway, [memory.ministack_port, urlsplit(base_url).port or 80]) as host:
         variables = _variables(memory, base_url, host, more)
         template, declared = complete(load_template(build_dir / "template.yaml"), variables)
-        # Beside the built one, since it names folders there.
+        # Next to the built template, since it names folders there.
         path = build_dir / f"{options.command}.json"
         checkout.write_private(path, json.dumps(template))
         return _run([str(SAM), "local", options.command, *more, "--template", str(path)], declared)
 
 
 def defaults(command: str, given: Sequence[str]) -> list[str]:
-    """What SAM is told besides, where the caller did not: beside `make run`, and with containers that are kept."""
+    """Returns the options that the caller left out: a port next to `make run`'s, and containers that are reused."""
     if command != "start-api":
         return []
     port = [] if _option(given, "--port", "-p") else ["--port", str(DEFAULT_PORT)]
@@ -98,7 +98,7 @@ def _build() -> Path:
 
 
 def is_current(build_dir: Path, sources: Iterable[Path]) -> bool:
-    """Whether nothing that is built was changed since, added or taken away."""
+    """Returns whether the build is up to date."""
     try:
         built = (build_dir / "template.yaml").stat().st_mtime
     except FileNotFoundError:
@@ -168,7 +168,7 @@ def _variables(memory: checkout.Memory, base_url: str, host: str, sam_arguments:
 
 
 def _option(arguments: Sequence[str], *names: str) -> str | None:
-    """What SAM's arguments say under one of the option's names."""
+    """Returns the values that SAM's arguments have for one of the option's names."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument(*names, dest="value")
     value: str | None = parser.parse_known_args(arguments)[0].value

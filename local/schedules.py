@@ -1,4 +1,4 @@
-"""What EventBridge does on AWS: a thread per schedule calls the function that the template names, at its rate."""
+"""EventBridge on this machine: a thread per schedule calls the function that the template names, at its rate."""
 
 import importlib
 import logging
@@ -26,7 +26,7 @@ class Schedule(NamedTuple):
 
 
 def schedules(template: dict[str, Any]) -> list[Schedule]:
-    """What the events of the template's functions say. Raises ValueError for one that is no rate."""
+    """Returns the schedules of the template's functions. Raises ValueError if one isn't a rate."""
     found = []
     for entry in template["Resources"].values():
         if entry["Type"] != "AWS::Serverless::Function":

@@ -1,4 +1,4 @@
-"""What `make run` shows when the stack is ready: where it is, and lines to paste that work."""
+"""The screen that `make run` shows when the stack is ready: its address, and commands to paste."""
 
 from typing import Any
 

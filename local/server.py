@@ -1,4 +1,4 @@
-"""One ASGI app in front of every function's app: what API Gateway does on AWS. Every edit imports it anew."""
+"""One ASGI app in front of every function's app, as API Gateway is on AWS. Every edit imports it again."""
 
 import importlib
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Deploys the template's stateful resources to MiniStack through CloudFormation, where they do not stand yet."""
+"""Deploys the template's stateful resources to MiniStack through CloudFormation, unless they already exist."""
 
 import hashlib
 import json

@@ -42,7 +42,7 @@ _Loader.add_multi_constructor("!", _expand)
 
 
 def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
-    """The whole template, every tag in its long form. Nobody changes it: who asks again is given the same."""
+    """Returns the whole template, every tag in its long form. Cached: don't change it."""
     return _parse(path.read_text())
 
 

@@ -23,7 +23,7 @@ def foreground() -> Iterator[None]:
         yield
         return
     make_group = os.getpgrp()
-    # A stopped stack would leave make waiting and the terminal with nobody who reads Ctrl-C.
+    # A stopped stack would leave make waiting and no process reading Ctrl-C.
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     os.setpgid(0, 0)
@@ -60,7 +60,7 @@ def _watch(make: int) -> None:
 
 
 def _is_stopping(make: int) -> bool:
-    """Whether make handles a signal to stop, which it does by waiting for its children. Known on Linux only."""
+    """Returns whether make handles a stop signal, which it does by waiting for its children. Linux only."""
     try:
         status = Path(f"/proc/{make}/status").read_text()
     except OSError:

@@ -1,1 +1,1 @@
-"""What the Makefile's targets run."""
+"""Programs that the Makefile's targets run."""

@@ -83,7 +83,7 @@ UNUSED = (
     "urllib3/http2/connection.py",
 )
 
-# What a function serves as it stands, and unpacks when somebody asks for it.
+# Files that a function serves unchanged, and unpacks on request.
 DOCUMENTS = ("system/reference",)
 
 # Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
@@ -258,7 +258,7 @@ def compile_modules(root: Path, deployed_root: Path) -> None:
 
 
 def modules_without_bytecode(root: Path) -> list[Path]:
-    """The modules below `root`, relative to it, that this Python would compile anew once they are deployed."""
+    """The modules below `root`, relative to it, that this Python would compile again once they are deployed."""
     return [source.relative_to(root) for source in sorted(root.rglob("*.py")) if not has_lasting_bytecode(source)]
 
 
@@ -323,8 +323,7 @@ def verified_wheels(architecture: str) -> Path:
 
 def run_sam(architecture: str, build_dir: Path) -> None:
     command = [str(Path(sys.executable).with_name("sam")), "build", "--build-dir", str(build_dir)]
-    # The cache and its index stand beside the folder they belong to, so that builds for two architectures do not
-    # throw away each other's.
+    # Next to the folder they belong to, so that builds for two architectures don't overwrite each other's cache.
     command += ["--cache-dir", str(build_dir.parent / "cache")]
     command += ["--parameter-overrides", f"Architecture={architecture}"]
     run(command, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(verified_wheels(architecture)))

@@ -1,8 +1,7 @@
-"""Holds template.yaml, as CloudFormation gets it, to cfn-lint and checkov: `make template`. Nothing is downloaded.
+"""Checks the transformed template.yaml with cfn-lint and checkov: `make template`. Nothing is downloaded.
 
-What SAM makes of the template is checked, once with its defaults and once with every parameter that adds something.
-Beside it stands a twin that is wrong on purpose: a tool that finds nothing there looks at nothing. Run by the
-environment of SAM.
+The template is transformed as SAM does it, once with its defaults and once with every parameter that adds something. A
+copy with a deliberate mistake is checked too, to prove that each tool looks. Runs in SAM's environment.
 """
 
 import json
@@ -40,7 +39,7 @@ _TWIN_RULE, _TWIN_CHECK = "E3002", "CKV_AWS_27"
 
 
 class Findings(Exception):
-    """What is to be mended; the message lists it."""
+    """The findings to fix; the message lists them."""
 
 
 class _NoManagedPolicies:
@@ -51,7 +50,7 @@ class _NoManagedPolicies:
 
 
 def transformed(parameters: dict[str, str]) -> dict[str, Any]:
-    """What CloudFormation deploys, with these parameters. The artifacts' places are made up."""
+    """Returns what CloudFormation deploys with these parameters. The artifacts' locations are made up."""
     template = yaml_parse(TEMPLATE.read_text(encoding="utf-8"))
     for resource in template["Resources"].values():
         for place in {"CodeUri", "ContentUri"} & resource.get("Properties", {}).keys():

@@ -115,7 +115,7 @@ def _download(directory: Path) -> Path:
     with archive.open("rb") as file:
         digest = hashlib.file_digest(file, "sha512").digest()
     if f"sha512-{base64.b64encode(digest).decode()}" != INTEGRITY:
-        raise SystemExit(f"{PACKAGE} {VERSION} is not the archive whose hash stands here")
+        raise SystemExit(f"{PACKAGE} {VERSION} doesn't have the hash that this script expects")
     return archive
 
 

@@ -1,1 +1,1 @@
-"""What the functions are compared with. Each module is a Lambda handler that imports nothing of the project."""
+"""The peers that the functions are compared with, each a Lambda handler that imports nothing of the project."""

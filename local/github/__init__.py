@@ -2,5 +2,5 @@
 deployed, and only GITHUB_API_URL makes it the code host.
 
 It answers with the shapes of GitHub's published description, and looks like an Enterprise server: the REST API under
-/api/v3, and pages for people beside it, where its issues and files can be read.
+/api/v3, and pages for people, where its issues and files can be read.
 """

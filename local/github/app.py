@@ -131,7 +131,7 @@ def _http_date(seconds: float) -> str:
 
 
 def _redirect(call: Call, renamed: str) -> Response:
-    """What a renamed repository answers under its old name: permanent for reads, the same method for writes."""
+    """Returns the redirect of a renamed repository: permanent for reads, with the same method for writes."""
     old = f"/repos/{call.parameters['owner']}/{call.parameters['repo']}"
     target = call.path.replace(old, f"/repos/{renamed}", 1) + (f"?{urlencode(call.query)}" if call.query else "")
     is_write = call.body is not None

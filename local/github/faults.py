@@ -1,4 +1,4 @@
-"""What can go wrong at a code host, switched on through Python alone: nothing that a client sends has a say in it."""
+"""Faults of a code host. Only Python code can switch them on; nothing that a client sends has an effect."""
 
 import threading
 from collections import deque
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What one request meets instead of its answer.
+    """The fault that one request meets instead of its response.
 
     `takes_effect`: the request is carried out first, and only its answer is lost. `hang_seconds` is waited before the
     answer. `cut_after_bytes` ends the connection in the middle of the body.

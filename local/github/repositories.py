@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 _CHUNK_BYTES = 64 * 1024
-# Nobody's configuration, hooks or credentials have a say here.
+# The configuration, hooks, and credentials of the machine's user are ignored.
 _ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),
     "HOME": os.devnull,

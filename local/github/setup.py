@@ -1,4 +1,4 @@
-"""What a run of the stand-in starts with: the App's key pair, and the demo repository."""
+"""Sets up a run of the stand-in: the App's key pair, and the demo repository."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ DEMO_FILES = Path(__file__).with_name("demo")
 
 
 def prepare(root: Path) -> None:
-    """Makes what is missing in the folder, and nothing anew. Raises GitFailed where git is not installed."""
+    """Creates what is missing in the folder and keeps the rest. Raises GitFailed if git isn't installed."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not key_file(root).exists():
         _write_key(key_file(root))
@@ -39,7 +39,7 @@ def installation_id(owner: str) -> int:
 
 
 def function_variables(root: Path, base_url: str) -> dict[str, str]:
-    """What the functions' environment says of the code host."""
+    """Returns the functions' environment variables for the code host."""
     return {
         "GITHUB_API_URL": f"{base_url}{PREFIX}/api/v3",
         "GITHUB_APP_ID": APP_ID,

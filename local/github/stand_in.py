@@ -138,7 +138,7 @@ class StandIn:
         self._tokens.clear()
 
     def check_token(self, authorization: str) -> Token:
-        """The token of an installation. Raises Denied where it is none, or no more."""
+        """Returns the installation token. Raises Denied if it doesn't exist or has expired."""
         token = self._tokens.get(authorization.removeprefix("Bearer "))
         if token is None or token.expires_seconds <= clock.now():
             raise Denied(401, "Bad credentials")

@@ -1,4 +1,4 @@
-"""What an operation answers: successes, and refusals in the envelope or in OAuth's words."""
+"""The responses of an operation: successes, and errors in the envelope or in OAuth's format."""
 
 import typing
 from http import HTTPStatus
@@ -23,7 +23,7 @@ _WITHOUT_BODY = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
 
 
 def successes(route: ControlRoute, operation: Object, components: Components) -> Object:
-    """The usual success and those that the route declares beside it, by status."""
+    """Returns the usual success and the ones that the route declares, by status."""
     usual = route.status_code or HTTPStatus.OK
     statuses = {usual, *(int(status) for status in route.responses)}
     if route.anonymous is not None:
@@ -89,13 +89,13 @@ def _enveloped(route: ControlRoute, operation_id: str, status: int, components: 
         contents = components.schemas.of(answer)
     success = {"type": "boolean", "const": True, "description": "Always true.", "examples": [True]}
     properties: Object = {"success": success, "data": contents}
-    beside = {}
+    rest = {}
     if origin is Page:
         properties["pagination"] = reference("Pagination")
-        beside = {"pagination": {"nextCursor": None, "hasMore": False}}
+        rest = {"pagination": {"nextCursor": None, "hasMore": False}}
     shown = examples.of_answer(operation_id, status, contents, components.schemas)
     for example in shown.values():
-        example["value"] = {"success": True, "data": example["value"], **beside}
+        example["value"] = {"success": True, "data": example["value"], **rest}
     return {"type": "object", "required": [*properties], "properties": properties}, shown
 
 
@@ -141,6 +141,6 @@ def _refusal(
     }
     if len(here) > 1 or bare or "." in here[0].name:
         return response
-    # Where nobody is known, nobody's requests are counted.
+    # Requests without a known credential have no rate limit headers.
     of_strangers = route.requires is None and status not in _UNCOUNTED
     return components.response(here[0].name + "OfStrangers" * of_strangers, response)

@@ -1,4 +1,4 @@
-"""What operations share: collected while they are described, and referred to."""
+"""The components that operations share: collected while the operations are described."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class Components:
         return self._shared("responses", self.responses, name, response)
 
     def parameter(self, parameter: Object) -> Object:
-        """A reference to it. Of two that differ under one name, the second one stands in its operation."""
+        """Returns a reference. If a different component has the name, the new one stays inline in its operation."""
         name = parameter["name"].replace("-", "")
         name = name[0].upper() + name[1:]
         if self.parameters.get(name, parameter) != parameter:

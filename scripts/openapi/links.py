@@ -1,4 +1,4 @@
-"""Links: where in an answer stands what the next operation asks for. Programs follow them; so do tests.
+"""Links from values in a response to the parameters of the next operation. Programs and tests follow them.
 
 A list also links to its own next page, with the parameters it was asked with.
 """

@@ -45,7 +45,7 @@ def _security(route: ControlRoute) -> list[dict[str, list[str]]]:
 
 
 def _asked(route: ControlRoute) -> Object:
-    """What the credential must hold, for programs: OpenAPI 3.1 has no place for the scopes of a bearer token."""
+    """Returns the required scopes, for programs: OpenAPI 3.1 has no place for the scopes of a bearer token."""
     requires, asked = route.requires, {}
     if requires is not None and requires.scope is not None:
         asked["x-required-scopes"] = [scope for scope in (requires.scope, requires.or_scope) if scope]

@@ -174,7 +174,7 @@ def _of_request(route: ControlRoute, operation: dict[str, Any]) -> list[Refusal]
 
 
 def _invalid(route: ControlRoute, operation: dict[str, Any]) -> Refusal:
-    """What a likely mistake in the operation's own request is answered with."""
+    """Returns the error for a likely mistake in the operation's own request."""
     if route.body_field is not None:
         details = _mistakes(route.body_field.field_info.annotation)
         return _refusal(InvalidPayload(details=details), f"InvalidPayload.{operation['operationId']}")
@@ -191,7 +191,7 @@ def _invalid(route: ControlRoute, operation: dict[str, Any]) -> Refusal:
 
 
 def _mistakes(model: Any) -> list[dict[str, Any]]:
-    """What the model says to an empty object, or where that is none of its mistakes, to a number in its first field."""
+    """Returns the model's errors for an empty object or, if it accepts that, for a number in its first field."""
     first = next(field.alias or name for name, field in model.model_fields.items())
     for body in ({}, {first: 17}):
         try:

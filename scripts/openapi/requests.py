@@ -1,4 +1,4 @@
-"""What an operation takes: parameters, and a body in JSON or as OAuth's forms have it."""
+"""The parameters and bodies of an operation, in JSON or as OAuth's forms."""
 
 from typing import Any
 

@@ -57,7 +57,7 @@ def tidy(schema: Any) -> Any:
 
 
 def _defined(schema: Schema) -> Schema:
-    """What is required is also named as a property, also where a condition repeats it."""
+    """Adds required names to the properties, also in conditions that repeat them."""
     required = schema.get("required")
     if not isinstance(required, list):
         return schema
@@ -66,7 +66,7 @@ def _defined(schema: Schema) -> Schema:
 
 
 def _nullable(schema: Schema) -> Schema:
-    """`anyOf` a plain type and null is a type with null beside it."""
+    """Turns `anyOf` a plain type and null into a list of two types."""
     choices = schema.get("anyOf", [])
     if len(choices) != 2 or choices[1] != {"type": "null"}:
         return schema
@@ -97,7 +97,7 @@ def without_null(schema: Schema) -> Schema:
 
 
 class _Sent(GenerateJsonSchema):
-    """What is sent: a field with a default is there as any other, and one that is left out is never null."""
+    """Returns the schema of a request: fields with defaults are optional, and an omitted field is never null."""
 
     def field_is_required(
         self,
@@ -154,11 +154,11 @@ class Schemas:
         return result
 
     def resolve(self, schema: Schema) -> Schema:
-        """The schema itself where this is a reference, with what stands beside the reference."""
+        """Resolves a reference, with the keywords next to it applied."""
         if "$ref" not in schema:
             return schema
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**self.collected[schema["$ref"].removeprefix(REFERENCE)], **beside}
+        keywords = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**self.collected[schema["$ref"].removeprefix(REFERENCE)], **keywords}
 
 
 def fixed() -> dict[str, Schema]:

@@ -1,4 +1,4 @@
-"""What docs/openapi.json says, as a reader is told it: tags, operations, fields in words, examples."""
+"""The contents of docs/openapi.json, prepared for readers: tags, operations, fields in words, examples."""
 
 import json
 import re
@@ -51,7 +51,7 @@ class Example:
 
 @dataclass
 class Body:
-    """What is sent, or answered, in one media type."""
+    """A request or response body in one media type."""
 
     media_type: str
     type: str

@@ -1,4 +1,4 @@
-"""Schemas in words: what a field is called, of what type it is, what bounds it, and what stands inside it."""
+"""Schemas in words: the name, type, limits, and children of each field."""
 
 import json
 import re
@@ -84,7 +84,7 @@ class Fields:
         return str(kinds)
 
     def _facts(self, node: dict[str, Any]) -> list[str]:
-        """What bounds a value, in words."""
+        """Returns the limits of a value in words."""
         facts: list[str] = []
         for one in self._samples.variants(node):
             if one.get("type") == "array":

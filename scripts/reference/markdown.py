@@ -70,7 +70,7 @@ def _with_addresses(text: str, tags: list[Tag]) -> str:
 
 
 def _deeper(text: str) -> str:
-    """The same text with its headings two levels down; what stands in code is no heading."""
+    """Returns the text with its headings two levels deeper. Lines in code blocks aren't headings."""
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     return "".join(
         part if part.startswith("```") else re.sub(r"^(#+) ", r"##\1 ", part, flags=re.MULTILINE) for part in parts

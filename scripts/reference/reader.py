@@ -76,7 +76,7 @@ class Reader:
         schema = node.get("schema", {})
         read = self._fields.read(node["name"], schema, required=node.get("required", False))
         read.description = node.get("description") or read.description
-        # Nobody can send null there.
+        # Parameters can't be null.
         read.type = read.type.removesuffix(" or null")
         read.deprecated = read.deprecated or node.get("deprecated", False)
         return read

@@ -18,7 +18,7 @@ class Samples:
         self._document = document
 
     def resolve(self, node: dict[str, Any]) -> dict[str, Any]:
-        """The node itself, or what it refers to, with what stands beside the reference over it.
+        """Resolves a reference; keywords next to the reference override the target's.
 
         A schema without a title gets its name for one.
         """
@@ -51,7 +51,7 @@ class Samples:
         return merged
 
     def variants(self, node: dict[str, Any]) -> list[dict[str, Any]]:
-        """What a union offers, without null; the node itself where it is no union.
+        """Returns the options of a union without null, or the node itself if it isn't a union.
 
         A node with members of its own only says with its union which of them go together.
         """
