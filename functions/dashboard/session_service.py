@@ -10,7 +10,7 @@ from controlplane.store.credential_index import Credential
 PER_PAGE = 50
 # One request ends at most this many, each with a read and a transaction, and stays far below the function's timeout.
 _ENDED_AT_ONCE = 100
-_KINDS = {"session": "Web session", "device": "Device", "token": "Token made by the operator"}
+_KINDS = {"session": "Web session", "device": "Device", "token": "Token made by the operator"}  # nosec B105
 
 
 class UnknownSession(NotFound):

@@ -15,7 +15,7 @@ import resource
 import select
 import signal
 import struct
-import subprocess
+import subprocess  # nosec B404
 import sys
 import sysconfig
 import time
@@ -156,7 +156,7 @@ class _Child:
         self._unsent: deque[memoryview] = deque()
         self._received = bytearray()
         self._usage: resource.struct_rusage | None = None
-        self.process = subprocess.Popen(  # noqa: S603 - this interpreter, and a file of this package
+        self.process = subprocess.Popen(  # nosec B603  # noqa: S603 - this interpreter, and a file of this package
             # Isolated from variables and the user's packages, without site, and writing no bytecode.
             [sys.executable, "-I", "-S", "-B", str(Path(child.__file__)), json.dumps(configuration)],
             stdin=subprocess.PIPE,
@@ -168,8 +168,8 @@ class _Child:
             start_new_session=True,
             bufsize=0,
         )
-        assert self.process.stdin is not None  # noqa: S101 - both are pipes
-        assert self.process.stdout is not None  # noqa: S101
+        if self.process.stdin is None or self.process.stdout is None:
+            raise LookupError("both are pipes")
         self._input, self._output = self.process.stdin.fileno(), self.process.stdout.fileno()
         for pipe in (self._input, self._output):
             os.set_blocking(pipe, False)
