@@ -169,7 +169,7 @@ class TestStack:
         stage = stack.client("apigateway").get_stage(restApiId=stack.outputs["ApiId"], stageName=STAGE)
         assert stage["variables"]["publicBaseUrl"] == stack.outputs["BaseUrl"]
 
-    def test_throttles_all_methods_as_the_parameters_say(self, stack: Stack):
+    def test_throttles_all_methods_as_follows_from_the_concurrency(self, stack: Stack):
         stage = stack.client("apigateway").get_stage(restApiId=stack.outputs["ApiId"], stageName=STAGE)
         limits = stage["methodSettings"]["*/*"]
-        assert (limits["throttlingRateLimit"], limits["throttlingBurstLimit"]) == (500, 1000)
+        assert (limits["throttlingRateLimit"], limits["throttlingBurstLimit"]) == (10_000, 1_000)
