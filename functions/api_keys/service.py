@@ -14,7 +14,7 @@ _CALLER = "caller"
 
 
 class PlanHasNoApiAccess(PlanRequired):
-    message = "The organization's plan has no API access: keys need the Starter plan or higher."
+    message = "The organization's plan doesn't include API access. Keys require the Starter plan or higher."
 
 
 class KeyLimitReached(ApiError):

@@ -20,12 +20,12 @@ _POLL_SECONDS = 0.25
 
 class RepositoryNotLinked(ApiError):
     code = "REPOSITORY_NOT_LINKED"
-    message = "The repository is not linked to that project, or to any. Link it in the dashboard first."
+    message = "The repository isn't linked to that project, or to any project. Ask the operator to link it."
 
 
 class ScanInProgress(ApiError):
     code = "SCAN_IN_PROGRESS"
-    message = "A scan of this repository is in progress. Wait until it has ended."
+    message = "A scan of this repository is in progress. Wait until it ends."
 
     def __init__(self, request_id: str, scan_id: str | None) -> None:
         super().__init__(details={"scanId": scan_id} if scan_id else {"preparationId": request_id})
@@ -47,7 +47,7 @@ class UnlockRequired(ApiError):
 
 class InsufficientCredits(ApiError):
     code = "INSUFFICIENT_CREDITS"
-    message = "The organization has fewer credits than this costs."
+    message = "The organization doesn't have enough credits."
 
     def __init__(self, remaining: int, required: int) -> None:
         super().__init__(details={"remainingCredits": remaining, "requiredCredits": required})

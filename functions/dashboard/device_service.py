@@ -18,19 +18,19 @@ _REVIEW = "review of a device"
 
 
 class UnknownCode(NotFound):
-    message = "There is no request with this code. Check the letters, or ask for a new code on your device."
+    message = "No request has this code. Check the letters, or request a new code on your device."
 
 
 class CodeExpired(Conflict):
-    message = "This code has expired. Ask for a new one on your device."
+    message = "This code has expired. Request a new one on your device."
 
 
 class CodeDecided(Conflict):
-    message = "This request was decided before. Ask for a new code on your device if you need one."
+    message = "This request was already approved or denied. Request a new code on your device if you need one."
 
 
 class TooManyCodes(RateLimited):
-    message = "You tried too many codes that do not exist. Wait a quarter of an hour, then try again."
+    message = "You entered too many wrong codes. Wait 15 minutes, then try again."
 
 
 class NothingGranted(InvalidPayload):
@@ -43,7 +43,7 @@ class NothingGranted(InvalidPayload):
 class NotReviewed(Forbidden):
     """The decision does not come from the page that shows the request."""
 
-    message = "This page is not valid any more. Enter the code again."
+    message = "This page has expired. Enter the code again."
 
 
 class Permission(NamedTuple):

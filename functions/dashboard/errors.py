@@ -4,10 +4,10 @@ from controlplane.errors import InvalidPayload, ServiceUnavailable
 
 
 class ProviderUnavailable(ServiceUnavailable):
-    message = "The sign-in service does not answer. Try again in a minute."
+    message = "The sign-in service is unavailable. Try again in a minute."
 
 
 class SignInRejected(InvalidPayload):
     """The provider refused the code, or what it answered cannot be trusted. The reason is for the log alone."""
 
-    message = "The sign-in did not succeed. Start it again."
+    message = "Sign-in failed. Try again."

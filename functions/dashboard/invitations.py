@@ -13,29 +13,29 @@ BLOCKED_PER_PAGE = 50
 
 
 class InvitationGone(NotFound):
-    message = "This invitation is not there any more: it was canceled, used, or has expired."
+    message = "This invitation is no longer available. It was canceled or used, or it has expired."
 
 
 class AlreadyThere(Conflict):
-    message = "You belong to this organization already. The invitation was removed."
+    message = "You are already a member of this organization. The invitation was removed."
 
 
 class InviterGone(Conflict):
     message = (
-        "This invitation is void: the person who sent it can't invite people to that role any more. Ask an admin or "
-        "owner of the organization for a new one."
+        "This invitation is no longer valid, because the person who sent it can't invite people to that role anymore. "
+        "Ask an admin or owner of the organization for a new one."
     )
 
 
 class OwnsTooMany(Conflict):
     message = (
-        "You own as many organizations as one person may own. Give up owning another one first, or ask to be invited "
-        "as an admin."
+        "You already own the maximum number of organizations. Hand another one over first, or ask to be invited as an "
+        "admin."
     )
 
 
 class NotBlocked(NotFound):
-    message = "You have not blocked this organization."
+    message = "You haven't blocked this organization."
 
 
 def accept_invitation(invitation_id: str, user_id: str) -> Membership:

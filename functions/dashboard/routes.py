@@ -271,7 +271,7 @@ _REFUSED_INVITATION = (
 
 
 class _NoDevices(RouteNotFound):
-    message = "Devices cannot be let in here."
+    message = "Signing in devices is turned off here."
 
 
 def _check_devices() -> None:

@@ -41,20 +41,20 @@ _DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
 
 
 class SignInOff(NotFound):
-    message = "Nobody can sign in here yet: no sign-in service is set up."
+    message = "Sign-in isn't available: no sign-in service is configured."
 
 
 class SignInLost(InvalidPayload):
     """The sign-in did not begin in this browser, or too long ago."""
 
-    message = "This sign-in did not begin in this browser, or took longer than ten minutes. Start it again."
+    message = "This sign-in wasn't started in this browser, or took longer than ten minutes. Start again."
 
     def __init__(self) -> None:
         super().__init__(details=[])
 
 
 class SignInCanceled(InvalidPayload):
-    message = "The sign-in was not completed. You can start it again."
+    message = "The sign-in wasn't completed. You can try again."
 
     def __init__(self, reason: str) -> None:
         super().__init__(details=[], reason=reason)
@@ -88,7 +88,7 @@ class AnotherIdentity(Forbidden):
 
 
 class NoMembership(NotFound):
-    message = "You do not belong to this organization."
+    message = "You aren't a member of this organization."
 
 
 class OwnersOnly(Forbidden):
@@ -96,14 +96,14 @@ class OwnersOnly(Forbidden):
 
 
 class NotConfirmed(InvalidPayload):
-    message = "This is neither the organization's name nor its slug. Nothing was deleted."
+    message = "That isn't the organization's name or slug. Nothing was deleted."
 
     def __init__(self) -> None:
         super().__init__(details=[])
 
 
 class NoProject(NotFound):
-    message = "There is no such project, or you do not belong to its organization. Its address changes with its name."
+    message = "This project doesn't exist, or you aren't a member of its organization. Its address follows its name."
 
 
 class Begun(NamedTuple):

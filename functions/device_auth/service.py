@@ -25,7 +25,7 @@ _TRIES = 4
 
 class AuthorizationPending(Conflict):
     oauth_error: ClassVar[str] = "authorization_pending"
-    message = "Nobody has decided yet. Poll again after the interval."
+    message = "The request hasn't been approved or denied yet. Poll again after the interval."
 
     def __init__(self) -> None:
         super().__init__(details={"status": "authorization_pending"})
@@ -33,7 +33,7 @@ class AuthorizationPending(Conflict):
 
 class PolledTooSoon(Conflict):
     oauth_error: ClassVar[str] = "slow_down"
-    message = "This poll came before the interval was over. Wait 5 seconds longer between polls from now on."
+    message = "You polled too early. Wait 5 seconds longer between polls from now on."
 
     def __init__(self) -> None:
         super().__init__(details={"status": "slow_down"})
@@ -41,7 +41,7 @@ class PolledTooSoon(Conflict):
 
 class CodeUsed(Conflict):
     oauth_error: ClassVar[str] = "invalid_grant"
-    message = "This device code was redeemed before. Its tokens are revoked: ask for a new code."
+    message = "This device code was already redeemed. Its tokens have been revoked. Request a new code."
 
     def __init__(self) -> None:
         super().__init__(details={"status": "used"})
@@ -51,7 +51,7 @@ class CodeExpired(Unauthorized):
     """Also the answer to a code that nobody issued."""
 
     oauth_error: ClassVar[str] = "expired_token"
-    message = "This device code is unknown or expired. Ask for a new one."
+    message = "This device code is unknown or has expired. Request a new one."
 
     def __init__(self) -> None:
         super().__init__(details={"status": "expired"})
@@ -59,7 +59,7 @@ class CodeExpired(Unauthorized):
 
 class AccessDenied(Forbidden):
     oauth_error: ClassVar[str] = "access_denied"
-    message = "The person who was asked refused this device."
+    message = "The user denied this device."
 
     def __init__(self) -> None:
         super().__init__(details={"status": "access_denied"})
@@ -67,14 +67,14 @@ class AccessDenied(Forbidden):
 
 class WrongVerifier(Unauthorized):
     oauth_error: ClassVar[str] = "invalid_grant"
-    message = "The code verifier is not the one that the code challenge was made from."
+    message = "The code verifier doesn't match the code challenge."
 
 
 class RefreshRefused(Unauthorized):
     """One answer to every refresh token that does not work, so that a caller cannot tell why."""
 
     oauth_error: ClassVar[str] = "invalid_grant"
-    message = "This refresh token is unknown, expired, used or revoked. Ask for a new device code."
+    message = "This refresh token is unknown, expired, used, or revoked. Request a new device code."
 
 
 class UnknownClient(InvalidPayload):
@@ -104,7 +104,7 @@ class UnsupportedToken(InvalidPayload):
     oauth_error: ClassVar[str] = "unsupported_token_type"
 
     def __init__(self) -> None:
-        message = "Only access tokens and refresh tokens are revoked here."
+        message = "Only access tokens and refresh tokens can be revoked here."
         super().__init__(details=[{"code": "unsupported_token_type", "message": message, "path": ["token"]}])
 
 

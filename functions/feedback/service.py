@@ -20,7 +20,7 @@ class HourlyQuotaReached(RateLimited):
 
 
 class IntakePaused(ServiceUnavailable):
-    message = "New reports are not taken for the time being. Keep the report and send it later."
+    message = "New reports are temporarily not accepted. Keep the report and send it later."
 
 
 def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str, Leg]) -> Receipt:

@@ -21,14 +21,14 @@ _NO_ACCESS = {"repository-not-connected", "repository-gone", "access-lost"}
 
 
 class StaleVersion(Conflict):
-    message = "The item changed since it was read. Read it again, then decide."
+    message = "The item has changed since you read it. Read it again, then retry."
 
     def __init__(self, current: InboxItem) -> None:
         super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
 
 
 class NotACodeFinding(Conflict):
-    message = "Issues are opened for code findings only. This one has another source."
+    message = "Issues can be opened only for code-audit findings. This item has a different source."
 
     def __init__(self, source: str) -> None:
         super().__init__(details={"reason": "not_a_code_finding", "source": source})
@@ -36,7 +36,7 @@ class NotACodeFinding(Conflict):
 
 class RepositoryNotLinked(ApiError):
     code = "REPOSITORY_NOT_LINKED"
-    message = "The finding's repository is not connected, or linked to no project. Connect and link it first."
+    message = "The finding's repository isn't connected and linked to a project. Ask the operator to do that."
 
     def __init__(self, repository_id: str | None) -> None:
         super().__init__(details={"repositoryId": repository_id})
@@ -45,7 +45,7 @@ class RepositoryNotLinked(ApiError):
 class CreationPending(Conflict):
     """Whether the issue was opened is not known yet."""
 
-    message = "The issue is being opened. Send this request again in a while: it never opens a second one."
+    message = "The issue is being opened. Retry later: a retry never opens a second issue."
 
     def __init__(self) -> None:
         super().__init__(details={"status": "creation_pending"}, headers={"Retry-After": "10"})
@@ -54,7 +54,7 @@ class CreationPending(Conflict):
 class CreationRefused(Conflict):
     """The code host made no issue, for a reason that stays until somebody mends it there."""
 
-    message = "The code host did not take the issue. See details.reason, mend it there, then send this request again."
+    message = "The code host rejected the issue. See details.reason, fix it there, then retry."
 
     def __init__(self, reason: str) -> None:
         super().__init__(details={"status": "creation_refused", "reason": reason.replace("-", "_")})

@@ -22,7 +22,7 @@ class OwnerRequired(Forbidden):
 
 
 class OwnMembership(Forbidden):
-    message = "Nobody removes themselves. Ask another admin or owner of the organization."
+    message = "You can't remove yourself. Ask another admin or owner of the organization."
 
     def __init__(self) -> None:
         super().__init__(details={"reason": "self"})
@@ -36,7 +36,7 @@ class LastOwner(Forbidden):
 
 
 class OwnsTooMany(Forbidden):
-    message = "This member already owns as many organizations as one person may own. Choose another member."
+    message = "This member already owns the maximum number of organizations. Choose another member."
 
     def __init__(self, limit: int | None) -> None:
         super().__init__(details={"reason": "owner_limit", "limit": limit})
@@ -50,7 +50,7 @@ class AlreadyMember(Conflict):
 
 
 class TooManyInvitations(Conflict):
-    message = "The organization has as many pending invitations as it may have. Cancel some, or wait until they expire."
+    message = "The organization has reached its limit of pending invitations. Cancel some, or wait until they expire."
 
     def __init__(self, current: int, limit: int | None) -> None:
         super().__init__(details={"reason": "invitation_limit", "limit": limit, "current": current})
@@ -66,7 +66,7 @@ class AddressNotInvitable(Conflict):
 
 
 class AlreadyInvited(Conflict):
-    message = "This address has a pending invitation. Cancel it first to invite anew."
+    message = "This address already has a pending invitation. Cancel it before you send another."
 
     def __init__(self, invitation_id: str, expires_at: str) -> None:
         super().__init__(

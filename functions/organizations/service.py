@@ -22,14 +22,14 @@ _RANDOM_TRIES = 5
 class SlugTaken(Conflict):
     """Also the answer to a creation repeated without an Idempotency-Key: the first one is in the caller's list."""
 
-    message = "Another organization has this slug. Choose another one, for example one of details.suggestions."
+    message = "Another organization uses this slug. Choose a different one, such as one of details.suggestions."
 
     def __init__(self, slug: str) -> None:
         super().__init__(details={"field": "slug", "slug": slug, "suggestions": suggest_slugs(slug)})
 
 
 class OwnsTooMany(Conflict):
-    message = "You own as many organizations as one person may own. Make another member owner, or ask the operator."
+    message = "You already own the maximum number of organizations. Hand one over, or ask the operator."
 
     def __init__(self, current: int, limit: int | None) -> None:
         super().__init__(details={"reason": "organization_limit", "limit": limit, "current": current})

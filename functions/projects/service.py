@@ -38,11 +38,11 @@ class UnusableOrigin(ApiError):
 
 
 class BrandingNotIncluded(PlanRequired):
-    message = "Consent without branding needs the Pro plan or higher."
+    message = "Removing the branding requires the Pro plan or higher."
 
 
 class ProjectLimitReached(PlanLimitReached):
-    message = "The organization has as many projects as its plan allows. Delete one, or upgrade the plan."
+    message = "The organization has reached its plan's project limit. Delete a project or upgrade the plan."
 
     def __init__(self, plan: str, current: int) -> None:
         super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})
@@ -56,7 +56,7 @@ class LastTrustedWebsite(Conflict):
 
 
 class WebsiteRemovalNeedsAdmin(Forbidden):
-    message = "This list leaves out websites of the project. Only an admin or owner may remove a website."
+    message = "This list omits some of the project's websites. Only an admin or owner can remove a website."
 
     def __init__(self) -> None:
         super().__init__(details={"reason": "removes_websites"})

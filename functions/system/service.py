@@ -19,7 +19,7 @@ _HEALTH_SECONDS = 1.2
 
 
 class DatabaseUnreachable(ServiceUnavailable):
-    message = "The database does not answer. Try again shortly."
+    message = "The database is unavailable. Try again shortly."
 
 
 def check_database() -> None:

@@ -222,7 +222,7 @@ def fixed() -> dict[str, Schema]:
             "error_description": {
                 "type": "string",
                 "description": "A message for people.",
-                "examples": ["The request hasn't been approved yet. Poll again after the interval."],
+                "examples": ["The request hasn't been approved or denied yet. Poll again after the interval."],
             },
         },
     }

@@ -24,12 +24,12 @@ class TestEachLook:
         device = stack.device()
         person.open(device.link.removeprefix(stack.base_url))
         person.sign_in(stack.person())
-        person.look("Let a device in", "device-link")
+        person.look("Approve a device", "device-link")
         person.press("Continue")
         person.look("Approve this device?", "device-review")
         assert device.redeem()[0] == 409
         person.press("Approve")
-        person.look("The device is let in", "device-approved")
+        person.look("Device approved", "device-approved")
         status, answer = device.redeem()
         assert status == 200
         status, me = stack.call("/v1/me", token=answer["data"]["accessToken"])
@@ -41,11 +41,11 @@ class TestEachLook:
         device = stack.device()
         person.page.get_by_label("Code").fill("nonsense")
         person.press("Continue")
-        person.look("Let a device in", "device-unknown")
+        person.look("Approve a device", "device-unknown")
         person.page.get_by_label("Code").fill(device.userCode.lower())
         person.press("Continue")
         person.press("Deny")
-        person.look("The device is refused", "device-denied")
+        person.look("Device denied", "device-denied")
         assert device.redeem()[0] == 403
 
     def test_an_invitation_is_accepted_and_the_organization_becomes_the_default(
@@ -113,7 +113,7 @@ class TestEachLook:
             person.press("Continue")
             person.page.get_by_label("projects.write").uncheck()
             person.press("Approve")
-            person.page.get_by_role("heading", name="The device is let in").wait_for()
+            person.page.get_by_role("heading", name="Device approved").wait_for()
             answer = asking.redeem()[1]["data"]
             assert "projects.write" not in answer["scope"]
             tokens.append(answer["accessToken"])
@@ -163,7 +163,7 @@ class TestWithoutScripts:
         person.open(device.link.removeprefix(stack.base_url))
         person.press("Continue")
         person.press("Approve")
-        person.page.get_by_role("heading", name="The device is let in").wait_for()
+        person.page.get_by_role("heading", name="Device approved").wait_for()
         assert device.redeem()[0] == 200
         person.press("Sign out")
         person.page.get_by_role("heading", name="You are signed out").wait_for()
@@ -174,7 +174,7 @@ class TestByKeyboard:
         person = signed_in(visit(), "/device")
         device = stack.device()
         keyboard = person.page.keyboard
-        person.page.get_by_role("heading", name="Let a device in").wait_for()
+        person.page.get_by_role("heading", name="Approve a device").wait_for()
         keyboard.press("Tab")
         assert _focus(person) == "Skip to the content"
         keyboard.press("Enter")
@@ -194,7 +194,7 @@ class TestByKeyboard:
         assert _focus(person) == "Deny"
         keyboard.press("Shift+Tab")
         keyboard.press("Enter")
-        person.page.get_by_role("heading", name="The device is let in").wait_for()
+        person.page.get_by_role("heading", name="Device approved").wait_for()
         assert device.redeem()[0] == 200
 
 
@@ -212,6 +212,6 @@ class TestElsewhere:
 
     def test_a_large_text_does_not_break_the_page(self, visit: Callable[..., Visit]):
         person = signed_in(visit("phone"), "/device")
-        person.page.get_by_role("heading", name="Let a device in").wait_for()
+        person.page.get_by_role("heading", name="Approve a device").wait_for()
         person.page.evaluate("document.documentElement.style.fontSize = '200%'")
         assert person.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

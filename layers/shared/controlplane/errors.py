@@ -43,7 +43,7 @@ class ApiError(Exception):
     """
 
     code: ClassVar[str] = "INTERNAL_ERROR"
-    message: ClassVar[str] = "Something failed on our side. Try again, and quote the request id if it persists."
+    message: ClassVar[str] = "Something went wrong on our side. Try again, and quote the request id if it persists."
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ def _cut(text: str) -> str:
 
 class MethodNotAllowed(ApiError):
     code = "INVALID_PAYLOAD"
-    message = "This path does not take that method. The Allow header lists those it takes."
+    message = "This path doesn't support that method. The Allow header lists the supported methods."
 
     def __init__(self, allowed: list[str]) -> None:
         super().__init__(status=405, headers={"Allow": ", ".join(sorted(allowed))})
@@ -116,7 +116,7 @@ class Unauthorized(ApiError):
     """Every refusal of a credential is this one, so that a caller cannot tell why."""
 
     code = "UNAUTHORIZED"
-    message = "Authentication is missing, invalid or expired. Send a valid bearer token."
+    message = "The credential is missing, invalid, or expired. Send a valid bearer token."
 
     def __init__(self, **context: Any) -> None:
         super().__init__(headers={"WWW-Authenticate": "Bearer"}, **context)
@@ -124,12 +124,12 @@ class Unauthorized(ApiError):
 
 class PlanRequired(ApiError):
     code = "PLAN_REQUIRED"
-    message = "This needs a paid plan: API access starts with the Starter plan."
+    message = "This requires a paid plan. API access starts with the Starter plan."
 
 
 class PlanLimitReached(ApiError):
     code = "PLAN_LIMIT_REACHED"
-    message = "The plan's limit is reached. Upgrade the plan or remove something first."
+    message = "The plan's limit has been reached. Upgrade the plan, or remove something first."
 
 
 class InsufficientScope(ApiError):
@@ -145,7 +145,7 @@ class InsufficientScope(ApiError):
 
 class Forbidden(ApiError):
     code = "FORBIDDEN"
-    message = "The role behind this credential does not allow this, or the resource belongs to another organization."
+    message = "The credential's role doesn't allow this, or the resource belongs to another organization."
 
 
 class NotFound(ApiError):
@@ -156,7 +156,7 @@ class NotFound(ApiError):
 
 
 class RouteNotFound(NotFound):
-    message = "There is no such path. The API is described at /openapi.json."
+    message = "This path doesn't exist. See /openapi.json for the API."
 
 
 class Conflict(ApiError):
@@ -190,7 +190,7 @@ class DatabaseUnavailable(ServiceUnavailable):
     """The table did not answer in time. A write may have been applied."""
 
     message = (
-        "The database does not answer. Try again shortly. A creation may have taken effect: look for it first, or "
+        "The database is unavailable. Try again shortly. A creation may have taken effect: look for it first, or "
         "repeat it with the same Idempotency-Key."
     )
 

@@ -42,7 +42,7 @@ class SignedOut(Unauthorized):
 class ForeignForm(Forbidden):
     """The form does not carry this session's token: another site may have sent it."""
 
-    message = "This form is not valid any more. Go back, load the page anew, and try again."
+    message = "This form has expired. Go back, reload the page, and try again."
 
 
 class UnreadableForm(InvalidPayload):

@@ -40,7 +40,7 @@ class TestBlock:
         invitation_id = invite(blocker, company, person.email)
         assert [shown["id"] for shown in pending(blocker, company)] == [invitation_id]
         assert "Acme" not in blocker.get("/invitations").text
-        assert "Nothing waits for your answer." in text_of(blocker.get("/"))
+        assert "You have no invitations." in text_of(blocker.get("/"))
 
     def test_leaves_other_organizations_and_people_alone(self, blocker: Browser, company: Company, world: World):
         other, friend = world.company(name="Birch"), world.person()

@@ -43,7 +43,7 @@ class Test200:
         reply = visitor.submit(path(company), confirmation=company.slug if typed == "slug" else typed)
         assert reply.status == 200
         assert "Acme & Sons is deleted." in text_of(reply)
-        assert "You belong to no organization yet" in text_of(reply)
+        assert "You don't belong to an organization yet" in text_of(reply)
         assert visitor.api.get("/v1/projects", key).status == 401
         assert organizations.find_organization(company.organization_id) is None
         assert visitor.get(path(company)).status == 404
@@ -68,7 +68,7 @@ class Test400:
         before = uncounted()
         reply = visitor.submit(path(company), confirmation=typed)
         assert reply.status == 400
-        assert "neither the organization's name nor its slug" in text_of(reply)
+        assert "isn't the organization's name or slug" in text_of(reply)
         assert uncounted() == before
 
 

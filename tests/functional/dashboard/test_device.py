@@ -116,7 +116,7 @@ class TestApproved:
         review(visitor, device.user_code)
         reply = visitor.submit(APPROVE)
         assert reply.status == 200
-        assert "let in" in text_of(reply)
+        assert "Device approved" in text_of(reply)
         token = device.redeem().data["accessToken"]
         me = visitor.api.get("/v1/me", token).data
         assert me["principal"]["userId"] == person.user_id
@@ -153,7 +153,7 @@ class TestDenied:
         review(visitor, device.user_code)
         reply = visitor.submit(DENY)
         assert reply.status == 200
-        assert "refused" in text_of(reply)
+        assert "Device denied" in text_of(reply)
         assert device.redeem().status == 403
 
 
@@ -162,7 +162,7 @@ class TestRefusedCode:
         reply = review(visitor, "BBBB-BBBB")
         assert reply.status == 404
         assert "<title>Error: " in reply.text
-        assert '<a href="#user_code">There is no request with this code.' in reply.text
+        assert '<a href="#user_code">No request has this code.' in reply.text
         assert 'aria-invalid="true"' in reply.text
         assert 'value="BBBB-BBBB"' in reply.text
 

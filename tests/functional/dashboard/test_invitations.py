@@ -173,7 +173,7 @@ class TestInviter:
             assert "No longer valid" in text
             assert "The people who sent these can't invite anyone to that role any more." in text
             assert ACCEPT not in visitor.forms()
-            assert "Nothing waits for your answer." in text_of(visitor.get("/"))
+            assert "You have no invitations." in text_of(visitor.get("/"))
             assert pending(visitor, company) == []
             fields = {"form_token": visitor.form_token, "invitation_id": invitation_id}
             reply = visitor.post(ACCEPT, fields)

@@ -14,7 +14,7 @@ def active(browser: Browser, person: Person) -> str | None:
 
 class TestShown:
     def test_none(self, visitor: Browser):
-        assert "You belong to no organization yet" in text_of(visitor.get(SAVE))
+        assert "You don't belong to an organization yet" in text_of(visitor.get(SAVE))
 
     def test_the_only_one_is_the_default(self, visitor: Browser, world: World, person: Person):
         company = world.company(owner=person)
@@ -46,5 +46,5 @@ class TestSaved:
             fields = {"form_token": visitor.form_token, "organization_id": organization_id}
             reply = visitor.post(SAVE, fields)
             assert reply.status == 404
-            assert "You do not belong to this organization." in text_of(reply)
+            assert "You aren't a member of this organization." in text_of(reply)
         assert active(visitor, person) is None

@@ -390,7 +390,7 @@ class TestProvider:
         monkeypatch.setitem(settings.__dict__, "sign_in_issuer", "http://127.0.0.1:9")
         reply = browser.get("/sign-in")
         assert reply.status == 503
-        assert "does not answer" in text_of(reply)
+        assert "is unavailable" in text_of(reply)
 
     def test_that_is_not_set_is_404(self, browser: Browser):
         assert browser.get("/sign-in").status == 404

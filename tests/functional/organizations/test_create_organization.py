@@ -361,6 +361,6 @@ class TestLimit:
         browser.get("/invitations")
         reply = browser.submit("/invitations/accept")
         assert reply.status == 409
-        assert "You own as many organizations as one person may own." in text_of(reply)
+        assert "You already own the maximum number of organizations." in text_of(reply)
         assert organizations.find_membership(person.user_id, inviting.organization_id) is None
         invariants.check_all(invariants.read_items(table.client, table.name))
