@@ -306,7 +306,7 @@ class Issue(Wire):
     )
     location: Location
     remediation: str = Field(
-        description="How to mend it.",
+        description="How to fix it.",
         examples=["Load Google Analytics only after the visitor has agreed to analytics."],
     )
     references: list[str] = Field(

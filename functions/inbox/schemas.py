@@ -110,7 +110,7 @@ class InboxItemDetail(InboxItem):
 
     description: str | None = Field(description="What it means, and why it matters.", examples=[None])
     remediation: str | None = Field(
-        description="How to mend it.", examples=["Load the tag once the visitor has agreed to measurement."]
+        description="How to fix it.", examples=["Load the tag once the visitor has agreed to measurement."]
     )
     references: list[str] = Field(
         description="Where to read more.",

@@ -51,7 +51,7 @@ def compose(item: InboxItem, marker: str) -> tuple[str, str]:
     if item.description:
         parts.append(_section("Why it matters", _prose(item.description)))
     if item.remediation:
-        parts.append(_section("How to mend it", _prose(item.remediation)))
+        parts.append(_section("How to fix it", _prose(item.remediation)))
     references = [link for link in (_address(url) for url in item.references[:_MOST_REFERENCES]) if link]
     if references:
         parts.append(_section("References", "\n".join(f"- {link}" for link in references)))

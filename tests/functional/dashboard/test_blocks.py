@@ -81,7 +81,7 @@ class TestBlocked:
     def test_unblocking_what_is_not_blocked_is_404(self, visitor: Browser, named: str):
         reply = visitor.post(UNBLOCK, {"form_token": visitor.form_token, "organization_id": named})
         assert reply.status == 404
-        assert "You have not blocked this organization." in text_of(reply)
+        assert "You haven't blocked this organization." in text_of(reply)
 
     def test_goes_page_by_page(self, visitor: Browser, person: Person):
         made = sorted(f"org_{number:016d}" for number in range(BLOCKED_PER_PAGE + 1))

@@ -66,7 +66,7 @@ class TestTheWhole:
 
 Visitors are tracked before they could say no.
 
-### How to mend it
+### How to fix it
 
 Load `gtag.js` once consent is given.
 
