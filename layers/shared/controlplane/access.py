@@ -1,9 +1,10 @@
-"""Authorization as a parameter's type.
+"""Authentication and authorization, declared as the type of an endpoint parameter.
 
-An endpoint declares one alias, `Annotated[Access, Requires(...)]`. The route class (`controlplane.app`) then runs two
-stages around FastAPI's validation, so that refusals come in the documented order: `admit` before the body is parsed
-(401 credential, 429 rate, 402 plan, 403 scope), `resolve` after validation (404 or 403 for organization, resource and
-role). Nothing of it is cached from request to request: a change of membership, role, key or plan binds the next one.
+An endpoint declares one alias, `Annotated[Access, Requires(...)]`. The route class (`controlplane.app`) runs two
+stages around FastAPI's validation, so that errors come in the documented order: `authenticate`, `check_rate`, and
+`check_plan_and_scope` before the body is parsed (401 credential, 429 rate, 402 plan, 403 scope), and `resolve` after
+validation (404 or 403 for organization, resource, and role). Nothing is cached between requests, so a change of
+membership, role, key, or plan applies to the next request.
 """
 
 from collections.abc import Callable
@@ -30,16 +31,16 @@ from controlplane.store.organizations import Role
 from controlplane.store.table import Throttled, table
 
 RANK: dict[str, int] = {"member": 0, "admin": 1, "owner": 2}
-# A key is the organization's own credential and no person: it does what an admin does within its scopes.
+# An API key belongs to the organization, not to a person. Within its scopes it has the permissions of an admin.
 API_KEY_ROLE: Role = "admin"
 
 _PERSONAL = {settings.service_brand + tokens.ACCESS, settings.service_brand + tokens.SESSION}
 
 
 class Resource(NamedTuple):
-    """A kind of item that a route names by id: the path parameter, the id's prefix, and where the item stands.
+    """A kind of item that a route identifies by id: the path parameter, the id's prefix, and the item's key.
 
-    `read` makes the stored attributes into what the endpoint gets as `access.resource`.
+    `read` converts the stored attributes to the value that the endpoint gets as `access.resource`.
     """
 
     parameter: str
@@ -50,21 +51,21 @@ class Resource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Requires:
-    """What a route asks of its caller.
+    """Requirements of a route on its caller.
 
-    scope: the scope the credential must hold; None where any valid credential will do.
-    or_scope: another scope that will do as well. A refusal names `scope`.
-    role: the least membership role.
-    organization: where the organization comes from. `query`: the parameter organizationId, else the credential's own
-        default; `path`: the path parameter organizationId; None: the route stands above organizations.
-    late: the endpoint resolves organization and resource itself, by `Access.enter`, and has neither until then:
-        where the body may name the organization too, or has something in it that only the endpoint can check.
-    resource: the item named in the path, which brings its own organization.
-    user_token: only a person's credential; an API key lacks every scope that such routes ask for.
+    scope: the scope the credential must have, or None if any valid credential is accepted.
+    or_scope: an alternative scope. The error names `scope`.
+    role: the minimum membership role.
+    organization: the source of the organization. `query`: the query parameter organizationId, or the credential's
+        default; `path`: the path parameter organizationId; None: the route doesn't belong to an organization.
+    late: the endpoint resolves organization and resource itself by calling `Access.enter`, and has neither until then.
+        For endpoints whose body may also name the organization or must be checked by the endpoint first.
+    resource: the item identified by the path. Its organization is the one acted in.
+    user_token: accept only a person's credential. API keys lack every scope that such routes require.
 
-    Raises, in this order: Unauthorized 401, RateLimited 429, PlanRequired 402, InsufficientScope 403, then after the
-    request's own validation NotFound 404 (resource or path organization outside the caller's memberships, as for an
-    unknown one) or Forbidden 403 (an explicit organizationId outside them, or the role).
+    Raises, in this order: Unauthorized 401, RateLimited 429, PlanRequired 402, InsufficientScope 403. After the
+    request is validated: NotFound 404 (the resource or path organization is unknown or outside the caller's
+    memberships) or Forbidden 403 (an explicit organizationId outside them, or an insufficient role).
     """
 
     scope: str | None = None
@@ -78,7 +79,7 @@ class Requires:
 
 @dataclass(slots=True)
 class Principal:
-    """Who calls. `user_id` is None for an API key, `key_id` and `organization_id` are None for a person."""
+    """The authenticated caller. `user_id` is None for an API key; `key_id` and `organization_id` are for a person."""
 
     kind: Literal["session", "api_key", "oauth"]
     scopes: tuple[str, ...]
@@ -91,17 +92,17 @@ class Principal:
 
 @dataclass(slots=True)
 class Access[T]:
-    """A caller that was admitted, and once resolved: its organization, its role there, and the resource it named."""
+    """An authenticated caller and, after resolution, its organization, its role there, and the requested resource."""
 
     principal: Principal
     counted: Counted
     organization: organizations.Membership | None = None
-    resource: T = None  # type: ignore[assignment]  # set by resolve where the route names a resource
+    resource: T = None  # type: ignore[assignment]  # set by resolve if the route declares a resource
     pending: tuple[Requires, str | None] | None = None
 
     @property
     def membership(self) -> organizations.Membership:
-        """The organization acted in, as the caller sees it. Only routes that declare one may ask."""
+        """The caller's membership in the organization acted in. Raises LookupError if the route declares none."""
         if self.organization is None:
             raise LookupError("this route declares no organization, or has not entered it")
         return self.organization
@@ -111,9 +112,9 @@ class Access[T]:
         return self.membership.organization_id
 
     def enter(self, named_in_body: str | None = None) -> None:
-        """Resolves what a `late` route left open; the organization may be named by the query or by the body.
+        """Resolves organization and resource of a `late` route. Query and body may both name the organization.
 
-        Raises InvalidPayload where the two disagree, else what `resolve` raises.
+        Raises InvalidPayload if they differ, and the errors of `resolve`.
         """
         if self.pending is None:
             raise LookupError("this route is not resolved late")
@@ -126,14 +127,14 @@ class Access[T]:
 
     @property
     def user_id(self) -> str:
-        """The acting person. Only routes with `user_token` may ask."""
+        """The id of the acting person. For routes with `user_token`; raises LookupError for an API key."""
         if self.principal.user_id is None:
             raise LookupError("an API key has no acting user")
         return self.principal.user_id
 
     @property
     def caller_id(self) -> str:
-        """Who is accountable for a request: the person, or for a key its organization."""
+        """The id that the request is attributed to: the person's, or for an API key the organization's."""
         return self.principal.user_id or self.principal.organization_id or ""
 
 
@@ -151,10 +152,10 @@ def _bearer(authorization: str) -> str | None:
 
 
 def authenticate(authorization: str | None, address: str) -> Access[Any]:
-    """The caller behind an Authorization header, counted: one write. Raises Unauthorized, RateLimited.
+    """Authenticates an Authorization header and counts the request, in one write. Raises Unauthorized, RateLimited.
 
-    A secret whose form or checksum is wrong is refused without touching the table. A credential that is rejected counts
-    against the client's address, and is answered with TooManyRejected past that limit.
+    A secret with the wrong format or checksum is rejected without accessing the table. Rejected credentials count
+    against the client's address; beyond its limit, raises TooManyRejected.
     """
     if not authorization:
         raise Unauthorized
@@ -173,7 +174,7 @@ def authenticate(authorization: str | None, address: str) -> Access[Any]:
 
 
 def _count(prefix: str | None, digest: str) -> Access[Any]:
-    """Raises UnknownSecret, also for a token that has expired, and Throttled."""
+    """Reads the credential and counts the request. Raises UnknownSecret (also if the token has expired), Throttled."""
     if prefix == settings.service_brand:
         item, counted = credentials.count_key(digest)
         principal = Principal(
@@ -193,9 +194,9 @@ def _count(prefix: str | None, digest: str) -> Access[Any]:
 
 
 def check_rate(access: Access[Any]) -> None:
-    """Raises RateLimited for a request past the limit of the credential, of its person, or of a key's organization.
+    """Raises RateLimited if the credential, its person, or an API key's organization has exceeded its limit.
 
-    Refused requests count too. Those past the credential's own limit count for the credential alone.
+    Rejected requests count too. Those beyond the credential's own limit count only against the credential.
     """
     counted, token = access.counted, access.principal.token or {}
     if counted.hits > counted.limit:
@@ -207,7 +208,10 @@ def check_rate(access: Access[Any]) -> None:
 
 
 def check_plan_and_scope(access: Access[Any], requires: Requires) -> None:
-    """Raises PlanRequired for a key whose organization's plan has no API access, then InsufficientScope."""
+    """Raises PlanRequired for an API key on a plan without API access, then InsufficientScope.
+
+    Raises Forbidden for an API key on a route with `user_token`.
+    """
     principal = access.principal
     if principal.kind == "api_key" and principal.token and not PLANS[principal.token["plan"]].api_access:
         raise PlanRequired
@@ -218,9 +222,9 @@ def check_plan_and_scope(access: Access[Any], requires: Requires) -> None:
 
 
 def resolve(access: Access[Any], requires: Requires, named: str | None) -> None:
-    """Fills in organization and resource, and checks the role and the organization's limit.
+    """Sets organization and resource, and checks the role and the organization's rate limit.
 
-    `named` is the id that the path or the query gives.
+    `named` is the id from the path or the query.
     """
     if requires.late:
         access.pending = requires, named
@@ -239,7 +243,7 @@ def resolve(access: Access[Any], requires: Requires, named: str | None) -> None:
 
 
 def key_organization(principal: Principal) -> organizations.Membership:
-    """The organization of an API key, from what authentication read."""
+    """Returns an API key's organization from the item that authentication read."""
     item = principal.token or {}
     return organizations.Membership(item["organizationId"], item["slug"], item["name"], API_KEY_ROLE)
 
@@ -276,7 +280,7 @@ def _resolve_resource(access: Access[Any], resource: Resource, named: str) -> No
             raise NotFound
         item, access.organization = table.get(key), key_organization(principal)
     else:
-        # Neither read depends on the other: one round trip for both.
+        # The two reads are independent and share one round trip.
         item, membership = organizations.get_beside_membership(key, principal.user_id, located.organization_id)
         access.organization = membership
     if item is None or access.organization is None:

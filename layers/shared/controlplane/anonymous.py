@@ -1,7 +1,7 @@
-"""What a route asks of a caller without a credential: that its address stays within a limit.
+"""Requirements for unauthenticated routes: a rate limit per client address.
 
-An endpoint declares one alias, `Annotated[Stranger, Anonymous(...)]`. The route class (`controlplane.app`) then counts
-the request before its body is parsed, and lets it speak another dialect than the envelope where the route knows one.
+An endpoint declares one alias, `Annotated[Stranger, Anonymous(...)]`. The route class (`controlplane.app`) counts the
+request before its body is parsed, and supports dialects other than the envelope if the route declares them.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,26 +18,26 @@ from controlplane.store import rate
 
 
 class Dialect(Protocol):
-    """Another language of an operation, told by the media type of its requests: how bodies read and answers look."""
+    """An alternative format of requests and responses, selected by the request's media type."""
 
     def read(self, body: bytes) -> dict[str, Any]:
-        """The body's fields by the names of the endpoint's model, snake_case. Raises InvalidPayload."""
+        """Returns the body's fields under the names of the endpoint's model, in snake_case. Raises InvalidPayload."""
 
     def success(self, content: Any) -> Response:
-        """The answer that holds what the endpoint returned."""
+        """Returns the response for the endpoint's return value."""
 
     def failure(self, error: ApiError) -> Response:
-        """The answer that refuses; every refusal of the route takes this form, from the limits on."""
+        """Returns the response for an error. Used for every error of the route, starting with the rate limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anonymous:
-    """What a route asks of a caller that shows no credential.
+    """Requirements for an unauthenticated route.
 
-    counter: the name under which an address's requests are counted; routes that share it share the limit.
-    per_minute: how many of them one address may make.
-    offered: whether the route is there at all; where it is not, it answers as an unknown path does.
-    dialects: what it speaks besides JSON in the envelope, by media type.
+    counter: the name under which an address's requests are counted. Routes with the same counter share the limit.
+    per_minute: the requests per minute allowed for one address.
+    offered: whether the route is enabled. If not, it responds like an unknown path.
+    dialects: formats supported in addition to JSON in the envelope, by media type.
     """
 
     counter: str
@@ -47,18 +47,18 @@ class Anonymous:
 
 
 class Stranger(NamedTuple):
-    """A caller of which only the address is known: nothing the caller can choose (`client_address`)."""
+    """An anonymous caller, identified only by its address, which it can't choose (`client_address`)."""
 
     address: str
 
 
 def address_of(request: Request) -> str:
-    """The address of the client that sent the request."""
+    """Returns the address of the client that sent the request."""
     return client_address(request.client.host if request.client else "", request.headers.getlist)
 
 
 def admit(stranger: Stranger, asks: Anonymous) -> None:
-    """Counts the request. Raises RateLimited past the limit, and Throttled where it cannot be counted."""
+    """Counts the request. Raises RateLimited beyond the limit, and Throttled if it can't be counted."""
     counted = rate.count_address(asks.counter, network_of(stranger.address), asks.per_minute)
     if counted.hits > counted.limit:
         raise RateLimited(counted.resets_at - int(clock.now()))

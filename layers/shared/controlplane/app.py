@@ -1,10 +1,12 @@
-"""The app factory: a FastAPI app whose every answer, also the framework's own, is the envelope with X-Request-Id.
+"""The app factory: builds a FastAPI app that returns every response, including the framework's own, in the envelope.
 
-Around each endpoint the route class runs, in the documented order of refusal: body limit (413), admission (401, 429,
-402, 403 scope), strict JSON (400), FastAPI's validation (400), and the resolution of organization, resource and role.
-A route for callers without a credential (`anonymous`) counts their address in place of the admission; a page
-(`visits`) admits its visitor by cookie, and its refusals are pages.
-Wiring only: what a rule says stands in `access`, what an answer looks like in `envelope`.
+The route class runs these checks around each endpoint, in the documented order: body size limit (413), authentication
+and rate, plan, and scope checks (401, 429, 402, 403), strict JSON (400), FastAPI's validation (400), and resolution of
+the organization, resource, and role. A route without credentials (`anonymous`) is rate limited by client address
+instead. A page (`visits`) authenticates its visitor by cookie and renders errors as pages. Every response has an
+X-Request-Id header.
+
+This module only wires things together: the rules are in `access`, the response format is in `envelope`.
 """
 
 from controlplane import diet  # isort: split
@@ -51,18 +53,18 @@ from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import TableUnavailable, Throttled
 from controlplane.visitors import Visitor, Visits
 
-# FastAPI silences this where it makes a body's validator. Ours is made at the first request, beyond that silence.
+# FastAPI suppresses this warning while it builds body validators. Ours are built later, during the first request.
 warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
 MAX_BODY_BYTES = 1_048_576
-# For the log alone: the client closed the connection before it had the answer.
+# Only logged: the client closed the connection before it received the response.
 CLIENT_CLOSED_REQUEST = 499
 _STATE = "controlplane"
 _JSON_HEADERS = {"content-type": "application/json"}
 
 
 class _State:
-    """What one request leaves behind for its log line and its headers."""
+    """Per-request state that the log line and the response headers are built from."""
 
     __slots__ = ("access", "dialect", "headers", "operation", "request_id", "stranger", "visitor")
 
@@ -77,7 +79,7 @@ class _State:
 
 
 def _requirement(endpoint: Callable[..., Any]) -> tuple[str, Requires | Anonymous | Visits] | None:
-    """The parameter annotated with what the route asks of its caller, and what that is."""
+    """Returns the name of the parameter that declares the route's requirements, and the requirements."""
     for name, hint in typing.get_type_hints(endpoint, include_extras=True).items():
         for extra in getattr(hint, "__metadata__", ()):
             if isinstance(extra, Requires | Anonymous | Visits):
@@ -86,7 +88,7 @@ def _requirement(endpoint: Callable[..., Any]) -> tuple[str, Requires | Anonymou
 
 
 def _named_parameter(requires: Requires) -> tuple[Any, Any] | None:
-    """Annotation and default of the id that the requirement reads from the request."""
+    """Returns the annotation and default of the id that the requirement reads from the request."""
     if requires.resource is not None:
         return Annotated[str, Path(alias=requires.resource.parameter)], inspect.Parameter.empty
     if requires.organization == "path":
@@ -100,10 +102,10 @@ def _named_parameter(requires: Requires) -> tuple[Any, Any] | None:
 def _wrap(
     endpoint: Callable[..., Awaitable[Any]], place: tuple[str, Requires | Anonymous | Visits] | None, status: int
 ) -> Callable[..., Any]:
-    """The endpoint as FastAPI sees it.
+    """Returns the endpoint with the signature that FastAPI sees.
 
-    Its parameter of access is replaced by the request and the id that access is resolved from, which happens after
-    FastAPI validated the rest. What it returns becomes the envelope's bytes here, so FastAPI encodes nothing.
+    The access parameter is replaced by the request and by the id that access is resolved from after FastAPI has
+    validated the rest. The return value is serialized into the envelope here, so FastAPI encodes nothing.
     """
     parameter, asked = place or ("", None)
     requires = asked if isinstance(asked, Requires) else None
@@ -112,7 +114,7 @@ def _wrap(
         state: _State = wrapped_request.scope[_STATE]
         if requires is not None:
             caller = state.access
-            gate.resolve(caller, requires, wrapped_id)  # type: ignore[arg-type]  # admitted, or it had been refused
+            gate.resolve(caller, requires, wrapped_id)  # type: ignore[arg-type]  # authenticated earlier, or rejected
             arguments[parameter] = caller
         elif asked is not None:
             arguments[parameter] = state.stranger if isinstance(asked, Anonymous) else state.visitor
@@ -139,9 +141,9 @@ def _wrap(
 
 
 async def _read_body(request: Request) -> bytes:
-    """The whole body. Raises PayloadTooLarge as soon as it is known to be."""
+    """Returns the whole body. Raises PayloadTooLarge as soon as the size limit is known to be exceeded."""
     declared = request.headers.get("content-length", "")
-    # A number too long to be a size is not converted: int() refuses more than 4,300 digits.
+    # A number too long to be a size isn't converted: int() raises ValueError for more than 4,300 digits.
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > MAX_BODY_BYTES):
         raise PayloadTooLarge
     chunks, size = [], 0
@@ -158,7 +160,7 @@ def _media_type(request: Request) -> str:
 
 
 def _meet(request: Request, state: _State, asks: Anonymous) -> None:
-    """Notes the caller's address and the dialect it speaks. Raises RouteNotFound where the route is switched off."""
+    """Stores the caller's address and the dialect of the request. Raises RouteNotFound if the route is disabled."""
     if not asks.offered():
         raise RouteNotFound
     state.stranger = Stranger(door.address_of(request))
@@ -166,7 +168,10 @@ def _meet(request: Request, state: _State, asks: Anonymous) -> None:
 
 
 def _admit(request: Request, state: _State, asked: Requires | Anonymous | Visits | None, body: bytes) -> None:
-    """Counts the caller and holds it to what the route asks. Raises the refusals of `access` and `visitors`."""
+    """Authenticates and rate limits the caller, and checks plan and scope.
+
+    Raises the errors of `access`, `anonymous`, and `visitors`.
+    """
     if isinstance(asked, Requires):
         caller = state.access = gate.authenticate(request.headers.get("authorization"), door.address_of(request))
         state.headers = gate.rate_headers(caller.counted)
@@ -180,7 +185,7 @@ def _admit(request: Request, state: _State, asked: Requires | Anonymous | Visits
 
 
 def _parse_body(request: Request, body: bytes, dialect: Dialect | None) -> None:
-    """Leaves the strictly parsed body where FastAPI looks for it. Raises UnsupportedMediaType, InvalidPayload."""
+    """Parses the body strictly and stores it where FastAPI reads it. Raises UnsupportedMediaType, InvalidPayload."""
     if dialect is not None:
         _translate_body(request, body, dialect)
         return
@@ -197,7 +202,7 @@ def _parse_body(request: Request, body: bytes, dialect: Dialect | None) -> None:
 
 
 def _translate_body(request: Request, body: bytes, dialect: Dialect) -> None:
-    """Leaves the fields of another dialect where FastAPI looks for JSON. Raises InvalidPayload."""
+    """Parses a body in another dialect and stores its fields where FastAPI reads JSON. Raises InvalidPayload."""
     request._json = dialect.read(body)
     headers = request.headers.mutablecopy()
     headers["content-type"] = _JSON_HEADERS["content-type"]
@@ -205,7 +210,7 @@ def _translate_body(request: Request, body: bytes, dialect: Dialect) -> None:
 
 
 def _check_query(raw: bytes) -> None:
-    """Refuses a query whose parameters repeat or do not decode: two readers of it would see two requests."""
+    """Raises InvalidPayload if a query parameter is repeated or can't be decoded: parsers would disagree about it."""
     if not raw:
         return
     try:
@@ -221,7 +226,7 @@ def _check_query(raw: bytes) -> None:
 
 
 def _invalid(error: RequestValidationError) -> InvalidPayload:
-    """pydantic's findings in the contract's words: code, message, path of field names."""
+    """Converts pydantic's errors to the API's format: code, message, path of field names."""
     details = [
         {
             "code": found["type"],
@@ -234,10 +239,10 @@ def _invalid(error: RequestValidationError) -> InvalidPayload:
 
 
 class ControlRoute(APIRoute):
-    """A route that refuses in the documented order and answers in the envelope.
+    """A route that runs its checks in the documented order and responds with the envelope.
 
-    `requires` is what the endpoint asks of a credential, `anonymous` what it asks of a caller without one, `visits`
-    what a page asks of its visitor; a route that asks nothing has none of them. `answers` is the type it returns.
+    At most one of these is set: `requires` (requirements on the credential), `anonymous` (requirements on a caller
+    without one), or `visits` (requirements of a page). `answers` is the endpoint's return type.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -263,7 +268,7 @@ class ControlRoute(APIRoute):
                 _meet(request, state, asked)
             elif isinstance(asked, Visits):
                 state.dialect = asked.look
-            # FastAPI asks the request for its body once more, and the stream is read by then.
+            # FastAPI reads the body again, but the stream is consumed by then.
             body = request._body = await _read_body(request)
             _admit(request, state, asked, body)
             if has_body:
@@ -283,7 +288,7 @@ class ControlRoute(APIRoute):
 
 
 def _refusal(error: Exception) -> ApiError:
-    """The refusal that a client gets for what failed below the endpoint."""
+    """Maps an exception raised below the endpoint to the error that the client receives."""
     if isinstance(error, RequestValidationError):
         return _invalid(error)
     if isinstance(error, UnknownOrganization):
@@ -296,7 +301,7 @@ def _refusal(error: Exception) -> ApiError:
 
 
 def refuse(state: _State, error: ApiError) -> Response:
-    """The answer of a refusal; what only the operator may see goes to the log."""
+    """Returns the response for an error. Logs its context, which only operators may see."""
     if error.context:
         logger.info("refused", extra={"requestId": state.request_id, "code": error.code, **error.context})
     if state.dialect is not None:
@@ -305,14 +310,14 @@ def refuse(state: _State, error: ApiError) -> Response:
 
 
 class ControlRouter(APIRouter):
-    """A router of ControlRoutes. Trailing slashes are other paths: nothing is redirected."""
+    """A router of ControlRoutes. It doesn't redirect: a path with a trailing slash is a different path."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=ControlRoute, redirect_slashes=False, **options)
 
 
 class Edge:
-    """The outermost ASGI layer: request id, rate headers, one log line, the envelope for whatever was not caught."""
+    """The outermost ASGI middleware: adds the request id and rate headers, logs one line, handles uncaught errors."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -345,9 +350,9 @@ class Edge:
             with deadline.budget(settings.dependency_seconds):
                 await self.app(scope, receive, send_with_headers)
         except ClientDisconnect:
-            # Not an error of ours. No answer can be sent; what the request has written stays.
+            # Not a server error. No response can be sent; the request's writes are kept.
             status = CLIENT_CLOSED_REQUEST
-        except Exception as error:  # the edge: nothing may leave unanswered or unlogged
+        except Exception as error:  # the outermost handler: every error gets a response and a log line
             logger.error(
                 "failed", extra={"requestId": state.request_id, "operation": state.operation, **describe(error)}
             )
@@ -358,7 +363,7 @@ class Edge:
 
 
 def _request_id(scope: Scope) -> str:
-    """The gateway's own id of the request, so that its log and ours can be joined; locally a new one."""
+    """Returns the gateway's request id, so that its log can be joined with ours, or a new id if run locally."""
     event = scope.get("aws.event") or {}
     return (event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4())
 
@@ -375,7 +380,7 @@ def _log(state: _State, scope: Scope, status: int, seconds: float) -> None:
         principal = state.access.principal
         line["principal"] = principal.kind
         line["caller"] = principal.key_id or principal.user_id
-        # A key has its organization also where the request was refused before one was resolved.
+        # An API key's organization is known even if the request was rejected before an organization was resolved.
         if state.access.organization is not None:
             line["organizationId"] = state.access.organization.organization_id
         elif principal.organization_id is not None:
@@ -386,7 +391,7 @@ def _log(state: _State, scope: Scope, status: int, seconds: float) -> None:
 
 
 def _kind(access: Access[Any] | None) -> str:
-    """The plan of an API key, `person`, or `anonymous`."""
+    """Returns the plan of an API key, `person`, or `anonymous`."""
     if access is None:
         return "anonymous"
     if access.principal.kind == "api_key" and access.principal.token:
@@ -404,7 +409,7 @@ def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
 
 
 def create_app(*routers: APIRouter) -> FastAPI:
-    """The app of one function. Raises TypeError at import for a route that is no ControlRoute."""
+    """Returns the app of one function. Raises TypeError at import for a route that isn't a ControlRoute."""
     app = FastAPI(
         title="assent",
         version="1.0.0",
@@ -437,5 +442,5 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     await refuse(scope[_STATE], RouteNotFound())(scope, receive, send)
 
 
-# For a server that mounts several apps: the answer to a path that none of them has.
+# For a server that mounts several apps: handles paths that don't exist in any of them.
 not_found_app: ASGIApp = Edge(_nowhere)

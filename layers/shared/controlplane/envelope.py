@@ -1,4 +1,4 @@
-"""The two shapes of every answer: `{success: true, data}` and `{success: false, error}`, as bytes and as types."""
+"""The response envelope, `{success: true, data}` or `{success: false, error}`, as types and as bytes."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from controlplane.errors import ApiError
 
 
 class Wire(BaseModel):
-    """A model of what goes over the wire: camelCase there, snake_case here; unknown fields have no effect."""
+    """Base of request and response models: camelCase in JSON, snake_case in Python. Unknown fields are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True)
 
 
 @dataclass(slots=True)
 class Page[T]:
-    """One page of a list, and the cursor of the next (None on the last)."""
+    """One page of a list, and the cursor of the next page (None on the last page)."""
 
     items: list[T]
     next_cursor: str | None = None
@@ -27,7 +27,7 @@ class Page[T]:
 
 @dataclass(slots=True)
 class Answer[T]:
-    """An answer that picks its own status or headers."""
+    """A response that sets its own status or headers."""
 
     content: T
     status: int | None = None
@@ -41,7 +41,7 @@ def _json(value: Any) -> bytes:
 
 
 def success(content: Any) -> bytes:
-    """The body of a success: a model, a list of models, a Page, or plain JSON values."""
+    """Returns the body of a successful response from a model, a list of models, a Page, or plain JSON values."""
     if isinstance(content, Page):
         pagination = _json({"nextCursor": content.next_cursor, "hasMore": content.next_cursor is not None})
         return b'{"success":true,"data":' + _array(content.items) + b',"pagination":' + pagination + b"}"
@@ -55,7 +55,7 @@ def _array(items: list[Any]) -> bytes:
 
 
 def failure(error: ApiError) -> bytes:
-    """The body of a refusal."""
+    """Returns the body of an error response."""
     public: dict[str, Any] = {"code": error.code, "message": error.public}
     if error.details is not None:
         public["details"] = error.details

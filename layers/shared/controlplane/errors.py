@@ -1,7 +1,7 @@
-"""The error catalogue: every code a client can meet, its HTTP status, and the exceptions that carry them.
+"""The error catalog: every error code that clients can receive, its HTTP status, and the exceptions that carry them.
 
-A class stands for one distinguishable outcome and is named after the fact. Its `message` is public and says what to
-do next; what only the operator may see goes into `context`, which is logged and never sent.
+Each class represents one distinguishable outcome and is named after the fact. Its `message` is public and says what to
+do next. Details for operators go into `context`, which is logged and never sent.
 """
 
 from typing import Any, ClassVar
@@ -30,16 +30,16 @@ CATALOGUE: dict[str, int] = {
 }
 
 
-# What a list of problems may come to, whatever the request was: more than any request of good faith needs.
+# Upper bounds for a list of problems, more than any legitimate request needs.
 MAX_DETAILS = 100
 MAX_DETAIL_LENGTH = 300
 MAX_PATH_PARTS = 70
 
 
 class ApiError(Exception):
-    """A refusal the client is told about.
+    """An error that is returned to the client.
 
-    `details` is the structured part of the public answer, `headers` what travels beside it, `context` is for the log.
+    `details` is the structured part of the response body, `headers` are response headers, `context` is only logged.
     """
 
     code: ClassVar[str] = "INTERNAL_ERROR"
@@ -63,7 +63,7 @@ class ApiError(Exception):
 
 
 class InvalidPayload(ApiError):
-    """The request's body, query or headers are not what the operation takes."""
+    """The request's body, query, or headers are invalid for the operation."""
 
     code = "INVALID_PAYLOAD"
     message = "The request is invalid. See details for each field."
@@ -73,12 +73,12 @@ class InvalidPayload(ApiError):
 
     @classmethod
     def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
-        """One problem, at one place: `path` names the field from the outside in."""
+        """Returns an error with one problem. `path` lists the field names from the outermost in."""
         return cls(details=[{"code": code, "message": message, "path": path}], **options)
 
 
 def _bounded(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first problems, with their texts cut: a hostile body names its own fields, and may have thousands."""
+    """Returns the first problems with truncated texts: a hostile body chooses field names and may have thousands."""
     shown = [
         {
             **problem,
@@ -113,7 +113,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class Unauthorized(ApiError):
-    """Every refusal of a credential is this one, so that a caller cannot tell why."""
+    """The credential was rejected. Every reason gives the same response, so that callers can't tell them apart."""
 
     code = "UNAUTHORIZED"
     message = "The credential is missing, invalid, or expired. Send a valid bearer token."
@@ -149,7 +149,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """Unknown, and outside the caller's memberships: one answer for both."""
+    """The resource doesn't exist or is outside the caller's memberships. Both cases give the same response."""
 
     code = "NOT_FOUND"
     message = "There is no such resource."
@@ -187,7 +187,7 @@ class ServiceUnavailable(ApiError):
 
 
 class DatabaseUnavailable(ServiceUnavailable):
-    """The table did not answer in time. A write may have been applied."""
+    """The table didn't respond in time. A write may have been applied."""
 
     message = (
         "The database is unavailable. Try again shortly. A creation may have taken effect: look for it first, or "

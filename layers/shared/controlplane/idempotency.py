@@ -1,8 +1,8 @@
-"""Idempotency-Key: a repeated creation answers as the first one did, for 24 hours, and creates nothing.
+"""Idempotency-Key: for 24 hours, a retried creation returns the original response and creates nothing.
 
-A key is bound to the caller, the organization and the operation. What refuses a request frees its key again. The
-machinery (powertools' idempotency utility over our table) stands in `replays`, which is imported by the first request
-that sends the header, since every cold start would pay for it otherwise.
+A key is bound to the caller, the organization, and the operation. A request that fails releases its key. `replays` has
+the implementation (Powertools' idempotency utility over our table). The first request with the header imports it,
+because importing it at startup would slow down every cold start.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ from controlplane.envelope import Answer, Wire
 from controlplane.errors import Conflict, InvalidPayload
 from controlplane.store.table import Leg, LegFailed
 
-# The name of the leg among those of the creation's transaction.
+# The name of the idempotency leg in the creation's transaction.
 LEG = "idempotency"
 
 IdempotencyKey = Annotated[
@@ -39,7 +39,7 @@ IdempotencyKey = Annotated[
 
 
 class KeyOfAnotherRequest(InvalidPayload):
-    """The Idempotency-Key was used with another payload."""
+    """The Idempotency-Key was already used with another payload."""
 
 
 class RequestInFlight(Conflict):
@@ -66,15 +66,15 @@ def idempotent[T: Wire](
     payload: Wire | Mapping[str, Any] | None,
     create: Callable[[Mapping[str, Leg]], T | Answer[T]],
 ) -> Answer[T]:
-    """What `create` answers, or what it answered before under the same key.
+    """Returns the response of `create`, or the stored response of an earlier request with the same key.
 
     operation: the route's operation_id.
-    payload: what must be the same in a repetition (with an id from the path, where there is one).
-    create: does it. It gets a leg to put first into the transaction of the creation, or no leg where no key was sent.
-        With the leg at most one request of a key takes effect, even where answers are lost or a function dies; without
-        it a crash between the creation and the keeping of its answer lets a repetition create again.
+    payload: what a retry must repeat unchanged, including the id from the path, if there is one.
+    create: performs the creation. It gets a leg that must come first in its transaction, or no leg if the request has
+        no key. With the leg, at most one request per key takes effect, even if responses are lost or a function
+        crashes. Without it, a retry after a crash between creation and storing the response would create again.
 
-    Raises KeyOfAnotherRequest 400, RequestInFlight 409, AnswerLost 409, and whatever `create` raises.
+    Raises KeyOfAnotherRequest 400, RequestInFlight 409, AnswerLost 409, and the errors of `create`.
     """
     if idempotency_key is None:
         return _as_answer(create({}))
@@ -95,10 +95,10 @@ def idempotent_secret[T: Wire](
     prefix: str,
     field: str,
 ) -> Answer[T]:
-    """As `idempotent`, for a creation whose answer shows a new secret of that prefix in the field of that name.
+    """Like `idempotent`, for a creation whose response contains a new secret: `field` names it, `prefix` starts it.
 
-    `create` gets the secret besides the legs. Under an Idempotency-Key the secret follows from that key, the signing
-    secret and the attempt, so that it is shown again without being stored.
+    `create` gets the legs and the secret. With an Idempotency-Key, the secret is derived from that key, the signing
+    secret, and the attempt, so that a replay can show it without it being stored.
     """
     if idempotency_key is None:
         return create({}, tokens.mint(prefix))
@@ -112,7 +112,7 @@ def idempotent_secret[T: Wire](
 
 @contextmanager
 def _overtaken() -> Iterator[None]:
-    """An attempt that took longer than its lease finds that a repetition of it has the key by then."""
+    """Raises RequestInFlight if a retry took the key because this attempt outlived its lease."""
     try:
         yield
     except LegFailed as refusal:

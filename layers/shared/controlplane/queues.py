@@ -1,7 +1,7 @@
-"""Messages between functions: what each says, and how it gets onto its queue.
+"""Messages between functions, and how they are sent to their queues.
 
-A message has a kind, a version and ids. It holds no personal data, no token and no key, because queues and dead letters
-are read by people. Whoever receives one reads the rest from the table.
+A message has a kind, a version, and ids. It contains no personal data, tokens, or keys, because operators read queues
+and dead letters. The receiver reads everything else from the table.
 """
 
 import json
@@ -25,16 +25,16 @@ from controlplane.store.table import StoreError
 
 _ATTEMPTS = 3
 _CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": _ATTEMPTS})
-# How long one message may take, with all attempts. What takes longer is left to the sweep.
+# Time limit for sending one message, including retries. After that, the sweep sends it.
 _DISPATCH_SECONDS = 1.5
-# After so many receives a queue of the template hands a message to its dead letters.
+# The queues' maxReceiveCount in the template: after as many receives, SQS moves a message to the dead-letter queue.
 MAX_RECEIVES = 5
 
 _OWNED_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{34}$"
 
 
 class Queue(StrEnum):
-    """A queue of the template. Settings of the same name say where it and its dead letters are."""
+    """A queue of the template. Settings of the same name contain the URLs of the queue and its dead-letter queue."""
 
     SCAN_PREPARATION = "scan-preparation"
     SCAN_EXECUTION = "scan-execution"
@@ -43,12 +43,12 @@ class Queue(StrEnum):
 
     @property
     def url(self) -> str:
-        """Raises Unreachable where this function was not told."""
+        """The queue's URL. Raises Unreachable if this function's settings don't contain it."""
         return self._setting("queue_url")
 
     @property
     def dead_letters_url(self) -> str:
-        """The same."""
+        """The URL of the queue's dead-letter queue. Raises Unreachable if the settings don't contain it."""
         return self._setting("dead_letters_url")
 
     def _setting(self, name: str) -> str:
@@ -59,11 +59,11 @@ class Queue(StrEnum):
 
 
 class Unreachable(Exception):
-    """The queue took no message. Nothing is lost by it that stands in the outbox."""
+    """The message couldn't be sent. It isn't lost if it is in the outbox."""
 
 
 class Message(BaseModel):
-    """A message on the wire: camelCase, and no field that it does not know."""
+    """Base of messages: camelCase in JSON. Unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
 
@@ -71,7 +71,7 @@ class Message(BaseModel):
 
 
 class PrepareScan(Message):
-    """Find out what the request asks to have scanned, and make the scan."""
+    """Resolve what the scan request refers to, and create the scan."""
 
     kind: Literal["prepare-scan"] = "prepare-scan"
     request_id: str = Field(pattern=_OWNED_ID)
@@ -85,21 +85,21 @@ class ExecuteScan(Message):
 
 
 class PublishScan(Message):
-    """The scan was unlocked: put the findings into the inbox that were locked till now."""
+    """The scan was unlocked: add the findings that were locked to the inbox."""
 
     kind: Literal["publish-scan"] = "publish-scan"
     scan_id: str = Field(pattern=_OWNED_ID)
 
 
 class CreateIssue(Message):
-    """Open the issue that the item's attempt stands for, or find out whether it was opened."""
+    """Open the issue of the item's attempt, or find out whether it was already opened."""
 
     kind: Literal["create-issue"] = "create-issue"
     item_id: str = Field(pattern=_OWNED_ID)
 
 
 class _Sender:
-    """A client of SQS that is made when it is first needed."""
+    """Holds an SQS client that is created on first use."""
 
     def __init__(self) -> None:
         self._client: Any = None
@@ -120,12 +120,12 @@ sender = _Sender()
 
 
 def entry(queue: Queue, message: Message) -> Entry:
-    """The message as an entry of the outbox: its leg goes into the transaction of what the message speaks of."""
+    """Returns the message as an outbox entry. Add its leg to the transaction that the message is about."""
     return outbox.new_entry(queue.value, message.model_dump(by_alias=True))
 
 
 def send(queue: str, message: Mapping[str, Any]) -> None:
-    """Puts a message onto a queue. Raises Unreachable."""
+    """Sends a message to a queue. Raises Unreachable."""
     url = Queue(queue).url
     try:
         sender.client.send_message(QueueUrl=url, MessageBody=json.dumps(message))
@@ -134,7 +134,10 @@ def send(queue: str, message: Mapping[str, Any]) -> None:
 
 
 def dispatch(written: Entry) -> None:
-    """Sends what a transaction has written, and removes it from the outbox. It never fails: a sweep sends the rest."""
+    """Sends an entry that a transaction has written, and deletes it from the outbox.
+
+    Errors are only logged: the sweep sends the message later.
+    """
     try:
         with deadline.budget(_DISPATCH_SECONDS), deadline.spending():
             send(written.queue, written.message)
@@ -144,9 +147,9 @@ def dispatch(written: Entry) -> None:
 
 
 def resend(run: SweepRun) -> None:
-    """A step of the sweep: sends the messages that have waited in the outbox for a minute.
+    """Sends the messages that have been in the outbox for a minute. Runs as a step of the sweep.
 
-    A queue that didn't respond is left out for the rest of the run, so that its timeouts don't take the others' time.
+    A queue that doesn't respond is skipped for the rest of the run, so that its timeouts don't delay the others.
     """
     silent: set[str] = set()
 

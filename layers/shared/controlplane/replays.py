@@ -1,7 +1,7 @@
-"""Powertools' idempotency utility over the single table: the machinery of `idempotency`, imported only when needed.
+"""Powertools' idempotency utility over the single table: implements `idempotency`, imported only when needed.
 
-Powertools runs the course of an attempt (take the key, create, keep the answer or free the key); what it reads and
-writes goes through `store.idempotency`, so that time, retries and lost answers are treated as everywhere else.
+Powertools runs the steps of an attempt: take the key, create, then store the response or release the key. Its reads and
+writes go through `store.idempotency`, so that clocks, retries, and lost responses are handled as everywhere else.
 """
 
 import hmac
@@ -38,7 +38,7 @@ _TABLE_FAILURES = (StoreError, ClientError, BotoCoreError)
 
 
 class Secret(NamedTuple):
-    """The field of an answer that shows a secret, which is not kept, and the secret's prefix."""
+    """The response field that contains a secret, which isn't stored, and the secret's prefix."""
 
     field: str
     prefix: str
@@ -46,11 +46,11 @@ class Secret(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Where the answer of one Idempotency-Key is kept, and what its secret is derived from.
+    """The location of the stored response for one Idempotency-Key, and the seeds that its secret is derived from.
 
-    key: where this request writes, named by the current signing key.
-    seeds: for each signing key of the ring, where an answer may be kept already, and the seed of that answer's secret.
-    attempt: tells this request from its repetitions.
+    key: the item that this request writes, derived from the current signing key.
+    seeds: for each signing key of the ring, the item that may already contain a response, and its secret's seed.
+    attempt: distinguishes this request from its retries.
     """
 
     key: Key
@@ -59,7 +59,7 @@ class Record:
 
     @classmethod
     def of(cls, access: Access[Any], operation: str, idempotency_key: str) -> "Record":
-        """The record of that key for this caller, organization and operation. Nothing is looked up."""
+        """Returns the record of that key for this caller, organization, and operation, without reading the table."""
         organization = access.organization.organization_id if access.organization else ""
         bound = f"{access.caller_id}\0{organization}\0{operation}\0{idempotency_key}".encode()
         named = [_named(key, bound) for key in keyring.ring()]
@@ -67,22 +67,22 @@ class Record:
 
     @property
     def also_known_as(self) -> Key | None:
-        """Where a version of this function that signs with the other key writes, while the ring has two."""
+        """The item that a version of this function writes if it signs with the other key. None if the ring has one."""
         return next((key for key in self.seeds if key != self.key), None)
 
     def secret(self, prefix: str, key: Key | None = None, attempt: str | None = None) -> str:
-        """The secret that an attempt mints under the key of its record (by default, this attempt under this key).
+        """Returns the secret that an attempt mints under its record's key (by default, this attempt and this key).
 
-        Each attempt mints another one, so that none is minted twice.
+        Each attempt mints a different secret, so no secret is minted twice.
         """
         seed = self.seeds[key or self.key]
         return tokens.mint_from(prefix, hmac.digest(seed, (attempt or self.attempt).encode(), "sha256"))
 
 
 def _named(key: SigningKey, bound: bytes) -> tuple[Key, bytes]:
-    """Where an answer is kept, and the seed of its secret.
+    """Returns the key of the stored response and the seed of its secret.
 
-    HKDF-SHA256 (RFC 5869) with the signing key as salt gives two unrelated values under two labels. Neither can be
+    HKDF-SHA256 (RFC 5869) with the signing key as salt derives two unrelated values from two labels. Neither can be
     guessed with access to the table alone.
     """
     extracted = key.mac(bound)
@@ -96,11 +96,11 @@ def run_once[T: Wire](
     create: Callable[[Mapping[str, Leg]], Answer[T]],
     secret: Secret | None = None,
 ) -> Answer[T]:
-    """What `create` answers, or the kept answer. Raises what `idempotency.idempotent` says."""
+    """Returns the response of `create`, or the stored one. Raises the errors of `idempotency.idempotent`."""
     if isinstance(payload, Wire):
         payload = payload.model_dump(mode="json", by_alias=True)
 
-    # Powertools' own time of an attempt comes from Lambda's context. Ours stands in the store: see LEASE_SECONDS.
+    # Powertools limits an attempt by the remaining time of Lambda's context. We use LEASE_SECONDS of the store.
     config = IdempotencyConfig(
         event_key_jmespath="record",
         payload_validation_jmespath="payload",
@@ -128,13 +128,13 @@ def run_once[T: Wire](
     except IdempotencyAlreadyInProgressError:
         raise RequestInFlight from None
     except IdempotencyPersistenceLayerError as error:
-        # Powertools wraps whatever a persistence layer raises.
+        # Powertools wraps any exception that a persistence layer raises.
         raise (error.__cause__ or error) from None
     return answer
 
 
 class _Lease:
-    """Stands where powertools asks Lambda how long it may still run."""
+    """Replaces the Lambda context that Powertools reads the remaining time from."""
 
     @staticmethod
     def get_remaining_time_in_millis() -> int:
@@ -142,15 +142,15 @@ class _Lease:
 
 
 class _Records(BasePersistenceLayer):
-    """One record of our table, as powertools' persistence layer.
+    """Powertools' persistence layer over one record of our table.
 
-    The records handed to powertools carry no times: the store has compared them already, with the clock of the rest.
+    The records passed to Powertools have no timestamps: the store has already checked them against our clock.
     """
 
     def __init__(self, record: Record) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._record = record
-        # Where the answer that is given again is kept.
+        # The item that contains the replayed response.
         self.answered_from = record.key
 
     def _put_record(self, data_record: DataRecord) -> None:
@@ -175,15 +175,15 @@ class _Records(BasePersistenceLayer):
         try:
             store.complete_attempt(self._record.key, self._record.attempt, data_record.response_data)
         except _TABLE_FAILURES as error:
-            # It is created, and this client gets its answer. A repetition is told that the answer is lost.
+            # The creation succeeded, and this client gets its response. A retry gets AnswerLost.
             logger.warning("answer not kept", extra=describe(error))
 
     def _delete_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 (there is one record)
         try:
             store.abandon_attempt(self._record.key, self._record.attempt)
         except _TABLE_FAILURES as error:
-            # It took effect although the attempt failed, or the key gets free when the lease ends. What the attempt
-            # failed of is the answer either way.
+            # The attempt took effect although it failed, or the key is released when the lease expires. Either way, the
+            # original error is returned.
             logger.warning("key not freed", extra=describe(error))
 
     def _get_record(self, idempotency_key: str) -> DataRecord:
@@ -191,7 +191,7 @@ class _Records(BasePersistenceLayer):
 
 
 class _Answers(BaseIdempotencySerializer):
-    """Answers as they are kept: status, headers and the content's text, with null in the place of a secret."""
+    """Serializes responses for storage: status, headers, and the content as text, with null in place of a secret."""
 
     def __init__(self, record: Record, records: _Records, secret: Secret | None) -> None:
         self._record = record

@@ -1,9 +1,10 @@
 """Bearer secrets: prefix, 30 random base-62 characters (178 bits) and a 6-character checksum.
 
-Only the SHA-256 of a secret is stored, which is enough for a secret of that entropy. The checksum refuses a truncated
-or mistyped one without a look at the table.
+Only the SHA-256 of a secret is stored, which is enough for a secret of that entropy. The checksum detects a truncated
+or mistyped secret without reading the table.
 
-A refresh token also names its family, and ends in a MAC instead: what its reuse sets off, no guess may set off.
+A refresh token also contains the id of its family, and ends in a MAC instead of a checksum: reuse of an old token
+triggers a reaction that a guessed token must not trigger.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_LENGTH, _CHECK_LENGTH = 30, 6
 SHOWN_LENGTH = 4
 
-# What stands behind the brand in the prefix of a secret that is no API key.
+# Follows the brand in the prefix of a secret. API keys have no such suffix.
 ACCESS = "_at"
 REFRESH = "_rt"
 SESSION = "_st"
@@ -33,7 +34,7 @@ _REFRESH_FORM = re.compile(r"[a-z][a-z0-9-]*_rt_([0-9a-z]{16})[0-9A-Za-z]{30}[0-
 
 
 def _base62(value: int, length: int) -> str:
-    """The lowest `length` digits of the number."""
+    """Returns the lowest `length` base-62 digits of the number."""
     out = ""
     for _ in range(length):
         value, digit = divmod(value, 62)
@@ -54,12 +55,12 @@ def _checked(prefix: str, body: str) -> str:
 
 
 def mint(prefix: str) -> str:
-    """A new secret that starts with `prefix` and an underscore."""
+    """Returns a new secret that starts with `prefix` and an underscore."""
     return _checked(prefix, _random())
 
 
 def mint_from(prefix: str, seed: bytes) -> str:
-    """The secret that the seed gives: always the same one, which need not be stored to be shown again."""
+    """Derives a secret from the seed. It is deterministic, so the secret can be shown again without being stored."""
     return _checked(prefix, _base62(int.from_bytes(hmac.digest(seed, prefix.encode(), "sha512")), _RANDOM_LENGTH))
 
 
@@ -69,12 +70,12 @@ def _sealed(key: SigningKey, family: str, body: str) -> str:
 
 
 def mint_refresh(family: str) -> str:
-    """The first refresh token of a family, whose id is 16 characters of digits and lower-case letters."""
+    """Returns the first refresh token of a family. The family's id is 16 digits and lowercase letters."""
     return _sealed(keyring.current(), family, _random())
 
 
 def family_of(refresh_token: str) -> str | None:
-    """The family of a refresh token that a key of the ring issued, or None for anything else. Nothing is looked up."""
+    """Returns the family of a refresh token that a key of the ring issued, or None. Doesn't access the table."""
     match = _REFRESH_FORM.fullmatch(refresh_token)
     if match is None:
         return None
@@ -84,11 +85,11 @@ def family_of(refresh_token: str) -> str | None:
 
 
 def successors_of(refresh_token: str) -> list[tuple[str, str]]:
-    """The access token and the refresh token that follow it, for each key of the ring, the current one first.
+    """Returns the access token and refresh token that replace it, for each key of the ring, the current key first.
 
-    They are derived from the token and a signing key, so that they can be returned again without being stored. During
-    a rotation another version of the function may have derived them from the other key. Raises LookupError if the
-    token was never issued.
+    They are derived from the token and a signing key, so they can be returned again without being stored. During a
+    rotation, another version of the function may have derived them from the other key. Raises LookupError if the token
+    was never issued.
     """
     family = family_of(refresh_token)
     if family is None:
@@ -107,12 +108,15 @@ def _derived(key: SigningKey, purpose: str, secret: str) -> str:
 
 
 def keyed_digest(purpose: str, text: str) -> str:
-    """The digest by the current key. To verify one, use `keyring.signer_of`; to look one up, every key of the ring."""
+    """Returns the digest under the current key.
+
+    To verify a digest, use `keyring.signer_of`. To look one up, try every key of the ring.
+    """
     return keyring.current().digest(purpose, text)
 
 
 def prefix_of(secret: str) -> str | None:
-    """The prefix of a well-formed secret, or None where form or checksum is wrong."""
+    """Returns the prefix of a well-formed secret, or None if its format or checksum is wrong."""
     match = _FORM.fullmatch(secret)
     if match is None or _checksum(match[1] + match[2]) != match[3]:
         return None
@@ -120,11 +124,11 @@ def prefix_of(secret: str) -> str | None:
 
 
 def digest(secret: str) -> str:
-    """What is stored in place of the secret: SHA-256 in hexadecimal."""
+    """Returns the SHA-256 of the secret in hexadecimal, which is stored in its place."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def start_of(secret: str) -> str:
-    """The part of a key that lists show, so that a person recognises it: the prefix and four characters."""
+    """Returns the part of an API key that lists show so that people recognize it: the prefix and four characters."""
     prefix, _, body = secret.rpartition("_")
     return f"{prefix}_{body[:SHOWN_LENGTH]}"

@@ -1,7 +1,8 @@
-"""What a page asks of its visitor: a session, by cookie, and that its forms were filled in on a page of ours.
+"""Requirements of pages: a session cookie, and protection of forms against cross-site request forgery.
 
-An endpoint declares one alias, `Annotated[Visitor, Visits(...)]`. The route class (`controlplane.app`) then admits the
-visitor before the endpoint runs, and answers refusals in the look that the alias names. Cookies are made here alone.
+An endpoint declares one alias, `Annotated[Visitor, Visits(...)]`. The route class (`controlplane.app`) authenticates
+the visitor before the endpoint runs, and renders errors in the dialect that the alias sets. This is the only module
+that creates cookies.
 """
 
 from dataclasses import dataclass, field
@@ -22,14 +23,14 @@ from controlplane.settings import settings
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 32
-# The name of the field that proves where a form was filled in.
+# The form field that contains the CSRF token.
 FORM_TOKEN = "form_token"  # nosec B105  # noqa: S105 (a field's name)
-# The purpose of the form's token among the digests of the key ring.
+# The purpose under which the key ring signs CSRF tokens.
 _FORM = "form"
 
 
 class SignedOut(Unauthorized):
-    """The page is for who is signed in. `target` is what was asked for, with its query; `method` how."""
+    """The page requires a signed-in session. `target` is the requested path with its query, `method` the method."""
 
     message = "Your session has ended. Sign in again."
 
@@ -40,7 +41,7 @@ class SignedOut(Unauthorized):
 
 
 class ForeignForm(Forbidden):
-    """The form does not carry this session's token: another site may have sent it."""
+    """The form doesn't contain this session's CSRF token, so another site may have sent it."""
 
     message = "This form has expired. Go back, reload the page, and try again."
 
@@ -51,12 +52,12 @@ class UnreadableForm(InvalidPayload):
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """What a page asks.
+    """Requirements of a page.
 
-    look: how its refusals look.
-    signed_in: whether it is only for who is signed in. Elsewhere a session that is over counts as none.
-    form: whether it takes a form, which then has to carry the session's token.
-    counted: a limit by the visitor's address, for what no session counts.
+    look: the dialect that renders the page's errors.
+    signed_in: whether the page requires a session. If not, an expired session is ignored.
+    form: whether the page accepts a form, which must then contain the session's CSRF token.
+    counted: a rate limit per client address, for requests that no session counts.
     """
 
     look: Dialect
@@ -67,7 +68,7 @@ class Visits:
 
 @dataclass(slots=True)
 class Visitor:
-    """Who looks at a page. `access` and `secret` are there once they are signed in."""
+    """The visitor of a page. `access` and `secret` are set if the visitor is signed in."""
 
     address: str
     cookies: dict[str, str] = field(default_factory=dict, repr=False)
@@ -77,14 +78,14 @@ class Visitor:
 
     @property
     def user_id(self) -> str:
-        """Only pages that ask for a session may ask."""
+        """The visitor's user id. Raises LookupError if the visitor isn't signed in."""
         if self.access is None:
             raise LookupError("this page asks for no session")
         return self.access.user_id
 
     @property
     def form_token(self) -> str:
-        """What a form of this session carries."""
+        """The CSRF token for this session's forms."""
         return form_token(self.secret)
 
 
@@ -93,12 +94,15 @@ def form_token(secret: str) -> str:
 
 
 def cookie_name(purpose: str) -> str:
-    """The cookie's name. Over TLS its prefix keeps other hosts, neighbours among them, from setting it."""
+    """Returns the cookie's name. Over TLS its prefix prevents other hosts, including siblings, from setting it."""
     return f"{'__Host-' if _is_secure() else ''}{settings.service_brand}-{purpose}"
 
 
 def cookie(purpose: str, value: str, lifetime_seconds: int) -> str:
-    """A Set-Cookie header: no script reads it, and no other site's form or image sends it. Lifetime 0 removes it."""
+    """Returns a Set-Cookie header. Scripts can't read the cookie, and other sites' forms and images don't send it.
+
+    A lifetime of 0 deletes the cookie.
+    """
     secure = "; Secure" if _is_secure() else ""
     name = cookie_name(purpose)
     return f"{name}={value}; Path=/; Max-Age={lifetime_seconds}; HttpOnly; SameSite=Lax{secure}"
@@ -109,7 +113,10 @@ def _is_secure() -> bool:
 
 
 def admit(request: Request, asks: Visits, body: bytes) -> Visitor:
-    """The visitor, counted. Raises SignedOut, RateLimited, UnsupportedMediaType, UnreadableForm, ForeignForm."""
+    """Authenticates and rate limits the visitor, and reads the form.
+
+    Raises SignedOut, RateLimited, UnsupportedMediaType, UnreadableForm, ForeignForm.
+    """
     visitor = Visitor(door.address_of(request), _read_cookies(request))
     if asks.counted is not None:
         door.admit(Stranger(visitor.address), asks.counted)
@@ -126,9 +133,9 @@ def admit(request: Request, asks: Visits, body: bytes) -> Visitor:
 
 
 def _recognize(visitor: Visitor, asks: Visits) -> None:
-    """Fills in the session of the cookie, if it is a live one. Any other credential is ignored.
+    """Sets the visitor's session if the cookie contains a valid one. Any other credential is ignored.
 
-    Raises TooManyRejected, but not for a page that needs no session: people can always sign in again.
+    Raises TooManyRejected only if the page requires a session, so that people can always sign in again.
     """
     secret = visitor.cookies.get(cookie_name("session"), "")
     if tokens.prefix_of(secret) != settings.service_brand + tokens.SESSION:
@@ -145,7 +152,7 @@ def _recognize(visitor: Visitor, asks: Visits) -> None:
 
 
 def _read_cookies(request: Request) -> dict[str, str]:
-    # HTTP/2 sends one cookie per header, and the gateway joins several headers with commas.
+    # HTTP/2 clients may send one header per cookie, and the gateway joins repeated headers with commas.
     parts = request.headers.get("cookie", "").replace(",", ";").split(";")
     pairs = [part.strip().partition("=") for part in parts]
     return {name: value for name, _, value in pairs}

@@ -1,8 +1,9 @@
-"""From a function that takes one message to a Lambda handler of its queue.
+"""Turns a function that processes one message into the Lambda handler of its queue.
 
-A message that is done is removed, one that failed comes again, after a pause that grows. What cannot get better by
-coming again goes to the dead letters at once, with its reason as an attribute; so does what failed at its last receive.
-Only a worker that dies leaves that to SQS, which knows no reason. Logs and reasons say types and places, no content.
+A processed message is deleted. A failed one is redelivered with exponential backoff. A message that can't succeed on a
+retry, or that failed on its last receive, goes to the dead-letter queue with the reason as an attribute. Only if a
+worker crashes does SQS move the message there, without a reason. Logs and reasons contain error types and locations,
+never content.
 """
 
 import time
@@ -25,7 +26,7 @@ _LONGEST_PAUSE_SECONDS = 900
 
 
 class Postponed(Exception):
-    """Not now: the message is to come again after so many seconds."""
+    """The message can't be processed yet and is redelivered after `seconds`."""
 
     def __init__(self, seconds: int, reason: str) -> None:
         super().__init__(reason)
@@ -34,9 +35,9 @@ class Postponed(Exception):
 
 
 class LeftToSweep(Exception):
-    """This message doesn't come again, and the sweep sends another one for its work, if there is anything left to do.
+    """The message isn't redelivered. If any work is left, the sweep sends another message for it.
 
-    A dead letter would say that a person has to look, and none has to.
+    It isn't dead-lettered, because dead letters are handled manually and this case needs no manual action.
     """
 
     def __init__(self, reason: str) -> None:
@@ -45,7 +46,7 @@ class LeftToSweep(Exception):
 
 
 class Rejected(Exception):
-    """Coming again changes nothing: the message goes to the dead letters, for a person to look at."""
+    """A retry can't succeed: the message goes to the dead-letter queue, which is handled manually."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -53,18 +54,18 @@ class Rejected(Exception):
 
 
 def is_last_delivery() -> bool:
-    """Whether the message that is being worked on doesn't come again."""
+    """Returns whether the current message won't be redelivered."""
     return _last_delivery.get()
 
 
 def create_worker[M](
     queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None]
 ) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
-    """The handler of a queue's events. Metrics: Messages, FailedMessages, DeadLetters, by service.
+    """Returns the Lambda handler of a queue's events. Metrics by service: Messages, FailedMessages, DeadLetters.
 
-    take: does the work of one message. It may be called again with the same one, also while another call still runs.
+    take: processes one message. It may be called again with the same message, even while another call still runs.
     """
-    # powertools would fail the whole call where every record failed: the records are what failed, each by itself.
+    # By default, Powertools fails the whole invocation if every record failed. We report the records individually.
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 
     def take_record(record: SQSRecord) -> None:
@@ -93,11 +94,11 @@ def _receives(record: SQSRecord) -> int:
 
 
 def _take[M](queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None], record: SQSRecord) -> str:
-    """Returns how it went: `done`, `buried` or `left to the sweep`. Raises if the message is to come again."""
+    """Returns the outcome for the log. Raises if the message must be redelivered."""
     try:
         message = accepted.validate_json(record.body)
     except ValidationError as error:
-        # The kinds of the mistakes and their places. What stood there may be anything.
+        # Only error types and locations: the values may be anything.
         places = sorted({f"{'.'.join(map(str, found['loc']))} {found['type']}" for found in error.errors()})
         _bury(queue, record, "malformed: " + "; ".join(places)[:500])
         return "buried"
@@ -111,7 +112,7 @@ def _take[M](queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None], 
         metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
         logger.error("message left to the sweep", extra={**_named(record), "reason": left.reason})
         return "left to the sweep"
-    except Exception as failure:  # the edge: whatever it is, the message must come again or be kept with its reason
+    except Exception as failure:  # outermost handler: any error leads to a retry or a dead letter with its reason
         metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
         logger.error("message failed", extra={**_named(record), **describe(failure)})
         if is_last_delivery():
@@ -130,7 +131,7 @@ def _reason(failure: Exception) -> str:
 
 
 def _bury(queue: Queue, record: SQSRecord, reason: str) -> None:
-    """Puts the message among the dead letters, with the reason. Raises Unreachable: the message comes again then."""
+    """Sends the message to the dead-letter queue with the reason. If this raises Unreachable, it is redelivered."""
     try:
         sender.client.send_message(
             QueueUrl=queue.dead_letters_url,
@@ -147,7 +148,7 @@ def _bury(queue: Queue, record: SQSRecord, reason: str) -> None:
 
 
 def _pause(queue: Queue, record: SQSRecord, failure: Exception) -> None:
-    """Has the message come again sooner than a dead worker's would; else it comes in the queue's own time."""
+    """Sets the backoff before the next delivery. If that fails, the queue's visibility timeout applies."""
     seconds = min(_FIRST_PAUSE_SECONDS * 4 ** (_receives(record) - 1), _LONGEST_PAUSE_SECONDS)
     if isinstance(failure, Postponed):
         seconds = failure.seconds
