@@ -1,1 +1,1 @@
-"""What every function of the control plane shares. Functions import from here; nothing here imports a function."""
+"""Code shared by all functions of the control plane. Functions import from here; nothing here imports a function."""

@@ -79,7 +79,7 @@ class Requires:
 
 @dataclass(slots=True)
 class Principal:
-    """The authenticated caller. `user_id` is None for an API key; `key_id` and `organization_id` are for a person."""
+    """The authenticated caller. `user_id` is None for an API key; the other ids are None for a person."""
 
     kind: Literal["session", "api_key", "oauth"]
     scopes: tuple[str, ...]
@@ -102,7 +102,7 @@ class Access[T]:
 
     @property
     def membership(self) -> organizations.Membership:
-        """The caller's membership in the organization acted in. Raises LookupError if the route declares none."""
+        """The caller's membership in the organization acted in. Raises LookupError if none is resolved."""
         if self.organization is None:
             raise LookupError("this route declares no organization, or has not entered it")
         return self.organization

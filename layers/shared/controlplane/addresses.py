@@ -1,8 +1,8 @@
-"""Where this API and its pages are reached: the addresses that answers and pages hold.
+"""Public URLs of this API and its pages, as used in responses and pages.
 
-Behind a custom domain they are settings. Without one the functions cannot be told, since the gateway's address is made
-after them: the stage carries it in a variable, which comes with every request. What the template's user pool calls the
-pages comes the same way, since the pool is told that address.
+With a custom domain they are settings. Without one they can't be, because CloudFormation creates the gateway after the
+functions: a stage variable contains the gateway's URL and arrives with every request. The client id at the template's
+user pool arrives the same way, because the pool's client depends on that URL.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _of_stage: ContextVar[Mapping[str, str] | None] = ContextVar("variables_of_stage
 
 
 def read_stage(event: dict[str, Any] | None) -> None:
-    """Takes note of the stage variables of a gateway's event, for the request it carries."""
+    """Stores the stage variables of an API Gateway event for the duration of its request."""
     _of_stage.set((event or {}).get("stageVariables"))
 
 
@@ -24,7 +24,7 @@ def _stage_variable(name: str) -> str | None:
 
 
 def public_base_url() -> str:
-    """The address that the paths of the API are relative to, without a slash at the end."""
+    """Returns the base URL of the API's paths, without a trailing slash."""
     address = settings.public_base_url or _stage_variable("publicBaseUrl")
     if address is None:
         raise LookupError("neither PUBLIC_BASE_URL nor the stage variable publicBaseUrl says where this API is")
@@ -32,21 +32,21 @@ def public_base_url() -> str:
 
 
 def dashboard_base_url() -> str:
-    """The address of the pages for people: the API's own where no other is set."""
+    """Returns the base URL of the web pages: the API's own unless another one is set."""
     return settings.dashboard_base_url or public_base_url()
 
 
 def project_page(organization_slug: str, project_slug: str) -> str:
-    """Where a person sees the project; its consent is shown one level below, at `/consent`."""
+    """Returns the URL of the project's page. Its consent page is one level below, at `/consent`."""
     return f"{dashboard_base_url()}/organizations/{organization_slug}/projects/{project_slug}"
 
 
 def consent_runtime_url(instance_id: str) -> str | None:
-    """Where the consent runtime serves an instance. None: this deployment was not told of a runtime."""
+    """Returns the URL where the consent runtime serves an instance, or None if no runtime is configured."""
     base = settings.consent_runtime_base_url
     return f"{base}/{instance_id}" if base else None
 
 
 def sign_in_client_id() -> str | None:
-    """What the issuer that people sign in with calls these pages. None: nobody can sign in."""
+    """Returns our client id at the sign-in issuer, or None if sign-in is disabled."""
     return settings.sign_in_client_id or _stage_variable("signInClientId")

@@ -210,7 +210,7 @@ def _translate_body(request: Request, body: bytes, dialect: Dialect) -> None:
 
 
 def _check_query(raw: bytes) -> None:
-    """Raises InvalidPayload if a query parameter is repeated or can't be decoded: parsers would disagree about it."""
+    """Raises InvalidPayload if a query parameter is repeated or can't be decoded: parsers would read it differently."""
     if not raw:
         return
     try:
@@ -409,7 +409,7 @@ def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
 
 
 def create_app(*routers: APIRouter) -> FastAPI:
-    """Returns the app of one function. Raises TypeError at import for a route that isn't a ControlRoute."""
+    """Returns the app of one function. Every router must be a ControlRouter."""
     app = FastAPI(
         title="assent",
         version="1.0.0",

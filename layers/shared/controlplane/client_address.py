@@ -1,7 +1,7 @@
-"""The address of the client that a request comes from, and what of it counts as one caller.
+"""The address of the client that sent a request, and the network that rate limits count as one caller.
 
-The gateway's own source address is all that nobody can choose. Only if it belongs to the trusted proxy of the settings,
-the proxy's header names the client.
+The gateway's source address is the only one that a client can't choose. The proxy's header is used only if that address
+belongs to the trusted proxy of the settings.
 """
 
 import ipaddress
@@ -11,16 +11,16 @@ from controlplane.settings import settings
 
 type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# One subscriber has as many addresses as he likes within it (RFC 6177).
+# A subscriber gets at least a /64 and can use any address in it (RFC 6177).
 _IPV6_PREFIX = 64
 
 
 def client_address(seen: str, read_header: Callable[[str], list[str]]) -> str:
-    """The client's address: the one that the gateway saw, or the one that a trusted proxy names in its header.
+    """Returns the client's address: the one that the gateway saw, or the one in a trusted proxy's header.
 
-    Proxies append to the header, and what is left of their part is the client's own text. So it is read from the right,
-    past the addresses of the proxy, up to the first that isn't one of them. If that isn't an address, the gateway's
-    counts.
+    Proxies append to the header, and the client controls everything to the left of their entries. So the header is read
+    from the right, up to the first entry that isn't an address of the proxy. If that entry isn't an address, returns
+    the gateway's.
     """
     if settings.trusted_proxy_header is None or not _is_trusted(_parse(seen)):
         return seen
@@ -33,24 +33,24 @@ def client_address(seen: str, read_header: Callable[[str], list[str]]) -> str:
 
 
 def network_of(address: str) -> str:
-    """What is counted as one caller: an IPv4 address, or the /64 of an IPv6 address."""
+    """Returns the network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address."""
     parsed = _parse(address)
     if parsed is None:
-        return "unknown"  # all such share one limit
+        return "unknown"  # all of these share one limit
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
     return str(ipaddress.IPv6Network((int(parsed), _IPV6_PREFIX), strict=False))
 
 
 def _parse(text: str) -> Address | None:
-    """The address, an IPv4 address also if it is written as an IPv6 one; None for anything else."""
+    """Returns the address, or None if the text isn't one. An IPv4-mapped IPv6 address becomes an IPv4 address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    # Without a zone ("%eth0"), which is any text.
+    # Drops the zone ("%eth0"), which may be any text.
     return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
 
 

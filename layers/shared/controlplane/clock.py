@@ -1,4 +1,4 @@
-"""The one source of time: `clock.now()`, `clock.monotonic()` and `clock.pause()`, which tests can set."""
+"""The only source of time: `clock.now()`, `clock.monotonic()`, and `clock.pause()`, which tests can replace."""
 
 import asyncio
 import time
@@ -11,16 +11,16 @@ pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 def now() -> float:
-    """Unix time in seconds."""
+    """Returns Unix time in seconds."""
     return source()
 
 
 def monotonic() -> float:
-    """Seconds from an arbitrary start, never backwards: for deadlines inside one process."""
+    """Returns seconds since an arbitrary start, never going backward, for deadlines within one process."""
     return monotonic_source()
 
 
 def timestamp(seconds: float | None = None) -> str:
-    """RFC 3339 in UTC with milliseconds: 2026-01-02T03:04:05.678Z. Sorts as text in the order of time."""
+    """Returns RFC 3339 in UTC with milliseconds: 2026-01-02T03:04:05.678Z. Text order is chronological order."""
     moment = datetime.fromtimestamp(now() if seconds is None else seconds, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

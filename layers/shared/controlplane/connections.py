@@ -1,8 +1,8 @@
-"""HTTP connections that keep the request's deadline, for every client that calls a dependency within a request.
+"""HTTP connections that honor the request's deadline, for all clients that call a dependency during a request.
 
-A socket's timeout starts anew with each byte that arrives. So a server that trickles its answer could hold a request
-for ever, and a second try could start when the time is up. Here every connect, send and receive gets what the deadline
-leaves (`controlplane.deadline`), and botocore's pause before a retry must end before the deadline does.
+A socket timeout restarts with each byte received, so a server that trickles its response could block a request forever,
+and a retry could start after the deadline. Here the timeout of every connect, send, and receive is capped at the time
+left (`controlplane.deadline`), and botocore retries only if its backoff ends before the deadline.
 """
 
 import io
@@ -17,7 +17,7 @@ from controlplane import deadline
 
 
 class _BoundedStream(io.RawIOBase):
-    """The bytes of an answer. Each wait for more of them is as long as the deadline allows."""
+    """The bytes of a response. The deadline caps the timeout of each read."""
 
     def __init__(self, stream: io.RawIOBase, sock: socket.socket) -> None:
         self._stream, self._sock = stream, sock
@@ -44,7 +44,7 @@ class _BoundedResponse(HTTPResponse):
 
 
 class BoundedConnection:
-    """Mixed into a connection of http.client or urllib3, whose `timeout` is that of the next socket operation."""
+    """Mixin for connections of http.client or urllib3. They read `timeout` before each socket operation."""
 
     response_class: Any = _BoundedResponse
     _timeout: float | None = None
@@ -78,7 +78,10 @@ _POOLS = {"http": _Pool, "https": _TlsPool}
 
 
 def bound(client: Any, attempts: int) -> None:
-    """Makes a new botocore client keep the deadline. `attempts` as its configuration says, in standard mode."""
+    """Makes a new botocore client honor the deadline.
+
+    The client must use the standard retry mode; `attempts` is its configured total_max_attempts.
+    """
     session = client._endpoint.http_session
     session._pool_classes_by_scheme = session._manager.pool_classes_by_scheme = _POOLS
     name = client.meta.service_model.service_id.hyphenize()
@@ -88,7 +91,7 @@ def bound(client: Any, attempts: int) -> None:
     client.meta.events.unregister(event, unique_id=unique_id)
 
     def pause_before_retry(**outcome: Any) -> float | None:
-        """The pause, or None to take the outcome as it is."""
+        """Returns the backoff in seconds, or None to accept the outcome without a retry."""
         pause: float | None = handler.needs_retry(**outcome)
         left = deadline.remaining()
         return None if pause is None or (left is not None and pause >= left) else pause

@@ -1,7 +1,7 @@
-"""Opaque cursors that carry only a position and are bound by a MAC to the list that issued them.
+"""Opaque cursors that contain only a position and are bound by a MAC to the list that issued them.
 
-The MAC covers operation, organization and filters, so a cursor used anywhere else, or changed in any bit, is refused.
-The partition is never in the cursor: it comes from the caller's own scope at every request.
+The MAC covers operation, organization, and filters, so a cursor that is modified or used for another list is rejected.
+The cursor never contains the partition, which is derived from the caller's access in every request.
 """
 
 import base64
@@ -20,20 +20,20 @@ def _mac(key: SigningKey, binding: tuple[str, ...], position: bytes) -> bytes:
 
 
 def seal(binding: tuple[str, ...], position: str) -> str:
-    """A cursor for `position` (a sort key), valid only for the same binding."""
+    """Returns a cursor for `position` (a sort key) that is valid only for the same binding."""
     raw = position.encode()
     return base64.urlsafe_b64encode(_mac(keyring.current(), binding, raw) + raw).decode().rstrip("=")
 
 
 def open_sealed(binding: tuple[str, ...], cursor: str) -> str:
-    """The position. Raises InvalidPayload for a cursor that this list did not issue."""
+    """Returns the position. Raises InvalidPayload if this list didn't issue the cursor."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         raw = base64.b64decode(padded, altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):
         raw = b""
     mac, position = raw[:_MAC_LENGTH], raw[_MAC_LENGTH:]
-    # Re-encoding refuses the spare bits of the last character, which would let two texts mean one cursor.
+    # Comparing with the re-encoded text rejects unused bits in the last character: each cursor has only one spelling.
     canonical = base64.urlsafe_b64encode(raw).decode().rstrip("=") == cursor
     issued = any(hmac.compare_digest(mac, _mac(key, binding, position)) for key in keyring.ring())
     if not canonical or not issued:

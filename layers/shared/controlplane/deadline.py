@@ -1,9 +1,9 @@
-"""How long a request may still wait for what it depends on: the table, queues, the sign-in issuer.
+"""The time that a request may still spend on its dependencies: the table, queues, the sign-in issuer.
 
-A request has a budget of seconds for all of its calls and their retries together. Only time inside such a call counts,
-so an endpoint that waits for a worker, and asks the table now and then, isn't cut short. Transports ask `bounded` for
-the timeout of every connect, send and receive, which also ends a call whose answer trickles in. Workers and the sweeper
-have no budget: each of their calls has its own timeouts, and Lambda ends the function.
+A request has a budget in seconds for all of its calls and their retries together. Only time inside these calls counts,
+so an endpoint that polls the table while it waits for a worker isn't cut short. Transports use `bounded` for the
+timeout of every connect, send, and receive, which also ends a call whose response trickles in. Workers and the sweeper
+have no budget: their calls have their own timeouts, and Lambda ends the function.
 """
 
 import time
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# Tests set it. It must not jump, as the time of day does.
+# Tests replace it. It must be monotonic, unlike the time of day.
 source: Callable[[], float] = time.monotonic
-# A socket's timeout of 0 means "don't block", so a budget that is used up becomes this.
+# A socket timeout of 0 means "don't block", so this is the timeout if the budget is used up.
 _SHORTEST_SECONDS = 0.001
 
 
@@ -22,7 +22,7 @@ class _Budget:
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
-        # When the budget ends, while a call is running.
+        # The time when the budget ends. Set while a call is running.
         self.until: float | None = None
 
 
@@ -31,7 +31,7 @@ _budget: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget(seconds: float) -> Iterator[None]:
-    """While open, calls together take at most that long, and no longer than the budget around this one allows."""
+    """Limits the total time of the calls in this context. An enclosing budget still applies."""
     outer = _budget.get()
     inner = _Budget(seconds if outer is None else min(seconds, _left(outer)))
     granted = inner.left
@@ -46,7 +46,7 @@ def budget(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def spending() -> Iterator[None]:
-    """Around one call with its retries: charges the time it takes to the budget."""
+    """Charges the time spent in this context to the budget. Use it around one call with its retries."""
     current = _budget.get()
     if current is None or current.until is not None:
         yield
@@ -59,7 +59,7 @@ def spending() -> Iterator[None]:
 
 
 def remaining() -> float | None:
-    """Seconds left, less than 0 if overdrawn. None without a budget."""
+    """Returns the seconds left, negative if overdrawn, or None without a budget."""
     current = _budget.get()
     return None if current is None else _left(current)
 
@@ -70,7 +70,7 @@ def is_over() -> bool:
 
 
 def bounded(seconds: float | None) -> float | None:
-    """A timeout of so many seconds (None: endless), or as many as the budget has left."""
+    """Returns the timeout in seconds (None: no timeout), capped at the seconds left in the budget."""
     left = remaining()
     if left is None:
         return seconds

@@ -1,6 +1,6 @@
-"""What a route says of itself to the readers of docs/openapi.json, beside what its types and its access say already.
+"""Metadata that routes add to docs/openapi.json and that can't be derived from their types and access requirements.
 
-Nothing here does anything when a request runs: scripts/openapi reads it when the document is made.
+It has no effect on requests: scripts/openapi reads it when it generates the document.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ _REFUSALS = "_refusals"
 
 
 def refuses[F: Callable[..., object]](*errors: type[ApiError]) -> Callable[[F], F]:
-    """Declares the refusals of an operation's own.
+    """Declares the errors that are specific to an operation.
 
-    Those of its access, its parameters, its body and its Idempotency-Key follow from these.
+    The errors of its access, parameters, body, and Idempotency-Key are derived from their declarations.
     """
 
     def note(endpoint: F) -> F:
@@ -24,6 +24,6 @@ def refuses[F: Callable[..., object]](*errors: type[ApiError]) -> Callable[[F], 
 
 
 def refusals_of(endpoint: Callable[..., object]) -> tuple[type[ApiError], ...]:
-    """What `refuses` declared, or nothing."""
+    """Returns the errors that `refuses` declared, or an empty tuple."""
     declared: tuple[type[ApiError], ...] = getattr(endpoint, _REFUSALS, ())
     return declared

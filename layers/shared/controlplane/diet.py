@@ -1,13 +1,13 @@
-"""Imports FastAPI and botocore without the parts no request needs. Import this before anything that imports them.
+"""Imports FastAPI and botocore without the parts that no request needs. Import this before anything that imports them.
 
-A cold start pays for every module. FastAPI loads the pydantic models of the OpenAPI document, OpenTelemetry's API, and
-pydantic's version 1 (for a check at each route), which together cost more than our own code. Here placeholders stand in
-for them and load the real thing when somebody uses it: the document can still be made, and telemetry still be turned
-on. botocore writes documentation of a client's methods, for `help`; it goes without. pydantic searches all installed
-distributions for plugins; there are none. None of it changes what a library does. Where one has changed so that this
-does not fit, it is imported as usual, only slower, and `tests/unit/test_diet.py` fails.
+Every imported module slows down cold starts. FastAPI loads the pydantic models of the OpenAPI document, OpenTelemetry's
+API, and pydantic's version 1 (for a check at each route), which together take longer than our own code. Here they are
+replaced by placeholders that load the real module on first use, so the document can still be generated and telemetry
+still be enabled. botocore's generation of docstrings for a client's methods is disabled. pydantic's search for plugins
+in all installed distributions is disabled, because we use no plugins. Otherwise the libraries behave as usual. If a
+library has changed in an incompatible way, it is imported as usual, only slower, and `tests/unit/test_diet.py` fails.
 
-Garbage collection is off from here to `finish`: what is imported stays, and searching it again and again is waste.
+Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste.
 """
 
 import gc
@@ -22,11 +22,11 @@ from contextlib import contextmanager  # noqa: E402
 from types import ModuleType  # noqa: E402
 from typing import Any  # noqa: E402
 
-# Given to FastAPI: it asks for a telemetry provider at every request otherwise, which loads OpenTelemetry.
+# Passed to FastAPI, which otherwise requests a telemetry provider in every request and thereby loads OpenTelemetry.
 TELEMETRY_OFF: Any = {"tracing": False, "metrics": False, "logs": False}
 
 _OPENAPI_MODELS = "fastapi.openapi.models"
-# pydantic and urllib3 would ask it for plugins and versions; it brings zipfile and csv.
+# Imports zipfile and csv. pydantic and urllib3 use it to find plugins and versions.
 _METADATA = "importlib.metadata"
 _TELEMETRY = (
     "opentelemetry",
@@ -41,7 +41,7 @@ _TELEMETRY = (
 
 
 class _Placeholder(type):
-    """Stands for a name of a module that was not imported; calling it, or asking it for anything, imports that."""
+    """Placeholder for a name in a module that isn't imported. Calling it or reading an attribute imports the module."""
 
     _original: tuple[str, str]
 
@@ -50,10 +50,10 @@ class _Placeholder(type):
         return getattr(importlib.import_module(module), name)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if "_original" not in cls.__dict__:  # a subclass that FastAPI made of it: an ordinary class
+        if "_original" not in cls.__dict__:  # FastAPI's subclass of a placeholder: an ordinary class
             return super().__call__(*args, **kwargs)
         if sys.modules.get(cls._original[0]).__class__ is _LaterModule:
-            # FastAPI itself, while it is imported: a default that only its own OAuth2 scheme without flows would use.
+            # Called during FastAPI's own import, for a default that only its OAuth2 scheme without flows would use.
             return super().__call__()
         return cls._load()(*args, **kwargs)
 
@@ -67,7 +67,7 @@ class _Placeholder(type):
             return super().__instancecheck__(instance)
         return isinstance(instance, cls._load())
 
-    # What annotations do with it.
+    # Operations that annotations perform on it.
     def __getitem__(cls, _: Any) -> Any:
         return cls
 
@@ -78,7 +78,7 @@ class _Placeholder(type):
 
 
 class _LaterModule(ModuleType):
-    """A module that is imported when one of its names is used, and not when it is bound."""
+    """A module that is imported when one of its names is used, not when it is bound by an import statement."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -93,7 +93,7 @@ class _LaterModule(ModuleType):
 
 
 def _context_value(key: str, context: Any = None) -> Any:
-    """OpenTelemetry's `get_value`: nobody can have set one while OpenTelemetry is not loaded."""
+    """Replaces OpenTelemetry's `get_value`. No value can be set while OpenTelemetry isn't loaded."""
     loaded = sys.modules.get("opentelemetry.context")
     return loaded.get_value(key, context) if loaded else None
 
@@ -103,14 +103,14 @@ def _later_modules() -> dict[str, ModuleType]:
     for name in _TELEMETRY[1:]:
         parent, _, child = name.rpartition(".")
         setattr(modules[parent], child, modules[name])
-    # Called while FastAPI is imported and at every request: too early to load anything for.
+    # Called while FastAPI is imported and in every request, so these must not load anything.
     modules["opentelemetry.context"].__dict__.update(create_key=lambda name: f"{name}-key", get_value=_context_value)
     return modules
 
 
 @contextmanager
 def _without_texts() -> Iterator[None]:
-    """FastAPI annotates some 700 of its parameters with prose for editors; one empty text stands for all of them."""
+    """Replaces the editor documentation of some 700 FastAPI parameters with a single empty text during the import."""
     module = importlib.import_module("annotated_doc")
     ordinary = module.Doc
     empty = ordinary("")
@@ -122,7 +122,7 @@ def _without_texts() -> Iterator[None]:
 
 
 def _import_fastapi() -> bool:
-    """Whether FastAPI was imported here and came without the parts it can do without."""
+    """Imports FastAPI without its optional parts. Returns False if it was already imported or this failed."""
     if "fastapi" in sys.modules or any(name in sys.modules for name in _TELEMETRY):
         return False
     later = {name: module for name, module in _later_modules().items() if name not in sys.modules}
@@ -130,7 +130,7 @@ def _import_fastapi() -> bool:
     try:
         with _without_texts():
             importlib.import_module("fastapi")
-    except Exception:  # noqa: BLE001 (whatever it is, FastAPI is then imported the ordinary way)
+    except Exception:  # noqa: BLE001 (after any error, FastAPI is imported as usual)
         _forget("fastapi")
         return False
     finally:
@@ -139,20 +139,20 @@ def _import_fastapi() -> bool:
 
 
 def _forget(package: str) -> None:
-    """The package is imported anew by whoever asks next."""
+    """Removes the package from sys.modules, so that the next import loads it again."""
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         del sys.modules[name]
 
 
 def _withdraw(modules: dict[str, ModuleType]) -> None:
-    """The library keeps what it bound of these; everybody else gets the real modules."""
+    """Removes placeholders from sys.modules. The library keeps those it bound; later imports get the real modules."""
     for name, module in modules.items():
         if sys.modules.get(name) is module:
             del sys.modules[name]
 
 
 def _skip_pydantic_1() -> None:
-    """FastAPI asks of every model whether it is one of pydantic 1. None can be while pydantic.v1 is not loaded."""
+    """Skips FastAPI's check whether a model is from pydantic 1, which is impossible unless pydantic.v1 is loaded."""
 
     def only_when_loaded(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
         return lambda value: "pydantic.v1" in sys.modules and check(value)
@@ -169,13 +169,13 @@ def _skip_pydantic_1() -> None:
 
 
 def finish() -> None:
-    """The last import is done: what exists now is never garbage, and what comes is collected again."""
+    """Enables garbage collection after the last import, and exempts all existing objects from it."""
     gc.freeze()
     gc.enable()
 
 
 class _NoDocstring(str):
-    """Takes what botocore describes a method by, and is empty."""
+    """An empty string that accepts the arguments of botocore's docstring classes."""
 
     __slots__ = ()
 
@@ -184,7 +184,7 @@ class _NoDocstring(str):
 
 
 class _NoDocumenter:
-    """Takes what botocore would change in its documentation; each of its methods is a handler that changes nothing."""
+    """Accepts the arguments of botocore's documentation handlers. Each method is a handler that does nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
@@ -211,7 +211,7 @@ _DOCUMENTATION: dict[str, dict[str, Any]] = {
 
 
 def _import_botocore() -> bool:
-    """Whether botocore's session was imported here, and without what writes documentation."""
+    """Imports botocore's session without its documentation. Returns False if it was already imported or this failed."""
     if any(name in sys.modules for name in ("botocore.client", "botocore.handlers", *_DOCUMENTATION)):
         return False
     modules = {name: ModuleType(name) for name in _DOCUMENTATION}
@@ -222,7 +222,7 @@ def _import_botocore() -> bool:
     sys.modules.update(modules)
     try:
         importlib.import_module("botocore.session")
-    except Exception:  # noqa: BLE001 (whatever it is, botocore is then imported the ordinary way)
+    except Exception:  # noqa: BLE001 (after any error, botocore is imported as usual)
         _forget("botocore")
         return False
     finally:
@@ -232,10 +232,10 @@ def _import_botocore() -> bool:
 
 
 def _drop_documentation_handlers() -> None:
-    """Every session registers botocore's handlers one by one, and a quarter of them only write documentation."""
+    """Removes botocore's handlers that only generate documentation: a quarter of those that each session registers."""
     handlers = getattr(sys.modules.get("botocore.handlers"), "BUILTIN_HANDLERS", None)
     if isinstance(handlers, list):
-        # In place: others may hold the list, to add handlers of their own.
+        # In place: other code may hold a reference to the list, to add its own handlers.
         handlers[:] = [entry for entry in handlers if not str(entry[0]).startswith("docs.")]
 
 

@@ -1,6 +1,6 @@
-"""Email addresses: what counts as one, and when two are the same.
+"""Validation and normalization of email addresses.
 
-Identities, accounts, invitations and operators all use this definition. Both functions take linear time.
+Identities, accounts, invitations, and operator commands all use this module. Both functions take linear time.
 """
 
 import re
@@ -9,11 +9,11 @@ import string
 # From the API's description; the limits of the parts are those of RFC 5321 section 4.5.3.1 and of the DNS.
 MAX_LENGTH = 255
 _MAX_LOCAL_LENGTH, _MAX_DOMAIN_LENGTH = 64, 253
-# RFC 5321's Mailbox in the forms that providers give out: a dot-atom and a host name with a top-level domain. Quoted
-# local parts, address literals and everything beyond ASCII are rejected; an internationalized domain has its xn-- form.
+# The forms of RFC 5321's Mailbox that providers use: a dot-atom and a host name with a top-level domain. Quoted local
+# parts, address literals, and non-ASCII characters are rejected; internationalized domains must be in xn-- form.
 _ATOM = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++")
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
-# Unicode folds other letters onto ASCII (the Kelvin sign becomes k), so two people could share an account.
+# ASCII only: Unicode maps other letters to ASCII (the Kelvin sign becomes k), so two people could share an account.
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -34,8 +34,8 @@ def is_email(text: str) -> bool:
 
 
 def normalize_email(email: str) -> str:
-    """Returns the form in which addresses are compared and become part of keys: ASCII letters in lower case.
+    """Returns the form of the address that is compared and used in keys: ASCII letters in lowercase.
 
-    Addresses that earlier versions stored, in lower case by Unicode's rules, come out unchanged.
+    Addresses that earlier versions stored in lowercase by Unicode's rules are returned unchanged.
     """
     return email.strip().translate(_LOWER)

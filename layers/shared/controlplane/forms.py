@@ -1,9 +1,9 @@
-"""Form-encoded text, in bodies and in queries, as name and value pairs."""
+"""Parses form-encoded bodies and queries into pairs of name and value."""
 
 from urllib.parse import parse_qsl
 
-# Decoding percent escapes takes some thirty times as long as JSON of the same length. Every field that an operation
-# takes is shorter than 5 KB.
+# Decoding percent escapes takes some thirty times as long as parsing JSON of the same length. Every field that an
+# operation accepts is shorter than 5 KB.
 MAX_FORM_BYTES = 65_536
 
 

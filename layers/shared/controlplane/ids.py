@@ -1,7 +1,7 @@
-"""Resource ids: a prefix, the organization's part and a time-ordered part, opaque to clients.
+"""Resource ids: a prefix, the organization's part, and a time-ordered local part. They are opaque to clients.
 
-An id locates its item: `prj_` + 16 characters of the organization + 18 of the item gives the partition and the sort
-key, so a resource is read by id with one consistent GetItem. Characters are Crockford's base 32 in lower case.
+An id locates its item: `prj_` + 16 characters of the organization + 18 of the item give the partition key and the sort
+key, so a resource is read by id with one consistent GetItem. Characters are Crockford's base 32 in lowercase.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ _SESSION = re.compile(f"{SESSION}_({_PART}{{18}})")
 
 
 class Located(NamedTuple):
-    """Where an owned resource lives: its organization's id and its own part."""
+    """The location of an owned resource: its organization's id and its local part."""
 
     organization_id: str
     local: str
@@ -62,22 +62,22 @@ def _time_part(seconds: float) -> str:
 
 
 def new_part() -> str:
-    """80 random bits in 16 characters: enough to stand alone."""
+    """Returns 16 random characters (80 bits), enough to be unique by themselves."""
     return _random(16)
 
 
 def new_root(prefix: str) -> str:
-    """An id that stands alone (organization, user): 80 random bits."""
+    """Returns a new id of an item that isn't owned by an organization (organization, user): 80 random bits."""
     return f"{prefix}_{new_part()}"
 
 
 def new_local() -> str:
-    """The item's own part: 10 characters of milliseconds, then 40 random bits. Sorts by time of creation."""
+    """Returns a new local part: 10 characters of milliseconds, then 40 random bits. Sorts by creation time."""
     return _time_part(clock.now()) + _random(_RANDOM_LENGTH)
 
 
 def created_at(local: str) -> float:
-    """Returns the moment of an own part that `new_local` made, in Unix seconds."""
+    """Returns the creation time, in Unix seconds, of a local part from `new_local`."""
     value = 0
     for character in local[:_TIME_LENGTH]:
         value = value * 32 + _ALPHABET.index(character)
@@ -85,28 +85,28 @@ def created_at(local: str) -> float:
 
 
 def derived_local(*parts: str) -> str:
-    """The own part of an item that exists once for these parts: whoever makes it, and however often, makes the same."""
+    """Returns a deterministic local part for an item that exists once per combination of parts."""
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return "".join(_ALPHABET[byte & 31] for byte in digest[: _TIME_LENGTH + _RANDOM_LENGTH])
 
 
 def oldest_local(*parts: str) -> str:
-    """Like `derived_local`, but sorts before every own part that `new_local` returns: 70 bits of the parts' hash."""
+    """Like `derived_local`, but sorts before every local part of `new_local`. Contains 70 bits of the parts' hash."""
     return "0000" + derived_local(*parts)[:14]
 
 
 def local_at(seconds: float) -> str:
-    """The lowest own part of that moment: a bound for a range of sort keys."""
+    """Returns the lowest local part of that time, as a bound for a range of sort keys."""
     return _time_part(seconds)
 
 
 def owned(prefix: str, organization_id: str, local: str) -> str:
-    """The id of an item of an organization."""
+    """Returns the id of an item that an organization owns."""
     return f"{prefix}_{organization_id[4:]}{local}"
 
 
 def within(prefix: str) -> str:
-    """The id of something that is only ever reached through an owned item, as a website through its project."""
+    """Returns a new id of an item that is only accessed through an owned item, such as a website of a project."""
     return f"{prefix}_{new_local()}"
 
 
@@ -115,22 +115,22 @@ def member_id(organization_id: str, user_id: str) -> str:
 
 
 def session_id(local: str) -> str:
-    """The id of one of a person's credentials. It says nothing about the person or the secret."""
+    """Returns the id of one of a person's credentials. It reveals nothing about the person or the secret."""
     return f"{SESSION}_{local}"
 
 
 def local_of_session(text: str) -> str | None:
-    """The own part of a session id, or None if the text isn't one. The caller supplies the person."""
+    """Returns the local part of a session id, or None if the text isn't one. It doesn't contain the person's id."""
     match = _SESSION.fullmatch(text)
     return match[1] if match else None
 
 
 def is_root(prefix: str, text: str) -> bool:
-    """Whether the text has the form of such an id. Nothing else may become part of a key."""
+    """Returns whether the text is a well-formed id with that prefix. Check this before using the text in a key."""
     return _ROOT[prefix].fullmatch(text) is not None
 
 
 def locate(prefix: str, text: str) -> Located | None:
-    """Where the id points, or None where it is no id of that kind."""
+    """Returns the location of the id's item, or None if the text isn't an id with that prefix."""
     match = _OWNED[prefix].fullmatch(text)
     return Located(f"{ORGANIZATION}_{match[1]}", match[2]) if match else None

@@ -1,7 +1,7 @@
-"""Has attempts at opening an issue taken up: the message that follows one, and the sweep that repeats it.
+"""Sends the messages that make a worker open an issue: one after each attempt, and again by the sweep.
 
-An attempt stands in the table until it is settled, so it is its own outbox: a message that was never sent, or that came
-to nothing, is sent again from there.
+An attempt stays in the table until it is settled, so it is its own outbox: if its message was never sent, or had no
+result, the sweep sends it again.
 """
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,12 +13,12 @@ from controlplane.store.sweep_runs import SweepRun
 
 
 def announce(item_id: str) -> None:
-    """Sends the message of the item's attempt. Raises Unreachable."""
+    """Sends the message for the item's attempt. Raises Unreachable."""
     send(Queue.ISSUE_CREATION, CreateIssue(item_id=item_id).model_dump(by_alias=True))
 
 
 def try_to_announce(item_id: str) -> None:
-    """The same, and never fails: a sweep sends what could not be sent."""
+    """Like `announce`, but only logs errors: the sweep sends the message later."""
     try:
         announce(item_id)
     except (Unreachable, ClientError, BotoCoreError) as error:
@@ -26,5 +26,5 @@ def try_to_announce(item_id: str) -> None:
 
 
 def announce_overdue(run: SweepRun) -> None:
-    """A step of the sweep: sends the messages of attempts that a worker should have taken or settled by now."""
+    """Sends the messages of attempts that a worker should have taken or settled by now. Runs as a step of the sweep."""
     issue_attempts.resume_overdue(run, announce)

@@ -1,4 +1,4 @@
-"""From an app to a Lambda handler: API Gateway's REST proxy event in, its answer out."""
+"""Turns an app into a Lambda handler for API Gateway's REST proxy events."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from controlplane import diet
 from controlplane.observability import count_request
 from controlplane.store import client
 
-# To a path that no function has: it is routed and answered, and neither reads nor counts anything.
+# Requests a path that no function has, so it is routed and answered without reading or counting anything.
 _FIRST_REQUEST: dict[str, Any] = {
     "resource": "/-",
     "path": "/-",
@@ -30,8 +30,8 @@ _FIRST_REQUEST: dict[str, Any] = {
 
 
 def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
-    """The handler of one function. Metrics: requests and server errors, by service."""
-    # Mangum asks for the thread's event loop, which Python 3.13 no longer makes by itself.
+    """Returns the handler of one function. Metrics by service: requests and server errors."""
+    # Mangum uses the thread's event loop, which Python 3.13 no longer creates implicitly.
     asyncio.set_event_loop(asyncio.new_event_loop())
     adapter = Mangum(app, lifespan="off")
 
@@ -41,8 +41,8 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
         return answer
 
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
-        # What a first request makes is in the snapshot then. Nothing has to be undone in its copies: no connection, no
-        # credential and no time is held yet.
+        # Includes everything that a first request initializes in the snapshot. Restored copies have nothing to reset:
+        # no connection, credential, or time is held yet.
         adapter(_FIRST_REQUEST, None)  # type: ignore[arg-type]
         client.prepare()
     diet.finish()

@@ -1,4 +1,4 @@
-"""Names that people choose, and the slugs made from them."""
+"""Names that people choose, and the slugs derived from them."""
 
 import re
 import unicodedata
@@ -7,16 +7,16 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-# Line breaks and other controls, and what makes a reader see other letters than those stored (direction overrides).
+# Line breaks, other control characters, and direction overrides, which make text display differently than stored.
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
-# What shows nothing: spaces, joiners, variation selectors, fillers.
+# Invisible characters: spaces, joiners, variation selectors, fillers.
 _BLANKS = (
     r"\s\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0"
 )
 _FORBIDDEN = re.compile(f"[{_CONTROLS}]")
 _VISIBLE = re.compile(f"[^{_CONTROLS}{_BLANKS}]")
-# Letters of Latin script that Unicode does not take apart into a base letter and a mark.
+# Latin letters that Unicode doesn't decompose into a base letter and a mark.
 _LETTERS = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "þ": "th"}
 )
@@ -27,19 +27,19 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 def _legible(name: str) -> str:
     if _FORBIDDEN.search(name):
         raise PydanticCustomError("control_characters", "A name contains no control characters.")
-    # Joiners and variation selectors belong inside names (an emoji, a Persian word), but show nothing by themselves.
+    # Joiners and variation selectors are allowed inside names (an emoji, a Persian word), but are invisible alone.
     if not _VISIBLE.search(name):
         raise PydanticCustomError("invisible", "A name contains at least one visible character.")
     return name
 
 
-# The same as a pattern, which counts the characters after trimming; a name that begins with a joiner is beyond it.
+# The same rule as a pattern, which counts characters after trimming. It doesn't match names that begin with a joiner.
 _SHOWN = {
     "type": "string",
     "pattern": rf"^[ \t-\r\x85]*[^{_CONTROLS}{_BLANKS}][^{_CONTROLS}]{{0,99}}[ \t-\r\x85]*$",
 }
 
-# Trimmed first, so that the length is that of what is stored.
+# Trimmed first, so that the length limit applies to the stored text.
 Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
@@ -49,13 +49,13 @@ Name = Annotated[
 
 
 def slugify(name: str) -> str:
-    """The name in lowercase ASCII letters and digits with single hyphens between groups; of any length, maybe empty.
+    """Returns the name as lowercase ASCII letters and digits with single hyphens between groups. May be empty.
 
-    Latin letters lose their marks. Letters of other scripts are left out: a guess at their sound would be wrong in
-    one language or another, and whoever minds chooses the slug.
+    The length isn't limited. Marks on Latin letters are removed. Letters of other scripts are dropped, because any
+    transliteration would be wrong in some language; users can choose the slug themselves.
     """
     plain = name.lower().translate(_LETTERS).translate(_APOSTROPHES)
-    # Each character alone: sorting a long run of marks takes quadratic time, and they are dropped anyway.
+    # Normalized per character: sorting a long run of marks takes quadratic time, and marks are dropped anyway.
     parts = (part for character in plain for part in unicodedata.normalize("NFKD", character))
     letters = "".join(part for part in parts if not unicodedata.combining(part))
     return _SEPARATORS.sub("-", letters.lower()).strip("-")

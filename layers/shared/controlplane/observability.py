@@ -1,7 +1,8 @@
-"""Structured logs and metrics, with nothing in them that identifies a person or opens a door.
+"""Structured logs and metrics, without personal data or secrets.
 
-A request is one log line of known fields. Failures are logged by type and place, never by message, because messages of
-libraries quote what they were given. Whatever slips through is scrubbed by form: secrets, bearer values, addresses.
+Each request is one log line with a fixed set of fields. Exceptions are logged by type and location, never by message,
+because messages of libraries quote their input. As a second line of defense, text that looks like a secret, a bearer
+value, or an email address is redacted.
 """
 
 import json
@@ -18,20 +19,20 @@ from aws_lambda_powertools.metrics import Metrics
 
 from controlplane.settings import settings
 
-# Each expression starts only at the first character of a run of the characters it repeats, so none reads a run twice.
+# Each expression can match only at the start of a run of the characters that it repeats, so no run is scanned twice.
 _EMAIL = re.compile(r"(?<![^\s\"'<>@:=,])[^\s\"'<>@:=,]++@[^\s\"'<>@,]+\.[A-Za-z]{2,}")
 _SECRET = re.compile(
     r"(?i:bearer\s++)[^\s\"',;]+"
     r"|(?<![a-z0-9-])(?>[a-z0-9-]*?\b[a-z][a-z0-9-]*)(?:_[a-z]{2})?_[0-9A-Za-z]{36,}\b"
 )
 _SECRET_TAIL = re.compile(r"_[0-9A-Za-z]{36}")
-# What every asynchronous request would be logged with, and says nothing.
-logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # typeshed does not know it
+# The task name in each log record would be useless.
+logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # missing in typeshed
 
 
 def scrub(text: str) -> str:
-    """The text with everything of the form of a secret or an email address replaced."""
-    # The expression is tried at every character; most lines hold none of the marks without which it fits nowhere.
+    """Returns the text with everything that looks like a secret or an email address redacted."""
+    # The expressions are tried at every character, so skip them for the many lines that can't match.
     if "@" in text or "bearer" in text.lower() or _SECRET_TAIL.search(text):
         return _SECRET.sub("[redacted]", _EMAIL.sub("[redacted]", text))
     return text
@@ -51,7 +52,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def log_request(fields: dict[str, Any]) -> None:
-    """The line of `logger.info("request", extra=fields)`, in a fifth of its time: what stands in it is known here."""
+    """Writes the line of `logger.info("request", extra=fields)` in a fifth of the time, because its format is fixed."""
     if logger.log_level > logging.INFO:
         return
     now = time.time()
@@ -76,7 +77,7 @@ def _write(line: str) -> None:
 
 
 def _counter(*names: str) -> tuple[str, str]:
-    """What CloudWatch reads these metrics from, each of them 1: the text before and after the time."""
+    """Returns metrics with the value 1 in CloudWatch's embedded metric format: the text before and after the time."""
     counted = [{"Name": name, "Unit": "Count"} for name in names]
     where = {"Namespace": metrics.provider.namespace, "Dimensions": [["service"]], "Metrics": counted}
     line = {"_aws": {"Timestamp": 0, "CloudWatchMetrics": [where]}, "service": metrics.provider.service}
@@ -88,15 +89,15 @@ _ANSWERED, _FAILED = _counter("Requests"), _counter("Requests", "ServerErrors")
 
 
 def count_request(*, failed: bool) -> None:
-    """The metrics of a request, as powertools would write them: by service, requests and server errors."""
+    """Writes a request's metrics by service, requests and server errors, in the format of Powertools."""
     before, after = _FAILED if failed else _ANSWERED
     _write(f"{before}{int(time.time() * 1000)}{after}")
 
 
 def count_limited(kind: str) -> None:
-    """The metric of a request that was over its limit, by service, and by kind of caller: a key's plan, or who it is.
+    """Writes the metric of a rate-limited request, by service and by kind of caller: a plan, `person`, or `anonymous`.
 
-    Which organization it was says the request's log line: a metric by organization would be billed for each of them.
+    The organization is only in the request's log line, because each value of a metric's dimension is billed.
     """
     where = {
         "Namespace": metrics.provider.namespace,
@@ -108,7 +109,7 @@ def count_limited(kind: str) -> None:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception for the log: its type and where it came from, without its message."""
+    """Returns an exception's type and stack for the log, without its message."""
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "errorType": type(error).__name__,

@@ -1,9 +1,9 @@
-"""Limits on the requests of a person and of an organization, by all of its credentials together.
+"""Rate limits per person and per organization, across all of their credentials.
 
-Each credential counts its requests in one write (`store.credentials`). A counter of the owner that took one write more
-for each request would double the price of authentication. Instead, one request in a block reserves the whole block at
-its owner's counter. Once the owner's limit is reached, the credential is marked, so that the write that counts its next
-request also refuses it.
+Each credential counts its requests in one write (`store.credentials`). An owner's counter with one more write per
+request would double the cost of authentication. Instead, one request in a block reserves the whole block at the owner's
+counter. Once the owner's limit is reached, the credential is marked, so that the write that counts its next request
+also rejects it.
 """
 
 from typing import Any
@@ -15,14 +15,14 @@ from controlplane.settings import settings
 from controlplane.store import credentials, organizations, rate
 from controlplane.store.credentials import Counted
 
-# Blocks of a person are 1% of the limit: 12 requests at the default of 1,200, and single ones below 200.
+# A person's blocks are 1% of the limit: 12 requests at the default of 1,200, and 1 request below a limit of 200.
 _BLOCKS_OF_PERSON = 100
-# Blocks of an organization are 0.1% of its limit. They only have to be so small that the last ones hardly matter.
+# An organization's blocks are 0.1% of its limit: small enough that incomplete blocks hardly matter.
 _BLOCKS_OF_ORGANIZATION = 1000
 
 
 class PersonRateLimited(RateLimited):
-    """All credentials of a person together used up the person's minute."""
+    """All credentials of a person together exceeded the person's limit per minute."""
 
     message = (
         "Your account sent too many requests, all of its tokens and sessions together. "
@@ -31,7 +31,7 @@ class PersonRateLimited(RateLimited):
 
 
 class OrganizationRateLimited(RateLimited):
-    """All keys and people of an organization together used up its minute."""
+    """All API keys and people of an organization together exceeded its limit per minute."""
 
     message = (
         "Your organization sent too many requests, all of its API keys and members together. "
@@ -42,16 +42,16 @@ class OrganizationRateLimited(RateLimited):
 def check_person(token: dict[str, Any], counted: Counted) -> None:
     """Counts a request with a user token for its person. Raises PersonRateLimited, Throttled.
 
-    The first request of each block reserves it, so that a person's requests are never under-counted. The others of the
-    block don't wait for that. If the limit were reached then, those that race with the first would be admitted beyond
-    it. So once half of the limit is used, each request is reserved by itself.
+    The first request of each block reserves it, so that a person's requests are never undercounted. The others in the
+    block don't wait for the reservation, so near the limit, requests that race with the first could exceed it. Once
+    half of the limit is used, each request is therefore reserved individually.
     """
     user_id = token["userId"]
     _check_mark(token, counted, user_id, PersonRateLimited)
     limit = settings.requests_per_minute_user
     is_exact = token.get("exactWin") == counted.minute
     if is_exact and counted.hits < token["exactFrom"]:
-        return  # in a block that was reserved before
+        return  # in a block that is already reserved
     block = 1 if is_exact else max(1, limit // _BLOCKS_OF_PERSON)
     if counted.hits % block != 1 % block:
         return
@@ -74,7 +74,8 @@ def check_organization_of_key(key: dict[str, Any], counted: Counted) -> None:
 def check_organization_of_person(token: dict[str, Any], counted: Counted, organization_id: str) -> None:
     """Counts a person's request for the organization it acts in. Raises OrganizationRateLimited, Throttled.
 
-    Neither token nor membership says which plan that is. It is read once the sum exceeds what every plan allows.
+    Neither token nor membership contains the organization's plan. It is read only if the lowest limit of all plans is
+    exceeded.
     """
     _check_mark(token, counted, organization_id, OrganizationRateLimited)
     lowest = min(map(limit_of_plan, PLANS))
@@ -84,12 +85,12 @@ def check_organization_of_person(token: dict[str, Any], counted: Counted, organi
 
 
 def limit_of_plan(plan: str) -> int:
-    """Requests a minute of an organization's keys and people together: overload protection, not a quota."""
+    """Returns the requests per minute for all keys and people of an organization: overload protection, not a quota."""
     return settings.organization_rate_factor * PLANS[plan].organization_rate
 
 
 def _reserve(organization_id: str, counted: Counted, limit: int) -> int:
-    """The organization's requests so far, or 0 if this request doesn't complete a block."""
+    """Returns the organization's requests so far, or 0 if this request doesn't complete a block."""
     block = max(1, limit // _BLOCKS_OF_ORGANIZATION)
     return 0 if counted.hits % block else rate.reserve_requests(organization_id, counted.minute, block)
 

@@ -1,4 +1,4 @@
-"""The shared list parameters and the step from a store's page to an answer's."""
+"""The query parameters that all lists share, and conversion of positions to cursors and back."""
 
 import re
 from typing import Annotated, Any
@@ -12,13 +12,13 @@ _DIGITS = re.compile(r"[0-9]{1,3}")
 
 
 def _plain_number(value: Any) -> Any:
-    """Refuses what int() would take and no client means: signs, spaces, underscores, other scripts' digits."""
+    """Rejects text that int() would accept but no client means: signs, spaces, underscores, digits of other scripts."""
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
         raise ValueError("limit is a whole number from 1 to 100")
     return value
 
 
-# The bounds stand before the validator, where they become minimum and maximum of the described parameter.
+# The bounds must precede the validator to become the parameter's minimum and maximum in the OpenAPI document.
 Limit = Annotated[
     int, Field(ge=1, le=100), BeforeValidator(_plain_number), Query(description="Page size.", examples=[50])
 ]
@@ -29,12 +29,12 @@ Cursor = Annotated[
 
 
 class Walk:
-    """A position in one list: operation, organization and filters bind its cursors."""
+    """A position in a list. Its cursors are bound to operation, organization, and filters."""
 
     def __init__(self, cursor: str | None, *binding: str) -> None:
         self._binding = binding
         self.after = cursors.open_sealed(binding, cursor) if cursor else None
 
     def cursor(self, position: str | None) -> str | None:
-        """The cursor of the page after `position`, or None where there is none."""
+        """Returns the cursor of the page after `position`, or None if there is no next page."""
         return cursors.seal(self._binding, position) if position else None

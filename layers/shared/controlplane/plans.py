@@ -1,19 +1,19 @@
-"""Plans and what each allows: the one table of limits."""
+"""The plans and their limits."""
 
 from dataclasses import dataclass
 
 API_KEYS_PER_ORGANIZATION = 50
-# What opening the rest of a scan's findings costs.
+# The price of unlocking a scan's remaining findings.
 SCAN_UNLOCK_CREDITS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a plan allows.
+    """Features and limits of a plan.
 
-    requests_per_minute: the rate of one API key.
-    organization_rate: what the limit of the whole organization is a multiple of (`owner_limits`): the same, but people
-        also use organizations without API access.
+    requests_per_minute: the rate limit of one API key.
+    organization_rate: base of the organization's rate limit, which is a multiple of it (`owner_limits`). Equals
+        requests_per_minute, but is also set for plans without API access, because people use those organizations.
     """
 
     id: str

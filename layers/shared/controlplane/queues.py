@@ -27,7 +27,7 @@ _ATTEMPTS = 3
 _CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": _ATTEMPTS})
 # Time limit for sending one message, including retries. After that, the sweep sends it.
 _DISPATCH_SECONDS = 1.5
-# The queues' maxReceiveCount in the template: after as many receives, SQS moves a message to the dead-letter queue.
+# The queues' maxReceiveCount in the template: after that, SQS moves a message to the dead-letter queue.
 MAX_RECEIVES = 5
 
 _OWNED_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{34}$"

@@ -1,8 +1,8 @@
-"""Limits on the rejected credentials of an address: past them, 429 instead of 401.
+"""Limits on rejected credentials per client address: beyond them, the response is 429 instead of 401.
 
-A credential that could be valid costs a look at the table, so it is counted there, for all environments together. One
-that cannot be valid (its form or checksum is wrong) must not cost a write: it is counted in the memory of this
-environment. A valid credential is never counted, and never refused because of others from the same address.
+Checking a well-formed credential reads the table, so an unknown one is also counted there, across all Lambda
+environments. A malformed one (wrong format or checksum) must not cost a write, so it is counted in this environment's
+memory. A valid credential is never counted, and never rejected because of others from the same address.
 """
 
 from controlplane import clock
@@ -12,15 +12,15 @@ from controlplane.settings import settings
 from controlplane.store import rate
 
 _WINDOW_SECONDS = 60
-# How many addresses are remembered: some 100 KB. Beyond it the oldest is forgotten.
+# Addresses kept in memory, some 100 KB. Beyond that, the oldest is evicted.
 _MAX_NETWORKS = 1000
 
-# By address, the minute and the malformed credentials in it.
+# The last minute with malformed credentials and their number, by address.
 _malformed: dict[str, tuple[int, int]] = {}
 
 
 class TooManyRejected(RateLimited):
-    """The address sent too many credentials that were rejected."""
+    """The address sent too many rejected credentials."""
 
     message = "Too many invalid credentials came from your address. Wait as long as the Retry-After header says."
 
@@ -33,7 +33,7 @@ def count_unknown(address: str) -> None:
 
 
 def count_malformed(address: str) -> None:
-    """Counts a credential that cannot be valid, in this environment alone. Raises TooManyRejected."""
+    """Counts a malformed credential, in this environment only. Raises TooManyRejected."""
     network, now = network_of(address), int(clock.now())
     minute = now // _WINDOW_SECONDS
     last, hits = _malformed.pop(network, (minute, 0))
@@ -46,5 +46,5 @@ def count_malformed(address: str) -> None:
 
 
 def forget() -> None:
-    """Forgets every malformed credential, as a new environment would."""
+    """Resets the counts of malformed credentials, as in a new environment."""
     _malformed.clear()

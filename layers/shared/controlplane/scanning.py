@@ -1,7 +1,7 @@
-"""What both workers of a scan share: one attempt from its lease to its end, and what the code host's refusals mean.
+"""Code shared by both scan workers: one attempt under a lease, and the mapping of the code host's errors to failures.
 
-An attempt ends the work, or gives it back for the next delivery; the last one always ends it. If a worker dies, the
-sweep gives the work back in its place. So every scan ends, whatever fails.
+An attempt ends the work or releases it for the next delivery; the last attempt always ends it. If a worker crashes, the
+sweep releases the work. So every scan ends, regardless of what fails.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ _REFUSALS: dict[type[host.CodeHostError], Failure] = {
 
 
 class Hopeless(Exception):
-    """The work cannot be done, and another attempt would find the same."""
+    """A permanent failure: a retry would have the same result."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.code)
@@ -41,7 +41,7 @@ class Hopeless(Exception):
 
 @contextmanager
 def asking_the_code_host() -> Iterator[None]:
-    """Turns what the code host refuses into Hopeless or Postponed. How this service is set up stays its own failure."""
+    """Converts the code host's errors to Hopeless or Postponed. Errors in our configuration are raised unchanged."""
     try:
         yield
     except host.RateLimitedByHost as limited:
@@ -60,10 +60,10 @@ def attempt[T](
     work: Callable[[Lease, T], None],
     fail: Callable[[Failure, Lease | None], None],
 ) -> None:
-    """Works on the item for one delivery. Finished work is a success.
+    """Runs one attempt for a delivery. If the work is already finished, this is a success.
 
-    acquire: takes the lease, as `leases.acquire` does. work: does it, and ends it. fail: ends it with that failure.
-    Raises Postponed, Rejected once the work has ended as failed, LeftToSweep, or what `work` raises.
+    acquire: takes the lease, as `leases.acquire` does. work: does the work and ends it. fail: ends it as failed.
+    Raises Postponed, Rejected after the work has ended as failed, LeftToSweep, or the errors of `work`.
     """
     try:
         lease, item = acquire()
@@ -77,14 +77,14 @@ def attempt[T](
     try:
         work(lease, item)
     except leases.LeaseLost:
-        logger.warning("lease lost")  # another delivery has the work, or has ended it: it is not ours to repeat
+        logger.warning("lease lost")  # another delivery holds the lease or has ended the work, so don't retry
     except Hopeless as hopeless:
         logger.info("given up", extra={"reason": hopeless.failure.code})
         _end(fail, hopeless.failure, lease)
     except Postponed as postponed:
         _give_back(lease, postponed.reason, lambda: _end(fail, _NO_HOST, lease))
         raise
-    except Exception as failure:  # whatever it is: the last attempt ends the work, and the worker logs it
+    except Exception as failure:  # any error: the last attempt ends the work, and the worker logs the error
         described = describe(failure)
         reason = f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
         _give_back(lease, reason, lambda: _end(fail, _GAVE_UP, lease))
@@ -92,15 +92,15 @@ def attempt[T](
 
 
 def _held(seconds: int) -> Exception:
-    """What a delivery raises that finds another one at work. If that one dies, the sweep has the work taken again."""
+    """Returns the error for a delivery whose work is leased by another one. If that one crashes, the sweep retries."""
     reason = "held by another delivery"
     return LeftToSweep(reason) if is_last_delivery() else Postponed(seconds, reason)
 
 
 def _give_back(lease: Lease, reason: str, end: Callable[[], None]) -> None:
-    """Leaves the next attempt to the message's next delivery. Raises LeftToSweep if there is none.
+    """Releases the lease for the message's next delivery. Raises LeftToSweep if the message isn't redelivered.
 
-    Raises Rejected if this attempt was the last one; `end` has then ended the work.
+    If this was the last attempt, calls `end` to end the work and raises Rejected.
     """
     if lease.last:
         end()

@@ -1,4 +1,4 @@
-"""The scopes a credential can hold, and those every organization API key holds."""
+"""The scopes that a credential can have, and those that every organization API key has."""
 
 SCOPES: dict[str, str] = {
     "organizations.read": "List the organizations you belong to",
@@ -17,7 +17,7 @@ SCOPES: dict[str, str] = {
     "billing.read": "Read the plan, credit balance and top-up settings",
 }
 
-# What a device gets if its request names no scope.
+# The default scopes of a device whose request names none.
 READ_SCOPES = tuple(sorted(scope for scope in SCOPES if scope.endswith(".read")))
 
 API_KEY_SCOPES = (

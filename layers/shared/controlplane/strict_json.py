@@ -1,9 +1,9 @@
-"""Strict RFC 8259 JSON, so that any reader can read back what is stored.
+"""A strict parser for RFC 8259 JSON, so that any parser can read what is stored.
 
-Rejected beyond the grammar: duplicate keys, NaN and Infinity (also by overflow, as 1e400), lone surrogates, NUL,
-invalid UTF-8, a byte order mark, nesting past 64 levels, integers of more than 1,000 digits, objects of more than
-10,000 keys, and more than 50,000 brackets and braces that open, those inside strings included. The time is linear in
-the body's length, for bodies that are rejected as well.
+In addition to syntax errors, it rejects duplicate keys, NaN and Infinity (also by overflow, such as 1e400), lone
+surrogates, NUL, invalid UTF-8, a byte order mark, more than 64 levels of nesting, integers with more than 1,000 digits,
+objects with more than 10,000 keys, and more than 50,000 opening brackets and braces, including those inside strings.
+Parsing takes linear time, also for bodies that are rejected.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 MAX_DEPTH = 64
 _MAX_DIGITS = 1_000
-# No operation takes a hundredth of either. An empty object costs the parser as much time as 40 characters of text.
+# No operation needs a hundredth of either. Parsing an empty object takes as long as 40 characters of text.
 MAX_KEYS = 10_000
 MAX_OPENINGS = 50_000
 
@@ -72,7 +72,7 @@ def _check_strings(value: Any) -> None:
 
 
 def _check_depth(value: Any) -> None:
-    # One level at a time, so that the walk takes no stack and visits each value once.
+    # Traversed level by level, without recursion, visiting each value once.
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(MAX_DEPTH):
         if not level:
@@ -106,8 +106,8 @@ def loads(body: bytes) -> Any:
         raise InvalidJson(f"{error.msg} at character {error.pos}") from None
     except RecursionError:
         raise _too_deep() from None
-    if openings > MAX_DEPTH:  # with fewer it can't be too deep
+    if openings > MAX_DEPTH:  # with fewer, it can't be too deep
         _check_depth(value)
-    if b"\\u" in body or b"\\U" in body:  # a raw surrogate fails to decode, a raw NUL to parse: only escapes remain
+    if b"\\u" in body or b"\\U" in body:  # raw surrogates and NUL were rejected above; only escapes remain
         _check_strings(value)
     return value
