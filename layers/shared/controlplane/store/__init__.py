@@ -1,1 +1,1 @@
-"""The single table: its client, its codec, every key and every item. Knows nothing of HTTP."""
+"""The single DynamoDB table: its client, codec, keys, and items. Independent of HTTP."""

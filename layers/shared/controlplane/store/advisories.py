@@ -1,6 +1,6 @@
-"""Advisories: notices from outside, published into the inbox of an organization that exists.
+"""Advisories: external notices, published to the inbox of an existing organization.
 
-They stand as inbox items and nowhere else.
+They are stored only as inbox items.
 """
 
 from controlplane import ids
@@ -15,10 +15,10 @@ _EXISTS = "attribute_exists(pk)"
 
 
 def publish_advisory(discovery: Discovery) -> None:
-    """Publishes an advisory as a new item, or in the place of its earlier edition.
+    """Publishes an advisory as a new item, or replaces its earlier edition.
 
-    One that comes twice, or after a later edition, changes nothing. Raises UnknownOrganization, and UnknownProject
-    where the project it concerns is gone.
+    Duplicates and editions older than the stored one change nothing. Raises UnknownOrganization, and UnknownProject
+    if the advisory's project no longer exists.
     """
     key = keys.inbox_item(discovery.organization_id, discovery.local)
     around: dict[str, Leg] = {"organization": Check(keys.organization(discovery.organization_id), _EXISTS)}
@@ -39,7 +39,7 @@ def publish_advisory(discovery: Discovery) -> None:
                 raise UnknownOrganization from None
             if refusal.leg == "project":
                 raise UnknownProject from None
-            # Somebody changed it meanwhile: look again.
+            # The item was changed concurrently: retry.
         else:
             return
     raise Throttled("the item keeps changing")

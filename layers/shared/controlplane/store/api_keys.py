@@ -1,9 +1,9 @@
-"""Organization API keys: at most 50 an organization, each secret live in exactly one item.
+"""Organization API keys: at most 50 per organization, and each secret is valid in exactly one item.
 
-A key is two items: the one that authenticates (by the secret's hash) and the one lists show. Both are written in the
-transaction that moves the organization's counter, so the counter is the number of keys under any interleaving. The
-organization's plan stands on the authenticating item too; `keyVersion` moves with every change of the set of keys, so
-that a change of plan which missed one is refused and looks again.
+A key has two items: one that authenticates (by the secret's hash) and one for lists. Both are written in the
+transaction that updates the organization's counter, so the counter always equals the number of keys. The
+authenticating item also holds the organization's plan. `keyVersion` increases with every change to the set of keys, so
+a plan change that missed a key fails and is retried.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ _NO_LEGS: Mapping[str, Leg] = {}
 
 
 class KeyLimitReached(StoreError):
-    """The organization has as many keys as it may."""
+    """The organization has reached its limit of keys."""
 
 
 class PlanHasNoKeys(StoreError):
@@ -29,11 +29,11 @@ class PlanHasNoKeys(StoreError):
 
 
 class UnknownKey(StoreError):
-    """No such key, or no longer."""
+    """The key doesn't exist, or was deleted."""
 
 
 class MintedKey(NamedTuple):
-    """A key and its secret, which is nowhere else from here on."""
+    """A key and its secret. The secret is not stored anywhere."""
 
     item: dict[str, Any]
     secret: str
@@ -93,12 +93,11 @@ def create_key(
     beside: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
 ) -> MintedKey:
-    """A new key with the rate limit of the current plan. Raises PlanHasNoKeys, KeyLimitReached.
+    """Returns a new key with the rate limit of the current plan.
 
-    `secret` is what it is to be, where not a random one.
-    `beside` are the caller's own conditions, first in the transaction: where one fails, LegFailed with its name.
-    When the answer is lost on its way, a listed key remains whose secret nobody knows: it counts, and can be deleted
-    or rolled.
+    `secret` is used instead of a random one. The legs in `beside` go first in the transaction.
+    If the response is lost, the key remains listed and counted, but its secret is unknown. It can be deleted or rolled.
+    Raises UnknownOrganization, PlanHasNoKeys, KeyLimitReached, and LegFailed if one of the caller's legs fails.
     """
     for _ in range(_TRIES):
         organization = _with_api_access(table.get(keys.organization(organization_id)))
@@ -106,7 +105,7 @@ def create_key(
         count = Update(
             keys.organization(organization_id),
             "SET #keys = #keys + :one, #keyVersion = #keyVersion + :one",
-            # The cap decides here, and the plan must still be the one the key copies.
+            # Enforces the cap, and that the plan is still the one copied to the key.
             "#keys < :cap AND #plan = :plan",
             {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization["plan"]},
         )
@@ -118,7 +117,7 @@ def create_key(
             standing = refusal.items.get("organization")
             if standing is not None and standing["plan"] == organization["plan"]:
                 raise KeyLimitReached from None
-            continue  # the plan moved, or the random part of an id was taken: mint anew
+            continue  # the plan changed, or the random part of an id was taken: retry with a new key
         return minted
     raise Throttled("the plan keeps changing")
 
@@ -132,10 +131,10 @@ def roll_key(
     beside: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
 ) -> MintedKey:
-    """A new key in the place of another, at the rate of the current plan. Raises UnknownKey, PlanHasNoKeys.
+    """Returns a new key that replaces another, with the rate limit of the current plan.
 
-    The old secret dies in the same transaction. The counter stays, so rolling works at the cap. `beside` and `secret`
-    as above.
+    The old secret is revoked in the same transaction. The counter doesn't change, so keys can be rolled at the cap.
+    `beside` and `secret`: see create_key. Raises UnknownOrganization, UnknownKey, PlanHasNoKeys.
     """
     located = ids.locate(ids.KEY, key_id)
     if located is None or located.organization_id != organization_id:
@@ -175,7 +174,7 @@ def roll_key(
 
 
 def delete_key(organization_id: str, key_id: str, beside: Mapping[str, Leg] = _NO_LEGS) -> None:
-    """Revokes the key: its secret is refused from the commit on. Raises UnknownKey. `beside` as above."""
+    """Deletes the key: its secret is rejected after the commit. Raises UnknownKey. `beside`: see create_key."""
     located = ids.locate(ids.KEY, key_id)
     if located is None or located.organization_id != organization_id:
         raise UnknownKey
@@ -206,13 +205,13 @@ def delete_key(organization_id: str, key_id: str, beside: Mapping[str, Leg] = _N
 
 
 def list_keys(organization_id: str, limit: int, after: str | None) -> QueryPage:
-    """One page of the organization's keys, newest first."""
+    """Returns one page of the organization's keys, newest first."""
     return table.query(
         keys.organization_pk(organization_id), prefix=keys.KEY_PREFIX, newest_first=True, limit=limit, after=after
     )
 
 
 def key_secrets(organization_id: str) -> Iterable[keys.Key]:
-    """The authenticating items of all keys (50 at most); consistent, since a change of plan must miss none."""
+    """Returns the keys of all authenticating items (at most 50). Consistent: a plan change must not miss one."""
     page = table.query(keys.organization_pk(organization_id), prefix=keys.KEY_PREFIX, consistent=True)
     return [keys.key_secret(item["digest"]) for item in page.items]

@@ -1,6 +1,6 @@
-"""Website audits: which website is looked at again and again, and what the looks found.
+"""Scheduled website audits and their runs.
 
-An audit belongs to a website, which lists it in the project's item: they come and go together. Runs are kept.
+An audit belongs to a website, which lists it in the project's item, and is deleted with it. Runs are kept.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ class NotAuditable(StoreError):
 
 
 class AuditLimitReached(StoreError):
-    """The website, or its project, has as many audits as it may."""
+    """The website or its project has reached its limit of audits."""
 
 
 class UnknownAudit(StoreError):
-    """No such audit, or no longer."""
+    """The audit doesn't exist, or was deleted."""
 
 
 def create_audit(project_id: str, website_id: str, every_days: int) -> dict[str, Any]:
-    """A new audit of the website, and its schedule: at most 5 a website and 40 a project.
+    """Creates an audit of the website and its schedule: at most 5 per website and 40 per project.
 
     Raises UnknownProject, UnknownWebsite, NotAuditable, AuditLimitReached.
     """
@@ -63,7 +63,7 @@ def create_audit(project_id: str, website_id: str, every_days: int) -> dict[str,
 
 
 def record_run(project_id: str, audit_id: str, result: str) -> dict[str, Any]:
-    """One run of an audit, and what came of it. Raises UnknownProject, UnknownAudit."""
+    """Stores a run of an audit and its result. Raises UnknownProject, UnknownAudit."""
     located = ids.locate(ids.PROJECT, project_id)
     if located is None:
         raise UnknownProject

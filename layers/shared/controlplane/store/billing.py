@@ -1,4 +1,4 @@
-"""Plan and credits of an organization. The balance is the sum of the ledger: each change of it has an entry there."""
+"""Plan and credits of an organization. Every balance change has a ledger entry; the balance is their sum."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class NotEnoughCredits(StoreError):
 
 
 def get_billing(organization_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The organization and its billing, in one round trip. Raises UnknownOrganization."""
+    """Returns the organization and its billing item, in one round trip. Raises UnknownOrganization."""
     organization, billing = table.batch_get([keys.organization(organization_id), keys.billing(organization_id)])
     if organization is None or billing is None:
         raise UnknownOrganization
@@ -24,10 +24,10 @@ def get_billing(organization_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def change_plan(organization_id: str, plan: str) -> None:
-    """Puts the organization, and every one of its keys, on the plan in one transaction. Raises UnknownOrganization.
+    """Moves the organization and all of its keys to the plan in one transaction. Raises UnknownOrganization.
 
-    From the commit on, keys of a plan without API access are refused. They are not deleted, and resume with an upgrade.
-    Each keeps the rate limit it was minted with.
+    If the plan has no API access, keys are rejected after the commit. They are not deleted, and work again after an
+    upgrade. Each key keeps the rate limit it was created with.
     """
     if plan not in PLANS:
         raise ValueError(f"there is no plan {plan}")
@@ -48,15 +48,15 @@ def change_plan(organization_id: str, plan: str) -> None:
         try:
             table.transact(legs)
         except LegFailed:
-            continue  # a key came or went meanwhile: look again
+            continue  # a key was added or removed concurrently: retry
         return
     raise Throttled("the set of keys keeps changing")
 
 
 def add_credits(organization_id: str, amount: int) -> int:
-    """The balance after adding (or, with a negative amount, taking). Raises UnknownOrganization, NotEnoughCredits.
+    """Adds credits (removes them if negative) and returns the balance. Raises UnknownOrganization, NotEnoughCredits.
 
-    Not repeatable: a caller whose answer was lost reads the balance before trying again.
+    Not idempotent: if the response is lost, read the balance before retrying.
     """
     entry = keys.ledger_entry(organization_id, ids.new_local())
     try:

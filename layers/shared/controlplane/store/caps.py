@@ -1,8 +1,9 @@
-"""Caps on things that end by themselves: how many may exist at once, decided by the write that makes another one.
+"""Limits on how many items that expire may exist at once, enforced by the write that creates another one.
 
-Nothing counts down when something expires, so a counter of what exists would drift. A counter of what was ever made
-cannot, and nothing exists that was not made. So the counter decides while it is below the limit. After that, read it,
-count what exists, and make another one only if fewer were made since than there was room.
+Nothing decrements a counter when an item expires, so a counter of existing items would drift. A counter of items ever
+created can't drift, and is never less than the number that exist. So while the counter is below the limit, there is
+room. After that, read the counter, count the existing items, and create another one only if fewer were created since
+the read than there was room for.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from controlplane.store.table import Update
 
 
 class Room(NamedTuple):
-    """What the leg rests on: the counter that was read (None if there was none), and how many exist, at most."""
+    """The counter as read (None if it doesn't exist), an upper bound for how many items exist, and the limit."""
 
     made: int | None
     current: int
@@ -25,11 +26,12 @@ class Room(NamedTuple):
 
 
 def look(item: Mapping[str, Any] | None, counter: str, limit: int | None, count: Callable[[], int]) -> Room:
-    """Returns the room there is.
+    """Returns how much room is left.
 
-    item: the one with the counter, as it was read; None if there is none.
-    limit: None is no limit.
-    count: counts what exists, by consistent reads. Called only if the counter does not decide.
+    item: the item with the counter, as read; None if it doesn't exist.
+    limit: None means no limit.
+    count: counts the existing items by consistent reads. Called only if the counter alone doesn't show that there is
+        room.
     """
     made = item.get(counter) if item else None
     if made is not None and (limit is None or made < limit):
@@ -38,7 +40,7 @@ def look(item: Mapping[str, Any] | None, counter: str, limit: int | None, count:
 
 
 def make_one(key: Key, counter: str, room: Room, change: str = "", **values: Any) -> Update:
-    """Returns the leg that counts another one, refused unless there is room. `change` is what else to set."""
+    """Returns the leg that counts another item and fails if there is no room. `change`: further assignments."""
     setting = f"SET #{counter} = if_not_exists(#{counter}, :before) + :one{change}"
     values |= {"before": room.current, "one": 1}
     if room.limit is None:
@@ -46,6 +48,6 @@ def make_one(key: Key, counter: str, room: Room, change: str = "", **values: Any
     when = f"#{counter} < :most"
     if room.made is None and not room.is_full:
         when = f"(attribute_not_exists(#{counter}) OR {when})"
-    # A counter that did not exist starts at what exists.
+    # A new counter starts at the number of existing items.
     most = room.limit if room.made is None else room.made + room.limit - room.current
     return Update(key, setting, when, {**values, "most": most})

@@ -1,12 +1,11 @@
-"""The background of deletions: whatever was deleted leaves nothing behind, wherever a sweep dies.
+"""Background cleanup of deletions. It removes all leftover items, even if a sweep crashes at any point.
 
-Work goes in pages of at most 100 items. The position is stored after each page that is not the last of its kind, and
-the work item is removed last: a crash at any point loses nothing, and every page can be repeated. What exactly goes,
-page by page, is in `leftovers`. A completed scan leaves a work item too: the findings of earlier scans get the date at
-which they expire.
+Work is done in pages of at most 100 items. The position is stored after each page that is not the last of its kind, and
+the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` defines what is
+removed, page by page. A completed scan also leaves a work item: it sets the expiry of earlier scans' findings.
 
-Requests and workers that began before the deletion may still write. So everything is removed twice: at once, and again
-when SETTLED_AFTER_SECONDS have passed, which is longer than any function runs.
+Requests and workers that started before the deletion may still write. So everything is removed twice: immediately, and
+again after SETTLED_AFTER_SECONDS, which is longer than any function runs.
 """
 
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from controlplane.store.keys import Key
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import ConditionFailed, Delete, Update, table
 
-# Twice the longest timeout of a function (scan_execution, 420 s in template.yaml), and a minute for clocks that differ.
+# Twice the longest function timeout (scan_execution, 420 s in template.yaml), plus a minute for clock skew.
 SETTLED_AFTER_SECONDS = 900
 
 _PAGE = 100
@@ -31,10 +30,10 @@ _STEPS: dict[str, tuple[leftovers.Step, ...]] = {
 
 
 def finish_deletions(run: SweepRun) -> None:
-    """A step of the sweep: works through the deletions until all are done or wait for late writers.
+    """Runs a sweep step: processes deletions until all are done or waiting for late writers.
 
-    The deletions take turns, page by page, so a large one delays no other. Scans that supersede others are handled
-    too, and not counted.
+    Deletions take turns, page by page, so that a large one doesn't delay the others. Also handles scans that supersede
+    others, without counting them.
     """
     is_busy = True
     while is_busy and not run.is_over:
@@ -55,7 +54,7 @@ def _is_scan(work: Mapping[str, Any]) -> bool:
 
 
 def _waits(work: Mapping[str, Any]) -> bool:
-    """Whether everything was removed once, and late writes may still come."""
+    """True if everything was removed once and late writes are still possible."""
     return bool(work.get("final") and not _is_settled(work))
 
 
@@ -65,9 +64,9 @@ def _is_settled(work: Mapping[str, Any]) -> bool:
 
 
 def _work(work: dict[str, Any]) -> dict[str, Any] | None:
-    """Removes what is left, until a page is followed by another one of its kind: the work item as it then is.
+    """Removes leftovers until a page is followed by another one of its kind.
 
-    None once the deletion is finished.
+    Returns the updated work item, or None if the deletion is finished.
     """
     key, subject_id = Key(work["pk"], work["sk"]), work["sk"]
     if _is_scan(work):
@@ -93,4 +92,4 @@ def _advanced(key: Key, position: dict[str, Any]) -> dict[str, Any] | None:
     try:
         return table.update(Update(key, change, "attribute_exists(pk)", position))
     except ConditionFailed:
-        return None  # another call has finished it
+        return None  # another call has finished the deletion

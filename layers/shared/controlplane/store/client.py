@@ -1,9 +1,9 @@
-"""botocore's DynamoDB client with its slowest parts cut out.
+"""botocore's DynamoDB client without its slowest parts.
 
-botocore signs, retries and finds credentials. What surrounds that costs more than it: its response parser takes most of
-the time of a Query, though DynamoDB's answers are JSON already; a request is rebuilt and its endpoint resolved by rules
-at every call, though nothing but the parameters differ. What is the same each time is done once here, and JSON is read
-and written directly. Where botocore has moved what this replaces, it does the work itself: slower, and right.
+botocore still signs, retries, and finds credentials. Its other work costs more than that: the response parser takes most
+of the time of a Query, although DynamoDB's responses are already JSON, and every call rebuilds the request and resolves
+the endpoint by rules, although only the parameters differ. Here, constant work is done once, and JSON is read and
+written directly. If a botocore release changes the internals replaced here, its own code is used: slower, but correct.
 """
 
 import gc
@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from controlplane import connections
 
 _ATTEMPTS = 3
-# Of each attempt. Within a request, its deadline bounds all of them together: see controlplane.deadline.
+# Timeouts are per attempt. Within a request, its deadline limits all attempts together: see controlplane.deadline.
 _CONFIG = Config(
     parameter_validation=False,
     connect_timeout=1,
@@ -28,13 +28,12 @@ _CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
     max_pool_connections=32,
 )
-# The certificate roots that AWS's endpoints chain to, where the build has put them: loading all of the world's takes
-# 15 ms of the first call.
+# The root certificates of AWS endpoints, added by the build. Loading the full CA bundle takes 15 ms of the first call.
 ROOTS = Path(__file__).parents[1] / "amazon-roots.pem"
 
 
 class _DirectParser:
-    """Stands where botocore puts a response parser; `parse` has its contract (response dict and shape to dict)."""
+    """Replaces botocore's response parser. `parse` has the same contract (response dict and shape to dict)."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -48,7 +47,7 @@ class _DirectParser:
 
 
 class _DirectSerializer:
-    """Stands where botocore puts its serializer. Parameters are DynamoDB's JSON already; botocore frames them once."""
+    """Replaces botocore's serializer. Parameters are already DynamoDB JSON; botocore builds each frame once."""
 
     def __init__(self, frame: Callable[..., dict[str, Any]]) -> None:
         self._frame = frame
@@ -57,7 +56,7 @@ class _DirectSerializer:
     def serialize_to_request(self, parameters: dict[str, Any], operation_model: Any) -> dict[str, Any]:
         try:
             body = json.dumps(parameters).encode()
-        except TypeError:  # bytes or a date, which botocore knows how to write
+        except TypeError:  # bytes or a date, which botocore can serialize
             return self._frame(parameters, operation_model)
         frame = self._frames.get(operation_model.name)
         if frame is None:
@@ -66,9 +65,9 @@ class _DirectSerializer:
 
 
 class _EndpointOnce:
-    """Stands where botocore resolves the endpoint of each call by rules.
+    """Replaces botocore's rule-based endpoint resolution for each call.
 
-    They depend on the region, the configuration and the credentials' account, which are the process's own.
+    The rules depend on region, configuration, and the credentials' account, which are constant in a process.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -88,7 +87,7 @@ class _EndpointOnce:
 
 
 def _cut_short(client: Any) -> None:
-    """Raises AttributeError before it has changed anything where botocore is not as this knows it."""
+    """Replaces the slow parts. Raises AttributeError, before changing anything, if botocore's internals differ."""
     factory, serializer = client._endpoint._response_parser_factory, client._serializer
     create_parser, frame = factory.create_parser, serializer.serialize_to_request
     direct, once = _DirectSerializer(frame), _EndpointOnce(client._ruleset_resolver)
@@ -98,24 +97,24 @@ def _cut_short(client: Any) -> None:
     client._serializer, client._ruleset_resolver = direct, once
 
 
-# Sessions that have read the description of DynamoDB. The next client takes one.
+# Sessions that have loaded the DynamoDB service model. The next client takes one.
 _prepared: list[Session] = []
 
 
 def prepare() -> None:
-    """Does what takes most of a client's making, ahead of the first one, and keeps no credential and no connection."""
+    """Does most of the work of creating a client in advance. Keeps no credentials and no connections."""
     session = Session()
-    # Without credentials of its own the client would ask for the function's.
+    # Without explicit credentials, the client would look up the function's.
     nobody = "none"
     session.create_client("dynamodb", config=_CONFIG, aws_access_key_id=nobody, aws_secret_access_key=nobody)
-    gc.collect()  # the client and its like refer to each other
+    gc.collect()  # the client is part of reference cycles
     _prepared.append(session)
 
 
 def create_client(endpoint_url: str | None = None) -> Any:
-    """A DynamoDB client whose answers are plain dicts of DynamoDB JSON."""
+    """Returns a DynamoDB client whose responses are plain dicts of DynamoDB JSON."""
     session = _prepared.pop() if _prepared else Session()
-    # botocore would put the header together anew for each call.
+    # botocore would rebuild the header for each call.
     config = _CONFIG.merge(Config(user_agent=session.user_agent()))
     named = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
     verify = str(ROOTS) if not named and ROOTS.is_file() else None

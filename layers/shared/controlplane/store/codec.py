@@ -1,10 +1,10 @@
-"""DynamoDB's JSON to plain Python and back, for the types the table uses. Numbers are integers."""
+"""Conversion between DynamoDB JSON and plain Python, for the types the table uses. Numbers are integers."""
 
 from typing import Any
 
 
 def decode(value: dict[str, Any]) -> Any:
-    """One attribute value. `{"M": {"a": {"N": "1"}}}` becomes `{"a": 1}`."""
+    """Decodes one attribute value. `{"M": {"a": {"N": "1"}}}` becomes `{"a": 1}`."""
     ((kind, inner),) = value.items()
     if kind in ("S", "BOOL"):
         return inner
@@ -20,12 +20,12 @@ def decode(value: dict[str, Any]) -> Any:
 
 
 def decode_item(item: dict[str, Any]) -> dict[str, Any]:
-    # Three of four values are text; a call for each of them would be a third of a list's time.
+    # Three of four values are strings. A function call for each would take a third of the time of a list.
     return {name: value["S"] if "S" in value else decode(value) for name, value in item.items()}
 
 
 def encode(value: Any) -> dict[str, Any]:
-    """One attribute value from str, bool, int, None, dict, list or tuple."""
+    """Encodes a str, bool, int, None, dict, list, or tuple as an attribute value."""
     if isinstance(value, str):
         return {"S": value}
     if isinstance(value, bool):
