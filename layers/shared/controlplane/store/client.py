@@ -1,9 +1,10 @@
 """botocore's DynamoDB client without its slowest parts.
 
-botocore still signs, retries, and finds credentials. Its other work costs more than that: the response parser takes most
-of the time of a Query, although DynamoDB's responses are already JSON, and every call rebuilds the request and resolves
-the endpoint by rules, although only the parameters differ. Here, constant work is done once, and JSON is read and
-written directly. If a botocore release changes the internals replaced here, its own code is used: slower, but correct.
+botocore still signs, retries, and finds credentials. The rest of its work costs more than that: the response parser
+takes most of the time of a Query, although DynamoDB's responses are already JSON, and every call rebuilds the request
+and resolves the endpoint by rules, although only the parameters differ. Here, constant work is done once, and JSON is
+read and written directly. If a botocore release changes the internals replaced here, its own code is used: slower, but
+correct.
 """
 
 import gc

@@ -1,8 +1,8 @@
-"""Index of each person's credentials: web sessions, devices, and tokens that an operator made.
+"""Index of each user's credentials: web sessions, devices, and operator-created tokens.
 
 An entry is written in the transaction that creates its credential and removed in the one that ends it, so a live
 credential is always listed and a listed one can always be revoked. Credentials from before the index get their entry
-when they are used or refreshed, or from the backfill (`ops.credential_backfill`). Revoking is in `store.revocations`.
+when they are used or refreshed, or from the backfill (`ops.credential_backfill`). Revocation is in `store.revocations`.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ Kind = Literal["session", "device", "token"]
 # Clients that have no OAuth client id.
 PAGES, OPERATOR = "dashboard", "assent-ops"
 _HOUR_SECONDS = 3600
-# An access token of a family from before the index doesn't say until when the family lives: at most this long.
+# An access token of a family from before the index doesn't record when the family expires: at most this much later.
 _FAMILY_OUTLIVES_TOKEN_SECONDS = 30 * 24 * 3600
 
 
 class Credential(NamedTuple):
-    """One entry. What to revoke: the token `digest`, else the token family, else the approved device request.
+    """One entry. To revoke it, revoke the token `digest`, else the token family, else the approved device request.
 
     `created_at` and `last_used_at` (accurate to the hour) are None if unknown. `expires_at` is a Unix time.
     """
@@ -58,9 +58,9 @@ class CredentialPage(NamedTuple):
 
 
 def local_of(item: Mapping[str, Any]) -> str:
-    """Under which own part the credential of a token, family, or device request is listed.
+    """Returns the local id under which the credential of a token, family, or device request is listed.
 
-    Items from before the index don't say it. It follows from their key, and from the family's for its access tokens.
+    Items from before the index don't store it: it is derived from their key, or for access tokens from the family's.
     """
     if "listedAs" in item:
         return str(item["listedAs"])
@@ -84,7 +84,7 @@ def entry(
     family_id: str | None = None,
     request_digest: str | None = None,
 ) -> Update:
-    """The leg that writes an entry, or renews the one there: what is known about its origin stays."""
+    """Returns the leg that upserts an entry. Existing values about its origin are kept."""
     lasting = {
         "userId": user_id,
         "kind": kind,
@@ -107,12 +107,12 @@ def entry(
 
 
 def removal(item: Mapping[str, Any]) -> Delete:
-    """The leg that removes the entry of a token, family, or approved device request."""
+    """Returns the leg that removes the entry of a token, family, or approved device request."""
     return Delete(keys.credential(item["userId"], local_of(item)))
 
 
 def of_token(item: Mapping[str, Any]) -> Update:
-    """The entry of a token from before the index."""
+    """Returns the leg that writes the entry of a token from before the index."""
     hour = item["usedHour"]
     used_at = clock.timestamp(hour * _HOUR_SECONDS) if hour else None
     known: dict[str, Any] = {"scopes": item["scopes"], "expires_at": item["expiresAt"], "last_used_at": used_at}
@@ -127,9 +127,9 @@ def of_token(item: Mapping[str, Any]) -> Update:
 
 
 def note_use(item: Mapping[str, Any], last_used_hour: int) -> None:
-    """Notes when the token was used, once an hour; adds the entry of a token from before the index.
+    """Records the time of use, once an hour. Adds the entry of a token from before the index.
 
-    Never recreates the entry of a credential that was revoked in the meantime. A failure is retried at a later use.
+    Never recreates the entry of a credential that was revoked concurrently. A failure is retried on a later use.
     """
     hour = int(clock.now()) // _HOUR_SECONDS
     try:
@@ -139,7 +139,7 @@ def note_use(item: Mapping[str, Any], last_used_hour: int) -> None:
             key = keys.credential(item["userId"], item["listedAs"])
             table.update(Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}))
     except (ConditionFailed, LegFailed, Throttled):
-        pass  # revoked a moment ago, or busy: not worth refusing a request
+        pass  # just revoked, or throttled: no reason to reject the request
 
 
 def list_older_token(item: Mapping[str, Any]) -> None:
@@ -151,9 +151,9 @@ def list_older_token(item: Mapping[str, Any]) -> None:
 
 
 def list_credentials(user_id: str, limit: int, after: str | None = None) -> CredentialPage:
-    """A page of the person's entries, newest first. It can include expired ones, which DynamoDB removes later.
+    """Returns a page of the user's entries, newest first. It can include expired ones that TTL has not removed yet.
 
-    Consistent: a person who has just revoked a device must not see it.
+    Consistent: a user who has just revoked a device must not see it.
     """
     page = table.query(
         keys.credentials_pk(user_id),
@@ -167,7 +167,7 @@ def list_credentials(user_id: str, limit: int, after: str | None = None) -> Cred
 
 
 def find_credential(user_id: str, session_id: str) -> Credential | None:
-    """The person's live credential with that id, or None. Consistent, because a revocation follows."""
+    """Returns the user's live credential with that id, or None. Consistent, because a revocation follows."""
     local = ids.local_of_session(session_id)
     item = table.get(keys.credential(user_id, local)) if local else None
     found = _credential(item) if item else None
@@ -175,7 +175,7 @@ def find_credential(user_id: str, session_id: str) -> Credential | None:
 
 
 def is_complete() -> bool:
-    """Whether every credential is known to be listed. False until the backfill has finished."""
+    """Returns True if every credential is listed. False until the backfill has finished."""
     progress = table.get(keys.credential_backfill())
     return progress is not None and progress.get("completedAt") is not None
 

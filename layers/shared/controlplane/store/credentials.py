@@ -1,7 +1,7 @@
-"""Authentication and counting in one write: an API key's or a user token's item, found by the hash of its secret.
+"""Authentication and rate counting in one write, on the item of an API key or user token, by the hash of its secret.
 
-The counter is exact per key and minute. Every attempt counts, refused ones too, and a counter that cannot be written
-admits nobody.
+The counter is exact per credential and minute. Every attempt counts, including rejected ones. If the counter can't be
+written, the request is rejected.
 """
 
 from contextlib import suppress
@@ -17,11 +17,11 @@ _TURNS = 4
 
 
 class UnknownSecret(StoreError):
-    """No credential has that secret (any more)."""
+    """No credential has that secret, or it was revoked."""
 
 
 class Counted(NamedTuple):
-    """Where a request stands in its window: the limit per minute, the requests so far, the window's end (Unix time)."""
+    """A request's rate window: the limit per minute, the requests so far, and the window's end (Unix time)."""
 
     limit: int
     hits: int
@@ -29,14 +29,14 @@ class Counted(NamedTuple):
 
     @property
     def minute(self) -> int:
-        """The window itself. It can be ahead of this instance's clock."""
+        """The window's minute since the epoch. It can be ahead of this instance's clock."""
         return self.resets_at // _WINDOW_SECONDS - 1
 
 
 def count_key(digest: str) -> tuple[dict[str, Any], Counted]:
-    """The API key behind the digest, counted. Raises UnknownSecret, Throttled.
+    """Counts a request of the API key with that digest, and returns the key. Raises UnknownSecret, Throttled.
 
-    The first use in an hour is also noted on the item that lists show, so that `lastUsedAt` is right to the hour.
+    The first use in an hour is also recorded on the listed item, so that `lastUsedAt` is accurate to the hour.
     """
     hour = int(clock.now()) // _HOUR_SECONDS
     item, counted, previous = _count(keys.key_secret(digest), hour)
@@ -46,9 +46,9 @@ def count_key(digest: str) -> tuple[dict[str, Any], Counted]:
 
 
 def count_user_token(digest: str) -> tuple[dict[str, Any], Counted]:
-    """The user token behind the digest, counted. The caller checks its expiry. Raises the same errors.
+    """Counts a request of the user token with that digest, and returns the token. The caller checks its expiry.
 
-    The first use in an hour is also noted in the index of the person's credentials.
+    The first use in an hour is also recorded in the index of the user's credentials. Raises UnknownSecret, Throttled.
     """
     item, counted, previous = _count(keys.user_token(digest), int(clock.now()) // _HOUR_SECONDS)
     if previous is not None and item["expiresAt"] > clock.now():
@@ -57,19 +57,19 @@ def count_user_token(digest: str) -> tuple[dict[str, Any], Counted]:
 
 
 def mark_refused(item: dict[str, Any], minute: int, owner_id: str) -> None:
-    """Notes on the credential that this owner's requests are used up in this minute."""
+    """Records on the credential that this owner's limit for this minute is used up."""
     _note_for(item, minute, "SET #refusedFor = :note", {"note": refusal_note(minute, owner_id)})
 
 
 def mark_exact(item: dict[str, Any], minute: int, first_hit: int) -> None:
-    """Notes on the credential that its requests of this minute are reserved one by one, from `first_hit` on."""
+    """Records on the credential that its requests in this minute are reserved one by one from `first_hit` on."""
     _note_for(item, minute, "SET #exactWin = :minute, #exactFrom = :first", {"first": first_hit})
 
 
 def _note_for(item: dict[str, Any], minute: int, change: str, values: dict[str, Any]) -> None:
-    """The write that counts the credential's next request returns the note, so it costs no read.
+    """Writes a note, which the count of the credential's next request returns, so that it costs no read.
 
-    A note that could not be written is not an error: the next block of requests leads to it again.
+    A failed write is ignored: the next block of requests triggers it again.
     """
     key = keys.Key(item["pk"], item["sk"])
     with suppress(StoreError):
@@ -77,15 +77,15 @@ def _note_for(item: dict[str, Any], minute: int, change: str, values: dict[str, 
 
 
 def refusal_note(minute: int, owner_id: str) -> str:
-    """The attribute `refusedFor` of a credential whose owner's requests are used up in this minute."""
+    """Returns the attribute `refusedFor` of a credential whose owner's limit for this minute is used up."""
     return f"{minute}#{owner_id}"
 
 
 def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str, Any] | None]:
-    """The item after the count, where it stands, and, where this request opened the window, the item before.
+    """Counts a request. Returns the item, its window, and, if this request opened the window, the previous item.
 
-    In a minute already open it is one write, conditional on item and minute. When the minute has turned, the refused
-    write hands back the item and a second one opens the new window; the loser of that race counts into it.
+    In an open window, this takes one write, conditional on item and minute. In a new minute, the failed write returns
+    the item and a second write opens the new window. The loser of that race counts in the winner's window.
     """
     minute = int(clock.now()) // _WINDOW_SECONDS
     for _ in range(_TURNS):
@@ -96,7 +96,7 @@ def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str,
             if failure.item is None:
                 raise UnknownSecret from None
             previous = failure.item
-        if previous["win"] > minute:  # another clock is ahead of this one: its window is the current one
+        if previous["win"] > minute:  # another instance's clock is ahead: its window is the current one
             minute = previous["win"]
             continue
         try:
@@ -122,4 +122,4 @@ def _note_use(item: dict[str, Any]) -> None:
         key = keys.api_key(*located)
         table.update(Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}))
     except (ConditionFailed, Throttled):
-        pass  # revoked a moment ago, or busy: what a list shows of use is not worth refusing a request
+        pass  # just revoked, or throttled: the last use shown in lists is no reason to reject the request

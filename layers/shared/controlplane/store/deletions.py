@@ -1,6 +1,6 @@
-"""Deletions as they are decided: one transaction takes something away and leaves a work item for the rest.
+"""The committing part of deletions: one transaction deletes the subject and writes a work item for the rest.
 
-`cleanup` finishes in the background what is decided here.
+`cleanup` finishes the deletion in the background.
 """
 
 from collections.abc import Mapping
@@ -12,36 +12,36 @@ from controlplane.store import api_keys, keys, organizations
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Throttled, table
 
-# How long nobody else gets the slug of a deleted organization: links to it must not lead to a stranger.
+# How long the slug of a deleted organization stays reserved: links to it must not lead to another organization.
 SLUG_RESERVED_DAYS = 90
 
 _PAGE = 100
 _TRIES = 8
-# With 50 keys and 4 other legs, below the 100 items of a transaction.
+# Together with 50 keys and 4 other legs, this stays below the transaction limit of 100 items.
 _MEMBERS_AT_ONCE = 40
 
 
 class NotOwner(StoreError):
-    """The caller does not own the organization (any more)."""
+    """The caller isn't an owner of the organization, or is no longer one."""
 
 
 def work_item(subject_id: str) -> Put:
-    """The leg that has the leftovers of a deleted project, repository or organization removed.
+    """Returns the leg that schedules the cleanup of a deleted project, repository, or organization.
 
-    For a completed scan: that has the findings of the scans it supersedes expire.
+    For a completed scan, it schedules the expiry of the findings of the scans it supersedes.
     """
     return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp()})
 
 
 def delete_organization(organization_id: str, caller_id: str | None = None) -> dict[str, Any]:
-    """Deletes the organization: its item as it was. Raises UnknownOrganization, and NotOwner unless the caller owns it.
+    """Deletes the organization and returns its previous item. Raises UnknownOrganization, NotOwner.
 
-    One transaction removes the organization, every key's secret, and the memberships of up to 40 people, on which
-    authorization rests; the memberships of the others end right after it. From the transaction on nothing can be
-    created in the organization, because creations check that it exists. Everything else is removed in the background.
-    The slug stays reserved for SLUG_RESERVED_DAYS.
+    One transaction removes the organization, every key's secret, and up to 40 memberships, which authorize user
+    tokens. The other memberships are removed right after it. After the transaction, nothing can be created in the
+    organization, because creations check that it exists. Everything else is removed in the background. The slug stays
+    reserved for SLUG_RESERVED_DAYS.
 
-    caller_id: who must be an owner at commit; None for the operator.
+    caller_id: the user who must be an owner at commit; None for the operator.
     """
     for _ in range(_TRIES):
         organization = organizations.find_organization(organization_id)
@@ -57,7 +57,7 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> d
                 raise NotOwner from None
             if refusal.leg != "organization":
                 raise
-            continue  # deleted by another call, or a key came or went: look again
+            continue  # deleted by another call, or a key was added or removed: retry
         if roster.next_sk is not None:
             _end_memberships(organization_id, roster.next_sk)
         return organization
@@ -78,7 +78,7 @@ def _deciding_legs(
         **expiry(SLUG_RESERVED_DAYS),
     }
     legs |= {
-        # No key may come between the reading of the keys and this.
+        # Fails if a key was added since the keys were read.
         "organization": Delete(
             keys.organization(organization_id), "#keyVersion = :seen", {"seen": organization["keyVersion"]}
         ),
@@ -94,7 +94,7 @@ def _deciding_legs(
 
 
 def _end_memberships(organization_id: str, after: str | None) -> None:
-    """Ends the access of everybody in the roster after that position. The roster itself is left to the background."""
+    """Removes the memberships of members after that roster position. The roster itself is removed in the background."""
     while after is not None:
         page = table.query(
             keys.organization_pk(organization_id),

@@ -1,10 +1,10 @@
-"""Device requests: a device asks to be let in, a person decides by the user code, the device redeems its own code.
+"""Device authorization requests: a device requests access, a user decides by user code, the device redeems its code.
 
-pending → approved → redeemed, or pending → denied; whoever approved may still deny until the device redeems. Each step
-is one conditional write, so that of two at the same time one happens, and none happens after the request's 15 minutes.
-A request stays readable a day longer: a code that is presented again is recognised.
+pending → approved → redeemed, or pending → denied. The user who approved can still deny until the device redeems. Each
+step is one conditional write, so only one of two concurrent steps succeeds, and none after the request's 15 minutes.
+A request stays readable for another day, so that a reused code is recognized.
 
-For the pages: `find_by_user_code`, `approve`, `deny`. They take the code as a person types it.
+Pages use `find_by_user_code`, `approve`, and `deny`, which take the code as the user typed it.
 """
 
 import secrets
@@ -20,25 +20,25 @@ from controlplane.store.token_families import Pair
 LIFE_SECONDS = 900
 FIRST_INTERVAL_SECONDS = 5
 SLOWER_BY_SECONDS = 5
-# No vowels: no words. RFC 8628 section 6.1.
+# No vowels, to avoid words. RFC 8628 section 6.1.
 USER_CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
-# 8 letters of 20 resist guessing to 2^-32 with 5 attempts. RFC 8628 section 5.1.
+# With 8 of 20 letters, 5 attempts have a 2^-32 chance to guess a code. RFC 8628 section 5.1.
 PEOPLE_PER_CODE = 5
 TRIES_PER_PERSON = 5
 _KEPT_SECONDS = 24 * 3600
 _TRIES = 8
-# A poll this much early is on time: the network is not that punctual.
+# Network jitter: a poll that is early by no more than this is on time.
 _TOLERANCE_MILLISECONDS = 500
 
 type Status = Literal["pending", "approved", "denied", "redeemed", "expired"]
 
 
 class UnknownUserCode(StoreError):
-    """No request has that code, or as many people have looked it up as may."""
+    """No request has that code, or the maximum number of people have looked it up."""
 
 
 class TooManyTries(StoreError):
-    """The person tried too many codes that were none. `retry_after_seconds` says when to try again."""
+    """The user tried too many invalid codes. They can try again after `retry_after_seconds`."""
 
     def __init__(self, retry_after_seconds: int) -> None:
         super().__init__("too many tries")
@@ -46,11 +46,11 @@ class TooManyTries(StoreError):
 
 
 class RequestExpired(StoreError):
-    """The request's 15 minutes are over."""
+    """The request's 15 minutes have passed."""
 
 
 class AlreadyDecided(StoreError):
-    """Somebody decided before: `status` is what came of it (`approved`, `denied` or `redeemed`)."""
+    """The request was already decided: `status` is `approved`, `denied`, or `redeemed`."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"already {status}")
@@ -58,15 +58,15 @@ class AlreadyDecided(StoreError):
 
 
 class ScopeNotRequested(StoreError):
-    """More would be approved than the device asked for."""
+    """The approval includes scopes that the device did not request."""
 
 
 class NotRedeemable(StoreError):
-    """The request is not approved, or no longer: look at it again."""
+    """The request is not in the expected status, or no longer is. Read it again."""
 
 
 class DeviceRequest(NamedTuple):
-    """A request as the person who decides sees it. Times are Unix times; `address` is where it came from."""
+    """A request as shown to the user who decides. Times are Unix times; `address` is the device's IP address."""
 
     user_code: str
     client_id: str
@@ -79,14 +79,14 @@ class DeviceRequest(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """The two codes of a new request, of which only digests are stored."""
+    """The two codes of a new request. Only their digests are stored."""
 
     device_code: str
     user_code: str
 
 
 def normalize_user_code(text: str) -> str | None:
-    """The code as it was issued, `ABCD-EFGH`, from whatever case and separators it was typed in; None if it is none."""
+    """Returns the code in its issued form, `ABCD-EFGH`, from any case and separators. None if it isn't valid."""
     letters = [letter for letter in text.upper() if not letter.isspace() and letter not in "-_.\u2010\u2011\u2013"]
     if len(letters) != 8 or not set(letters) <= set(USER_CODE_LETTERS):
         return None
@@ -94,10 +94,10 @@ def normalize_user_code(text: str) -> str | None:
 
 
 def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
-    """The request that the person means. It may be expired or decided: `status` says so.
+    """Returns the request with the user code. It may be expired or decided, as `status` shows.
 
-    Five people may look a code up, each as often as they like; for anybody else it is none. Five tries of codes that
-    are none within a quarter of an hour, and the person has to wait. Raises UnknownUserCode, TooManyTries.
+    Up to five people can look up a code, any number of times; for others it is unknown. After five invalid codes in 15
+    minutes, a person has to wait. Raises UnknownUserCode, TooManyTries.
     """
     _count_try(user_id)
     user_code = normalize_user_code(code)
@@ -123,10 +123,10 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
 
 
 def approve(code: str, user_id: str, scopes: list[str]) -> None:
-    """Approves the device for this person, within `scopes`, some or all of those asked for.
+    """Approves the device for this user with `scopes`, some or all of the requested ones.
 
-    The approval is listed among the person's credentials from then on. Raises UnknownUserCode and TooManyTries as a
-    look-up does, ScopeNotRequested, RequestExpired, AlreadyDecided.
+    Adds the approval to the index of the user's credentials. Raises UnknownUserCode and TooManyTries as a lookup does,
+    ScopeNotRequested, RequestExpired, AlreadyDecided.
     """
     item = _find(code, user_id)
     if not set(scopes) <= set(item["scopes"]):
@@ -139,9 +139,9 @@ def approve(code: str, user_id: str, scopes: list[str]) -> None:
 
 
 def deny(code: str, user_id: str) -> None:
-    """Denies the device. The person who approved it can still deny it, until it has redeemed its code.
+    """Denies the device. The user who approved it can still deny it until it has redeemed its code.
 
-    Raises UnknownUserCode and TooManyTries as a look-up does, RequestExpired, AlreadyDecided.
+    Raises UnknownUserCode and TooManyTries as a lookup does, RequestExpired, AlreadyDecided.
     """
     item = _find(code, user_id)
     change = "SET #status = :status, #decision = :decision, #userId = :user REMOVE #deviceName, #address"
@@ -151,7 +151,7 @@ def deny(code: str, user_id: str) -> None:
 
 
 def withdraw(digest: str, user_id: str) -> str | None:
-    """Takes back an approval that the device hasn't redeemed, with its index entry. `digest` is of the device code.
+    """Revokes an approval that the device hasn't redeemed, and its index entry. `digest` is that of the device code.
 
     Returns the token family's id if the device has redeemed it, else None. Does nothing if it isn't approved.
     """
@@ -181,7 +181,10 @@ def list_older_approval(item: Mapping[str, Any]) -> None:
 
 
 def create(client_id: str, challenge: str, scopes: list[str], device_name: str | None, address: str) -> Issued:
-    """A new request, pending for 15 minutes. `challenge` is PKCE's, by S256; `address` is the device's."""
+    """Creates a request that is pending for 15 minutes.
+
+    `challenge` is the PKCE challenge (S256), `address` the device's IP address.
+    """
     for _ in range(_TRIES):
         issued = Issued(tokens.mint(settings.service_brand + tokens.DEVICE_CODE), _new_user_code())
         now = int(clock.now())
@@ -213,13 +216,13 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
         try:
             table.transact(legs)
         except LegFailed:
-            continue  # another live request has that user code
+            continue  # another live request has the user code: retry with a new one
         return issued
     raise Throttled("no user code is free")
 
 
 def find(device_code: str) -> dict[str, Any] | None:
-    """The request's item by the device's own code, or None. Consistent: the answer to a poll decides by it."""
+    """Returns the request's item by device code, or None. Consistent: poll responses depend on it."""
     if tokens.prefix_of(device_code) != settings.service_brand + tokens.DEVICE_CODE:
         return None
     return table.get(keys.device_request(tokens.digest(device_code)))
@@ -230,16 +233,16 @@ def is_expired(item: Mapping[str, Any]) -> bool:
 
 
 def note_poll(item: Mapping[str, Any]) -> bool:
-    """Whether this poll of a pending request came too early; the interval then grows by 5 seconds.
+    """Records a poll of a pending request. Returns True if it came too early, which adds 5 seconds to the interval.
 
-    Raises NotRedeemable where the request is not pending any more. One write.
+    Raises NotRedeemable if the request is no longer pending. One write.
     """
     now = int(clock.now() * 1000)
     early = bool(now < item["polledAt"] + item["interval"] * 1000 - _TOLERANCE_MILLISECONDS)
     poll = Update(
         keys.Key(item["pk"], item["sk"]),
         "SET #polledAt = :now, #interval = #interval + :slower",
-        # Of two polls at once, one is noted; the other one came too early unless it is this very one, sent again.
+        # One of two concurrent polls is recorded. The other was too early, unless it is a retry of the same write.
         "#status = :pending AND #polledAt = :seen",
         {"now": now, "slower": SLOWER_BY_SECONDS if early else 0, "pending": "pending", "seen": item["polledAt"]},
     )
@@ -253,14 +256,14 @@ def note_poll(item: Mapping[str, Any]) -> bool:
 
 
 def redeem(item: Mapping[str, Any]) -> Pair:
-    """The tokens of an approved request, once. Raises NotRedeemable unless it is approved and hasn't expired."""
+    """Issues the tokens of an approved request, once. Raises NotRedeemable unless it is approved and hasn't expired."""
     local = credential_index.local_of(item)
     family_id, pair, legs = token_families.begin(item["userId"], item["clientId"], item["granted"], local)
     values = {"redeemed": "redeemed", "family": family_id, "approved": "approved", "now": int(clock.now())}
     redemption = Update(
         keys.Key(item["pk"], item["sk"]),
         "SET #status = :redeemed, #familyId = :family REMOVE #deviceName, #address",
-        # Nobody approves twice: the person and the scopes that were read are those of the tokens.
+        # A request is approved only once, so the user and scopes that were read are still current.
         "#status = :approved AND #validUntil > :now",
         values,
     )
@@ -275,14 +278,14 @@ def redeem(item: Mapping[str, Any]) -> Pair:
 
 
 def _count_try(user_id: str) -> None:
-    """Takes one of the person's tries, before it is known whether the code is right. Raises TooManyTries."""
+    """Counts one of the user's tries before the code is checked. Raises TooManyTries."""
     tries = rate.count_try(user_id, TRIES_PER_PERSON)
     if tries.hits > tries.limit:
         raise TooManyTries(tries.resets_at - int(clock.now()))
 
 
 def _find(code: str, user_id: str) -> dict[str, Any]:
-    """The request's item by its user code. A decision on a code that is none counts as a look-up of one does."""
+    """Returns the request's item by user code. An invalid code counts as a try, as in a lookup."""
     _count_try(user_id)
     user_code = normalize_user_code(code)
     pointer = table.get(_pointer_key(user_code)) if user_code else None
@@ -294,7 +297,7 @@ def _find(code: str, user_id: str) -> dict[str, Any]:
 
 
 def _entry(item: Mapping[str, Any], expires_at: int, family_id: str | None = None) -> Update:
-    """The leg that lists an approved request, or the family that it became, among the person's credentials."""
+    """Returns the leg that adds an approved request, or its token family, to the index of the user's credentials."""
     now = clock.timestamp()
     return credential_index.entry(
         item["userId"],
@@ -314,7 +317,7 @@ def _entry(item: Mapping[str, Any], expires_at: int, family_id: str | None = Non
 
 
 def _decide(item: Mapping[str, Any], change: str, when: str, values: dict[str, Any], beside: Mapping[str, Leg]) -> None:
-    """Changes the request together with the legs `beside`."""
+    """Changes the request in one transaction with the legs of `beside`."""
     decision = secrets.token_hex(16)
     more = {"decision": decision, "now": int(clock.now())}
     try:
@@ -323,9 +326,9 @@ def _decide(item: Mapping[str, Any], change: str, when: str, values: dict[str, A
     except LegFailed as failure:
         met = failure.item
         if failure.leg != "request" or met is None:
-            raise UnknownUserCode from None  # the account or the request was deleted a moment ago
+            raise UnknownUserCode from None  # the account or the request was just deleted
         if met.get("decision") == decision:
-            return  # our own write, whose answer was lost before it was sent again
+            return  # our own write: its response was lost and it was retried
         if met["status"] == "pending":
             raise RequestExpired from None
         raise AlreadyDecided(met["status"]) from None
@@ -352,12 +355,12 @@ def _new_user_code() -> str:
 
 
 def _code_keys(user_code: str) -> list[keys.Key]:
-    """Where the pointer of a code may be, under each signing key of the ring: the first is where it is written."""
+    """Returns the possible keys of a code's pointer, one per signing key of the ring. Writes use the first."""
     return [keys.user_code(key.digest("user code", user_code)) for key in keyring.ring()]
 
 
 def _pointer_key(user_code: str) -> keys.Key:
-    """Where the pointer of this code is, if there is one. With two signing keys this takes a read, of both places."""
+    """Returns the key of the code's pointer, if it exists. With two signing keys, this reads both possible items."""
     places = _code_keys(user_code)
     if len(places) == 1:
         return places[0]

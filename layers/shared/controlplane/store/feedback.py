@@ -1,8 +1,8 @@
-"""Reports on the service itself, as agents and people send them.
+"""Feedback reports about the service, sent by agents and people.
 
-A report's key follows from UTC day, caller and content: the same report of the same caller is one item a day, however
-often it is sent, and its reference says where it is. The transaction that writes a report counts it against the
-caller's hour. Whether intake is paused is read before: a report that passes in that moment does no harm.
+A report's key is derived from UTC day, caller, and content, so a caller's repeated report is one item per day, and its
+reference contains its key. The transaction that writes a report counts it against the caller's hourly quota. The pause
+switch is read before it: a report accepted at the moment of the pause does no harm.
 """
 
 import json
@@ -23,7 +23,7 @@ Category = Literal["bug", "friction", "docs_mismatch", "feature_request", "perfo
 Surface = Literal["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"]
 
 NEW_PER_HOUR = 10
-# The longest text of each field, in characters and after trimming.
+# Maximum length of each field, in characters after trimming.
 FIELD_LIMITS = {
     "message": 8_000,
     "expected": 2_000,
@@ -34,7 +34,7 @@ FIELD_LIMITS = {
     "clientName": 100,
     "clientVersion": 100,
 }
-# What a report may have, as JSON, for its item to stay below 1 KB: the rest of the item has some 350 bytes.
+# Maximum size of a report as JSON that keeps its item below 1 KB. The rest of the item takes about 350 bytes.
 INLINE_BYTES = 600
 
 _HOUR_SECONDS, _DAY_SECONDS = 3_600, 86_400
@@ -44,11 +44,11 @@ _REFERENCE = re.compile(rf"fdb-(\d{{4}})(\d{{2}})(\d{{2}})-{_GROUP}-{_GROUP}-{_G
 
 
 class UnknownReport(StoreError):
-    """No such report, or no longer."""
+    """The report doesn't exist, or was removed."""
 
 
 class QuotaUsedUp(StoreError):
-    """The caller has sent as many new reports in this UTC hour as are taken; `seconds` are left of it."""
+    """The caller has reached the limit of new reports in this UTC hour, which ends in `seconds`."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"{seconds} s to the next hour")
@@ -56,24 +56,23 @@ class QuotaUsedUp(StoreError):
 
 
 class IntakePaused(StoreError):
-    """New reports are not taken for now."""
+    """Intake of new reports is paused."""
 
 
 class Receipt(NamedTuple):
-    """The reference of a report, and whether it had been taken already."""
+    """The reference of a report, and whether it had been submitted before."""
 
     reference: str
     already_submitted: bool
 
 
 def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str, Leg] | None = None) -> Receipt:
-    """Takes a report, or finds that the caller has sent it before on this UTC day.
+    """Stores a report, unless the caller has already submitted it on this UTC day.
 
-    report: trimmed texts by their names on the wire; what is absent is left out. first: legs that go before.
-    A repetition succeeds whatever is left of the quota, and also while intake is paused. Raises QuotaUsedUp,
-    IntakePaused.
+    report: trimmed texts by their API names; absent fields are left out. first: legs that go first in the transaction.
+    A repeated report succeeds even if the quota is used up or intake is paused. Raises QuotaUsedUp, IntakePaused.
     """
-    # One reading for everything: day, hour and the way to the next hour must not disagree at midnight.
+    # Read the clock once: day, hour, and seconds to the next hour must be consistent at midnight.
     moment = clock.now()
     at = clock.timestamp(moment)
     day, hour = at[:10], at[:13]
@@ -103,7 +102,7 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
 
 
 def _stored(caller_id: str, report: Mapping[str, str], local: str, moment: float) -> dict[str, Leg]:
-    """The item of a report among those of its day, which is below 1 KB, the one under its caller, and long texts."""
+    """Returns the legs that write a report: its item of the day (below 1 KB), the one by caller, and long texts."""
     at = clock.timestamp(moment)
     day = at[:10]
     reference, expires = _reference(day, local), expiry(settings.feedback_retention_days, moment)
@@ -126,7 +125,7 @@ def _stored(caller_id: str, report: Mapping[str, str], local: str, moment: float
 
 
 def _repeated(caller_id: str, local: str, moment: float) -> Receipt:
-    """What a report gets while intake is paused: its receipt if it was taken before. Raises as `submit_report` does."""
+    """Returns the receipt of a report that was submitted before intake was paused. Raises as `submit_report` does."""
     at = clock.timestamp(moment)
     day = at[:10]
     report, unsharded, quota = table.batch_get(
@@ -150,7 +149,7 @@ def _is_paused() -> bool:
 
 @lru_cache(maxsize=1)
 def _was_paused(_table_name: str) -> bool:
-    """Whether an earlier release has paused intake; from this one on, a change of the switch writes its copies."""
+    """Returns True if an earlier release paused intake. This release writes the copies of the switch on each change."""
     return bool((table.get(keys.single_feedback_intake()) or {}).get("paused", False))
 
 
@@ -160,7 +159,7 @@ def _reference(day: str, local: str) -> str:
 
 
 def get_report(reference: str) -> dict[str, Any]:
-    """The report of a reference, in whatever letter case. Consistent. Raises UnknownReport."""
+    """Returns the report with the reference, in any letter case. Consistent. Raises UnknownReport."""
     places = _find_keys(reference)
     if places is None:
         raise UnknownReport
@@ -172,14 +171,14 @@ def get_report(reference: str) -> dict[str, Any]:
 
 
 def _whole(item: dict[str, Any] | None, text: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The report with its texts, as if they were in one item. None if one of the two has expired."""
+    """Returns the report merged with its texts. None if either item has expired."""
     if item is None or "detached" not in item:
         return item
     return None if text is None else {**text, **{name: item[name] for name in item if name != "detached"}}
 
 
 def _find_keys(reference: str) -> tuple[Key, Key, Key] | None:
-    """Where a report's texts may be, the report, and the report of an earlier release; None if it is no reference."""
+    """Returns the keys of a report's texts, the report, and its form in earlier releases; None if it isn't a reference."""
     match = _REFERENCE.fullmatch(reference.strip().lower())
     if match is None:
         return None
@@ -195,7 +194,7 @@ def _find_keys(reference: str) -> tuple[Key, Key, Key] | None:
 def delete_reports_of(caller_id: str, after: str | None = None) -> str | None:
     """Removes a page of the caller's reports. Returns the position of the next page, or None after the last one.
 
-    Reports of earlier releases have no item under their caller, and are not found here.
+    Doesn't find reports of earlier releases, which have no item by caller.
     """
     page = table.query(keys.feedback_by_pk(caller_id), after=after, limit=_PAGE, consistent=True)
     for item in page.items:
@@ -205,17 +204,17 @@ def delete_reports_of(caller_id: str, after: str | None = None) -> str | None:
 
 
 def delete_report(reference: str) -> None:
-    """Removes the report of a reference, if it is there."""
-    # The texts first: only the report leads to them.
+    """Removes the report with the reference, if it exists."""
+    # Texts first: they can be found only through the report.
     for key in _find_keys(reference) or ():
         table.delete(Delete(key))
 
 
 def list_reports(day: str) -> list[dict[str, Any]]:
-    """All reports of a UTC day (2026-03-04), the newest first."""
+    """Returns all reports of a UTC day (2026-03-04), newest first."""
     found: dict[str, dict[str, Any]] = {}
     for pk in keys.feedback_pks(day):
-        # One that was sent before and after the deployment of the sharding is there twice, under one reference.
+        # A report sent before and after sharding was deployed exists twice, with one reference.
         found |= {item["sk"]: item for item in table.query(pk).items}
     detached = [local for local, item in found.items() if "detached" in item]
     texts = dict(zip(detached, table.batch_get([keys.feedback_text(day, local) for local in detached]), strict=True))
@@ -225,16 +224,16 @@ def list_reports(day: str) -> list[dict[str, Any]]:
 
 
 def set_intake(*, paused: bool) -> None:
-    """Pauses or resumes the intake of new reports, for every caller and from the next request on."""
+    """Pauses or resumes the intake of new reports for all callers, starting with the next request."""
     switch = {"paused": paused, "changedAt": clock.timestamp()}
     copies = [keys.feedback_intake(copy) for copy in range(shards.FEEDBACK_INTAKE)]
-    # Functions of earlier releases, which run for a while next to these, read the single one.
+    # Functions of earlier releases, which run in parallel for a while, read the single item.
     places = [*copies, keys.single_feedback_intake()]
     table.transact({place.pk: Put({**place._asdict(), **switch}) for place in places})
 
 
 def get_intake() -> tuple[bool, str | None]:
-    """Whether intake is paused, and since when; None if it never was paused. Consistent."""
+    """Returns whether intake is paused, and when that last changed (None if never). Consistent."""
     copy, single = table.batch_get([keys.feedback_intake(0), keys.single_feedback_intake()])
     item = copy or single or {}
     return item.get("paused", False), item.get("changedAt")
