@@ -178,7 +178,7 @@ def _whole(item: dict[str, Any] | None, text: Mapping[str, Any] | None) -> dict[
 
 
 def _find_keys(reference: str) -> tuple[Key, Key, Key] | None:
-    """Returns the keys of a report's texts, the report, and its form in earlier releases; None if it isn't a reference."""
+    """Returns the keys of a report's texts, the report, and its unsharded form. None if it isn't a reference."""
     match = _REFERENCE.fullmatch(reference.strip().lower())
     if match is None:
         return None

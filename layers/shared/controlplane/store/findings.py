@@ -1,4 +1,4 @@
-"""What scans found: the findings of each scan, and since when a repository has each of them."""
+"""Findings of each scan, and when each finding was first seen in a repository."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -27,7 +27,7 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One issue of a scan. The fingerprint is the same in every scan of the repository that finds it."""
+    """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
 
     fingerprint: str
     rule_id: str
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def written(finding: Finding) -> dict[str, Any]:
-    """The finding as an item, or a part of one, holds it."""
+    """Returns the finding's stored attributes."""
     place = finding.location
     return {
         "fingerprint": finding.fingerprint,
@@ -69,7 +69,7 @@ def written(finding: Finding) -> dict[str, Any]:
 
 
 def read_finding(item: Mapping[str, Any]) -> Finding:
-    """The stored attributes as a finding."""
+    """Returns the finding from its stored attributes."""
     place = item["location"]
     return Finding(
         item["fingerprint"],
@@ -95,7 +95,7 @@ def read_finding(item: Mapping[str, Any]) -> Finding:
 
 
 def as_discovery(scan: ScanItem, finding: Finding) -> Discovery:
-    """The finding as the inbox takes it: the same item for whichever scan of the repository finds it."""
+    """Returns the finding as an inbox discovery. All scans of the repository that find it yield the same inbox item."""
     place = finding.location
     shown = Evidence(
         f"{place.path}, line {place.start_line}",
@@ -125,9 +125,9 @@ def as_discovery(scan: ScanItem, finding: Finding) -> Discovery:
 
 
 def date_findings(repository_id: str, fingerprints: Sequence[str], seen_at: str) -> dict[str, str]:
-    """When each was first seen in the repository; those that are new are so from `seen_at` on, and are kept as such.
+    """Returns when each finding was first seen in the repository. Stores `seen_at` for new findings.
 
-    Only the worker that has the repository's one running scan asks, so nobody else writes the same.
+    Only the worker that runs the repository's single active scan calls this, so there are no concurrent writes.
     """
     wanted = [keys.finding_history(repository_id, fingerprint) for fingerprint in fingerprints]
     known = {
@@ -144,14 +144,14 @@ def date_findings(repository_id: str, fingerprints: Sequence[str], seen_at: str)
 
 
 def put_findings(scan_id: str, attempt: int, findings: Sequence[Finding]) -> None:
-    """Stores what an attempt at the scan found, most urgent first, in the place of what it stored before."""
+    """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
     table.put_all(
         {**keys.finding(scan_id, attempt, rank)._asdict(), **written(finding)} for rank, finding in enumerate(findings)
     )
 
 
 def list_findings(scan_id: str, attempt: int, count: int) -> list[Finding]:
-    """The most urgent findings that the attempt stored, in order, `count` at most. Consistent: access rests on it."""
+    """Returns the attempt's most urgent findings, in order, at most `count`. Consistent: access depends on it."""
     if count == 0:
         return []
     page = table.query(keys.scan_pk(scan_id), prefix=keys.finding_prefix(attempt), limit=count, consistent=True)
@@ -159,10 +159,10 @@ def list_findings(scan_id: str, attempt: int, count: int) -> list[Finding]:
 
 
 def expire_before(scan_id: str) -> None:
-    """Gives the findings of the scans that this one supersedes the date at which they expire.
+    """Sets the expiry of the findings of the scans that this one supersedes.
 
-    Superseded are the earlier completed scans of the same repository and project. TTL removes the findings, and from
-    that date on nothing shows them. What is done already is not done again.
+    A scan supersedes the earlier completed scans of the same repository and project. From the expiry date on, their
+    findings are no longer shown, and TTL removes them. Scans that already have an expiry are skipped.
     """
     expires = expiry(settings.finding_retention_days)
     try:
@@ -175,7 +175,7 @@ def expire_before(scan_id: str) -> None:
         after = None
         while True:
             page = table.query(keys.scan_pk(earlier.scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, after=after)
-            # A finding never changes, so it can be written again as it was read.
+            # Findings are immutable, so they can be rewritten as read.
             table.put_all({**item, **expires} for item in page.items)
             after = page.next_sk
             if after is None:
@@ -184,7 +184,7 @@ def expire_before(scan_id: str) -> None:
 
 
 def delete_attempts_before(scan_id: str, attempt: int) -> None:
-    """Removes what attempts that came to nothing have left."""
+    """Removes the findings of earlier, failed attempts at the scan."""
     while True:
         page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, consistent=True)
         left = [item for item in page.items if item["sk"] < keys.finding_prefix(attempt)]

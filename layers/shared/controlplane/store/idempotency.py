@@ -1,8 +1,8 @@
-"""What a request with an Idempotency-Key came to: in progress, took effect, or answered.
+"""Records of requests with an Idempotency-Key: in progress, took effect, or completed.
 
-Each attempt of a request writes under a random id of its own, and the transaction of the creation carries a leg that
-holds only while that id stands in the record. So of all attempts under one key at most one takes effect, whatever is
-lost, late or repeated on the way. What the record's key is made of, and what an answer is, this module does not know.
+Each attempt at a request has a random id, and the creation's transaction has a leg that succeeds only while the record
+contains that id. So at most one of all attempts with a key takes effect, even if messages are lost, delayed, or
+repeated. This module doesn't know how the record's key is built or what an answer contains.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, StoreError, Update, table
 
 KEPT_SECONDS = 24 * 3600
-# Longer than a function may run (Timeout in template.yaml). Nothing rests on it: it is how long a repetition is told
-# to wait after a crash.
+# Longer than a function can run (Timeout in template.yaml). Correctness doesn't depend on it: it is how long retries
+# are told to wait after a crash.
 LEASE_SECONDS = 30
 
 IN_PROGRESS = "INPROGRESS"
@@ -21,7 +21,7 @@ COMPLETED = "COMPLETED"
 
 
 class RecordStands(StoreError):
-    """Another attempt has the key. `item` is its record; `answer_lost` means that it took effect and then died."""
+    """Another attempt holds the key. `item` is its record; `answer_lost` means that it took effect, then crashed."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         super().__init__("the key is in use")
@@ -31,13 +31,14 @@ class RecordStands(StoreError):
 
 
 def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | None = None) -> None:
-    """Takes the key for this attempt. `payload` is the digest of the request. Raises RecordStands.
+    """Claims the key for this attempt. `payload` is the digest of the request. Raises RecordStands.
 
-    Free are a key never used, one used a day ago, and one whose attempt neither took effect nor ended in its time.
+    A key is free if it was never used, was used more than a day ago, or if its attempt's lease expired before it took
+    effect.
 
-    `also_known_as` is the record's key under the other signing key, while the ring has two. Both have to be free, and
-    the other record is deleted by the same transaction: at most one of the two exists, so an attempt that holds the
-    other one can't take effect anymore (see `effect_leg`).
+    `also_known_as` is the record's key under the other signing key, while the ring has two. Both must be free, and the
+    same transaction deletes the other record: at most one of the two exists, so an attempt that holds the other one
+    can no longer take effect (see `effect_leg`).
     """
     now = int(clock.now())
     item = {
@@ -49,7 +50,7 @@ def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | Non
         "expiresAt": now + KEPT_SECONDS,
     }
     unused = "attribute_not_exists(pk)"
-    # The rule compares the time itself: TTL deletes days late.
+    # Compares the time because TTL can delete items days late.
     expired = "#expiresAt <= :now"
     given_up = "(#status = :inProgress AND #leaseUntil < :now AND attribute_not_exists(#effective))"
     free = f"{unused} OR {expired} OR {given_up}"
@@ -62,24 +63,24 @@ def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | Non
     except (ConditionFailed, LegFailed) as failure:
         if failure.item is None:
             raise
-        # The attempt's own record: the first answer was lost and the SDK sent the write again.
+        # If it is the attempt's own record, the first response was lost and the SDK retried the write.
         if failure.item["attempt"] != attempt:
             raise RecordStands(failure.item) from None
 
 
 def effect_leg(key: Key, attempt: str) -> Update:
-    """The leg that a creation carries: refused once another attempt has the key, else proof of what took effect."""
+    """Returns the creation's leg, which fails if another attempt holds the key. Else it records that it took effect."""
     return Update(key, "SET #effective = :true", "#attempt = :attempt", {"true": True, "attempt": attempt})
 
 
 def complete_attempt(key: Key, attempt: str, answer: str) -> None:
-    """Keeps the answer for repetitions. Raises ConditionFailed where another attempt has the key."""
+    """Stores the answer for retries. Raises ConditionFailed if another attempt holds the key."""
     change = "SET #status = :completed, #data = :answer"
     values = {"completed": COMPLETED, "answer": answer, "attempt": attempt}
     table.update(Update(key, change, "#attempt = :attempt", values))
 
 
 def abandon_attempt(key: Key, attempt: str) -> None:
-    """Frees the key of an attempt that was refused. Raises ConditionFailed where it took effect after all."""
+    """Releases the key of a rejected attempt. Raises ConditionFailed if the attempt took effect or lost the key."""
     mine = "#attempt = :attempt AND attribute_not_exists(#effective)"
     table.delete(Delete(key, mine, {"attempt": attempt}))

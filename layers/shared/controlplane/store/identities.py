@@ -1,8 +1,8 @@
-"""Which identities (issuer and subject) sign in to which account.
+"""Identities (issuer and subject) and the accounts that they sign in to.
 
-An identity's item names its account. Under the account, one item per issuer lists the identities, which makes it
-decidable in one write whether the account has one from that issuer. Accounts of earlier versions lack these items until
-the identity signs in or an operator records all of them (`assent-ops user record-identities`).
+An identity's item names its account. Under the account, one item per issuer lists the identities, so one conditional
+write can check whether the account has an identity from that issuer. Accounts of earlier versions lack these items
+until the identity signs in or an operator records all of them (`assent-ops user record-identities`).
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreEr
 
 
 class IdentityTaken(StoreError):
-    """The identity belongs to an account already."""
+    """The identity already belongs to an account."""
 
 
 class AccountHasIdentity(StoreError):
@@ -23,11 +23,11 @@ class AccountHasIdentity(StoreError):
 
 
 class IdentityChanged(StoreError):
-    """The identity, or what the account's list says of its issuer, is no longer what was read."""
+    """The identity or the account's list for its issuer has changed since it was read."""
 
 
 class Subject(NamedTuple):
-    """A person as an issuer names them."""
+    """An issuer's identifier for a person."""
 
     issuer: str
     subject: str
@@ -82,7 +82,7 @@ def record(subject: Subject, user_id: str) -> None:
 
 
 def record_if_missing(item: Mapping[str, Any]) -> bool:
-    """Lists the identity of that item under its account. Returns whether that was missing."""
+    """Lists the item's identity under its account. Returns True if it wasn't listed."""
     subject = Subject(item["issuer"], item["subject"])
     profile, known = get_account(subject, item["userId"])
     if profile is None or subject.digest in known:
@@ -99,15 +99,15 @@ def list_identities(user_id: str) -> list[dict[str, Any]]:
 
 
 def forget(user_id: str) -> None:
-    """Removes the lists of identities of an account that is gone."""
+    """Removes the identity lists of a deleted account."""
     listings = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
     table.delete_all(keys.Key(item["pk"], item["sk"]) for item in listings)
 
 
 def replace(item: Mapping[str, Any], subject: str) -> None:
-    """Gives the account of that identity another subject of the same issuer in its place.
+    """Replaces the identity with another subject of the same issuer in the same account.
 
-    Raises IdentityTaken if the new subject belongs to an account, IdentityChanged.
+    Raises IdentityTaken if the new subject already belongs to an account, IdentityChanged.
     """
     user_id, old = item["userId"], Subject(item["issuer"], item["subject"])
     new = Subject(old.issuer, subject)
@@ -124,7 +124,7 @@ def replace(item: Mapping[str, Any], subject: str) -> None:
 
 
 def move(item: Mapping[str, Any], user_id: str) -> None:
-    """Lets that identity sign in to another account, which must have none from this issuer.
+    """Moves the identity to another account, which must not have one from this issuer.
 
     Raises AccountHasIdentity (also if the account's identities are not recorded yet), IdentityChanged.
     """

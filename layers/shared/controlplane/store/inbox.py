@@ -1,7 +1,7 @@
-"""The inbox: an item for each thing that an advisory, a code audit or the runtime found, and what people decided on it.
+"""The inbox: an item for each finding of an advisory, a code audit, or the runtime, with the decision on it.
 
-An item that changes moves to the front of the lists. Its status, its version, its time and its places in both indexes
-are therefore written together, by `moved` and by nothing else. Nobody decides by the indexes: they only fill lists.
+A changed item moves to the front of the lists. So its status, version, time, and position in both indexes are written
+together, only by `moved`. The indexes serve only lists; no decision is based on them.
 """
 
 import hashlib
@@ -20,17 +20,17 @@ Source = Literal["advisory", "code-audit", "runtime"]
 Priority = Literal["P0", "P1", "P2", "P3"]
 
 _TRIES = 8
-# An item is read with every list entry it fills and written whole: what sources say is cut to these lengths.
+# Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.
 _TITLE_LENGTH, _SUMMARY_LENGTH, _TEXT_LENGTH, _SNIPPET_LENGTH, _URL_LENGTH = 200, 1_000, 4_000, 2_000, 2_000
 _MOST_EVIDENCE, _MOST_REFERENCES = 20, 20
 
 
 class UnknownItem(StoreError):
-    """No such item, or no longer."""
+    """The item doesn't exist, or was deleted."""
 
 
 class StaleVersion(StoreError):
-    """The item changed since it was read. `current` is how it stands."""
+    """The item changed since it was read. `current` is its current state."""
 
     def __init__(self, current: "InboxItem") -> None:
         super().__init__("stale version")
@@ -38,9 +38,9 @@ class StaleVersion(StoreError):
 
 
 class Evidence(NamedTuple):
-    """One thing that shows the finding: a place in code, a request that was seen, a notice.
+    """One piece of evidence for a finding: a place in code, an observed request, or a notice.
 
-    Lines count from 1. `url` leads to it: for code the permalink of its lines at the scanned commit.
+    Lines count from 1. `url` links to it: for code, the permalink of the lines at the scanned commit.
     """
 
     description: str
@@ -67,14 +67,14 @@ class GithubIssue(NamedTuple):
 
 
 class Discovery(NamedTuple):
-    """What a source found and when it looked, to be published as an item.
+    """A source's finding and the time of observation, to be published as an item.
 
-    identity: what makes it the same thing when it is found again, within organization and source.
-    observed_at: RFC 3339 as `clock.timestamp` writes it. Of two reports the later observation counts, not the later
+    identity: identifies the same finding when it is found again, within organization and source.
+    observed_at: RFC 3339, in the format of `clock.timestamp`. Of two reports, the later observation wins, not the later
         arrival.
-    settled: a person has decided on it elsewhere, as on a vendor: it is resolved and does not reopen.
-    repository_id, rule_id: a code finding's; issues are opened for these alone.
-    description, remediation, references: why it matters, how to mend it, and addresses that say more.
+    settled: a person has decided on it elsewhere, for example on a vendor. It is resolved and doesn't reopen.
+    repository_id, rule_id: set for code findings. Issues are opened only for these.
+    description, remediation, references: why it matters, how to fix it, and URLs with more information.
     """
 
     organization_id: str
@@ -105,7 +105,7 @@ class Discovery(NamedTuple):
 
 
 class InboxItem(NamedTuple):
-    """An item as stored. What stands in no list (from `repository_id` on) is empty in an item that came from one."""
+    """An item as stored. Fields that lists don't contain (from `repository_id` on) are empty in listed items."""
 
     item_id: str
     organization_id: str
@@ -134,14 +134,14 @@ class InboxItem(NamedTuple):
 
 
 class InboxPage(NamedTuple):
-    """Items, and the position after which the next page starts (None on the last)."""
+    """Items, and the position after which the next page starts (None on the last page)."""
 
     items: list[InboxItem]
     next_position: str | None
 
 
 def locate(item_id: str) -> ids.Located:
-    """Where an item stands, by an id that the table holds."""
+    """Returns the location of a stored item by its id. Raises LookupError if it isn't the id of an inbox item."""
     located = ids.locate(ids.INBOX_ITEM, item_id)
     if located is None:
         raise LookupError("not the id of an inbox item")
@@ -149,7 +149,7 @@ def locate(item_id: str) -> ids.Located:
 
 
 def read_item(item: Mapping[str, Any]) -> InboxItem:
-    """The stored attributes as an item."""
+    """Returns the item from its stored attributes."""
     issue, vendor = item.get("githubIssue"), item.get("runtimeVendor")
     item_id = item["itemId"]
     return InboxItem(
@@ -191,10 +191,10 @@ def _read_evidence(shown: Mapping[str, Any]) -> Evidence:
 
 
 def list_items(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:
-    """One page of the organization's items, the most recently updated first: all, or those in the status.
+    """Returns one page of the organization's items, most recently updated first: all, or those in the status.
 
-    Eventually consistent. An item that changes during a walk moves to the front, behind the walk; the others keep
-    their places, so a walk meets each of them once.
+    Eventually consistent. An item that changes during pagination moves to the front, which has already been read. The
+    others keep their positions, so each is returned once.
     """
     if status is None:
         index, pk = keys.INBOX, keys.organization_pk(organization_id)
@@ -205,14 +205,14 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
 
 
 def find_items(item_ids: Iterable[str]) -> dict[str, InboxItem]:
-    """These items, by id; what does not exist is missing. Consistent, one round trip per 100."""
+    """Returns the items by id, without those that don't exist. Consistent, one round trip per 100 items."""
     wanted = dict.fromkeys(item_ids)
     found = table.batch_get([keys.inbox_item(*locate(item_id)) for item_id in wanted])
     return {item["itemId"]: read_item(item) for item in found if item}
 
 
 def get_item(item_id: str) -> InboxItem:
-    """Consistent. Raises UnknownItem."""
+    """Returns the item. Consistent. Raises UnknownItem."""
     located = ids.locate(ids.INBOX_ITEM, item_id)
     item = table.get(keys.inbox_item(*located)) if located else None
     if item is None:
@@ -228,7 +228,7 @@ def new_version() -> str:
 
 
 def _placed(organization_id: str, local: str, at: str, status: Status | None = None) -> dict[str, Any]:
-    """The time of a change, and where the lists find the item from then on; with its new status where it has one."""
+    """Returns the attributes for a change: its time, the index keys, and the new status, if any."""
     placed: dict[str, Any] = {"updatedAt": at, keys.INBOX.sk: keys.inbox_order(at, local)}
     if status is not None:
         placed |= {
@@ -249,9 +249,9 @@ def moved(
     when: str = "attribute_exists(pk)",
     values: Mapping[str, Any] | None = None,
 ) -> Update:
-    """A change of an item that people are to see, as a write or as a leg of a transaction.
+    """Returns a user-visible change of an item, as a write or a leg of a transaction.
 
-    status: the new one; None leaves it. fields: further attributes to set. when, values: the condition.
+    status: the new status; None keeps the current one. fields: further attributes to set. when, values: the condition.
     """
     located = locate(item_id)
     changed = {**(fields or {}), **_placed(*located, clock.timestamp(), status), "version": version}
@@ -266,11 +266,10 @@ def _set(changed: Mapping[str, Any]) -> str:
 
 
 def change_status(item: InboxItem, status: Status, version: str, user_id: str, reason: str | None) -> InboxItem:
-    """The item in the status, on the condition that it still has the version. Raises StaleVersion, UnknownItem.
+    """Sets the status if the item still has the version, and returns the item. Raises StaleVersion, UnknownItem.
 
-    Its own status, under its own version, changes nothing. The new version follows from the old one and from what was
-    asked, so a request that is sent again because its answer was lost finds its own work done and succeeds; a version
-    that was left behind never returns.
+    If version and status are the current ones, nothing changes. The new version is derived from the old one and the
+    request, so a retry after a lost response finds its own change and succeeds. An old version never recurs.
     """
     new = _following(item.item_id, version, status, user_id, reason)
     if item.version == new or (item.version == version and item.status == status):
@@ -300,10 +299,10 @@ def _following(item_id: str, version: str, status: str, user_id: str, reason: st
 
 
 def publish_finding(discovery: Discovery) -> InboxItem:
-    """The item of what was found: a new one, which is open, or the one it has had since it was first found.
+    """Publishes the finding and returns its item: a new, open one (resolved if settled), or the existing one.
 
-    Found again, it stays as people left it, but for a resolved one, which reopens when it is seen after it was
-    resolved. An observation older than what is known changes nothing, and one reported twice counts once.
+    An existing item keeps its status, except that a resolved one reopens if the finding was observed after it was
+    resolved (unless settled). Observations that aren't newer than the stored one, including duplicates, change nothing.
     """
     key = keys.inbox_item(discovery.organization_id, discovery.local)
     for _ in range(_TRIES):
@@ -316,15 +315,15 @@ def publish_finding(discovery: Discovery) -> InboxItem:
                 return read_item(table.update(write))
             table.put(write)
         except ConditionFailed:
-            continue  # somebody changed it meanwhile, or our own write had lost its answer
+            continue  # the item changed concurrently, or the response to our own write was lost
         return read_item(write.item)
     raise Throttled("the item keeps changing")
 
 
 def publication(discovery: Discovery, stands: Mapping[str, Any] | None) -> Put | Update | None:
-    """The write that publishes, given how the item stands (None: not at all); None where there is nothing to write.
+    """Returns the write that publishes, given the existing item (None if it doesn't exist). None if nothing changes.
 
-    It holds only while the item stands so. As a leg, it goes into the transaction of what else the discovery changes.
+    The write is conditional on that state of the item. It can also be a leg of a transaction with related changes.
     """
     told = _told(discovery)
     if stands is None:
@@ -346,11 +345,11 @@ def publication(discovery: Discovery, stands: Mapping[str, Any] | None) -> Put |
     if reopens or any(told[name] != stands.get(name) for name in _LISTED):
         status: Status | None = "open" if reopens else None
         return moved(discovery.item_id, new_version(), status, fields=told, when=when, values=values)
-    # Only its evidence is newer. That is no change that anybody waits for, and no reason to refuse a decision.
+    # Nothing listed changed, so the item keeps its position, and its version, so that pending decisions still succeed.
     return Update(keys.inbox_item(*locate(discovery.item_id)), _set(told), when, {**told, **values})
 
 
-# What of a discovery the lists show.
+# The attributes of a discovery that lists show.
 _LISTED = ("title", "summary", "priority", "projectId", "repositoryName")
 
 
@@ -359,7 +358,7 @@ def _cut(text: str | None, length: int) -> str | None:
 
 
 def _told(discovery: Discovery) -> dict[str, Any]:
-    """What a discovery says of its item, within bounds."""
+    """Returns the item attributes of a discovery, truncated to the limits."""
     vendor = discovery.runtime_vendor
     return {
         "observedAt": discovery.observed_at,

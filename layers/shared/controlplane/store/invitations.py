@@ -1,9 +1,9 @@
-"""Invitations as an organization handles them: at most one pending for an email address, in whatever letter case.
+"""The organization's side of invitations: at most one pending per email address, in any letter case.
 
-An invitation is two items: the one that the organization lists, in the order of creation, and the one by address, which
-is the lock. Both live seven days. Conditions compare the time; TTL, which may come days late, only cleans up. An
-invitation is void if the person who sent it lost the role that sending it takes. What the invited person does with it
-is in `invitees`.
+An invitation has two items: the one that the organization lists, in order of creation, and the one by address, which
+is the lock. Both expire after seven days. Conditions compare the time; TTL, which can be days late, only cleans up. An
+invitation is void if the inviter lost the role that is required to send it. The invited person's side is in
+`invitees`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ from controlplane.store.organizations import ROLES, Role
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, table
 
 LIFE_SECONDS = 7 * 24 * 3600
-# Outlives every invitation that it counted.
+# The counter outlives every invitation that it counted.
 _COUNT_LIFE_SECONDS = LIFE_SECONDS + 24 * 3600
 _TRIES = 8
 
 
 class AlreadyInvited(StoreError):
-    """The address has a pending invitation: `invitation_id`, until `expires_at` (Unix time)."""
+    """The address has a pending invitation, `invitation_id`, which expires at `expires_at` (Unix time)."""
 
     def __init__(self, invitation_id: str, expires_at: int) -> None:
         super().__init__("already invited")
@@ -32,19 +32,19 @@ class AlreadyInvited(StoreError):
 
 
 class AlreadyMember(StoreError):
-    """The address is that of a member."""
+    """The address belongs to a member."""
 
 
 class CallerMayNot(StoreError):
-    """The caller lost the role that allowed it."""
+    """The caller no longer has the required role."""
 
 
 class UnknownInvitation(StoreError):
-    """No such invitation, or no longer."""
+    """The invitation doesn't exist, or has ended."""
 
 
 class OrganizationFull(StoreError):
-    """The organization has as many pending invitations as it may have: `room`."""
+    """The organization has reached its limit of pending invitations, as in `room`."""
 
     def __init__(self, room: Room) -> None:
         super().__init__("too many pending invitations")
@@ -52,7 +52,7 @@ class OrganizationFull(StoreError):
 
 
 class AddressFull(StoreError):
-    """The address has as many pending invitations as it may have, from all organizations."""
+    """The address has reached its limit of pending invitations, across all organizations."""
 
 
 class Limits(NamedTuple):
@@ -63,7 +63,7 @@ class Limits(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a decision to invite rests on. `lock_is_free`: nothing there, or an invitation that is expired or void."""
+    """The state that an invitation depends on. `lock_is_free`: no lock, or one of an expired or void invitation."""
 
     inviter: dict[str, Any]
     account: dict[str, Any] | None
@@ -74,12 +74,12 @@ class _Seen(NamedTuple):
 
 
 def least_inviter(role: Role) -> Role:
-    """Returns the least role that may invite somebody in that role, both when sending and when it is accepted."""
+    """Returns the lowest role that can invite to that role. Checked when the invitation is sent and when accepted."""
     return "owner" if role == "owner" else "admin"
 
 
 def list_invitations(organization_id: str, limit: int, after: str | None) -> QueryPage:
-    """Returns one page of the pending ones, newest first, without those that are void."""
+    """Returns one page of pending invitations, newest first, without void ones."""
     items: list[dict[str, Any]] = []
     while True:
         page = _query_unexpired(organization_id, limit - len(items), after)
@@ -90,12 +90,12 @@ def list_invitations(organization_id: str, limit: int, after: str | None) -> Que
 
 
 def is_pending(invitation: Mapping[str, Any]) -> bool:
-    """Returns whether it has not expired. It may still be void."""
+    """Returns True if the invitation hasn't expired. It may still be void."""
     return bool(invitation["expiresAt"] > clock.now())
 
 
 def keep_valid(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns those of the organizations' items that are not void. One consistent read for up to 100 inviters."""
+    """Returns the listed items that are not void. One consistent read per 100 inviters."""
     inviters = [keys.membership(item["invitedBy"]["id"], organization_of(item["invitationId"])) for item in items]
     distinct = list(dict.fromkeys(inviters))
     roles = {key: found["role"] for key, found in zip(distinct, table.batch_get(distinct), strict=True) if found}
@@ -109,10 +109,10 @@ def keep_valid(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def create_invitation(
     organization_id: str, email: str, role: Role, *, inviter_id: str, limits: Limits, beside: Mapping[str, Leg]
 ) -> dict[str, Any]:
-    """Returns a new invitation, made while the inviter has the role that it takes and within the limits.
+    """Creates an invitation if the inviter has the required role and the limits allow it.
 
-    Raises AlreadyInvited, AlreadyMember, CallerMayNot, OrganizationFull, AddressFull; LegFailed for a leg of `beside`,
-    which go first.
+    The legs in `beside` go first in the transaction. Raises AlreadyInvited, AlreadyMember, CallerMayNot,
+    OrganizationFull, AddressFull, and LegFailed if a leg of `beside` fails.
     """
     address = normalize_email(email)
     for _ in range(_TRIES):
@@ -135,15 +135,15 @@ def create_invitation(
         except LegFailed as refusal:
             held = refusal.items.get("invitee")
             if held is not None and held["invitationId"] == item["invitationId"]:
-                return item  # our own write, whose answer was lost before it was sent again
+                return item  # our own write: its response was lost and it was retried
             _refuse(refusal, seen)
-            continue  # something of what the decision rested on has changed: look again
+            continue  # the state that was read has changed: retry
         return item
     raise Throttled("the invitations of this address keep changing")
 
 
 def delete_invitation(organization_id: str, invitation: Mapping[str, Any], caller_id: str, least: Role) -> None:
-    """Cancels the invitation, while the caller has at least the role `least`.
+    """Cancels the invitation if the caller has at least the role `least`.
 
     Raises UnknownInvitation, CallerMayNot.
     """
@@ -172,15 +172,15 @@ def listed_key(invitation_id: str) -> keys.Key:
 def resolve_locks(
     user_id: str | None, locks: Sequence[Mapping[str, Any]]
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Returns the invitations behind locks of one address, each with its organization; void ones too.
+    """Returns the invitations for the locks of one address, each with its organization. Includes void ones.
 
-    Leaves out what has expired and what comes from an organization that the person has blocked. Consistent.
+    Omits expired invitations and those of organizations that the user has blocked. Consistent.
     """
     wanted: list[keys.Key] = []
     for lock in locks:
         if is_pending(lock):
             organization_id = organization_of(lock["invitationId"])
-            # Without an account nothing is blocked, and nothing is stored under an empty id.
+            # Without an account there are no blocks: no block is stored under an empty id.
             block = keys.block(user_id or "", organization_id)
             wanted += [listed_key(lock["invitationId"]), keys.organization(organization_id), block]
     found = table.batch_get(wanted)
@@ -192,7 +192,7 @@ def resolve_locks(
 
 
 def _look(organization_id: str, address: str, inviter_id: str, limits: Limits) -> _Seen:
-    """Reads all that a decision to invite rests on. Raises CallerMayNot if the inviter is no member."""
+    """Reads the state that an invitation depends on. Raises CallerMayNot if the inviter isn't a member."""
     inviter, account, lock, made, received = table.batch_get(
         [
             keys.member(organization_id, inviter_id),
@@ -215,15 +215,15 @@ def _look(organization_id: str, address: str, inviter_id: str, limits: Limits) -
 
 
 def _count_sent(organization_id: str, limit: int) -> int:
-    """Returns how many invitations are pending in the organization. Void ones count only below the limit."""
+    """Returns the number of pending invitations of the organization. Void ones are excluded only at the limit."""
     items = _query_unexpired(organization_id, None, None, consistent=True).items
     return len(items) if len(items) < limit else len(keep_valid(items))
 
 
 def _count_received(address: str, account: Mapping[str, Any] | None, limit: int) -> int:
-    """Returns how many invitations are pending for the address.
+    """Returns the number of pending invitations for the address.
 
-    At the limit, only those count that the person sees as pending, since they can answer only these.
+    At the limit, counts only those that the person sees as pending, because they can answer only these.
     """
     locks = table.query(keys.invitee_pk(address), prefix=keys.INVITEE_PREFIX, consistent=True).items
     pending = [lock for lock in locks if is_pending(lock)]
@@ -243,9 +243,9 @@ def _is_free(lock: dict[str, Any] | None) -> bool:
 def _query_unexpired(
     organization_id: str, limit: int | None, after: str | None, *, consistent: bool = False
 ) -> QueryPage:
-    """Returns a page of the organization's invitations, newest first.
+    """Returns a page of the organization's unexpired invitations, newest first.
 
-    All live equally long, so those that are expired lie beyond one point of the order, where the range ends.
+    All have the same lifetime, so creation order is expiry order, and the range ends at the first expired one.
     """
     oldest = ids.local_at(int(clock.now() - LIFE_SECONDS) + 1)
     return table.query(
@@ -280,14 +280,14 @@ def _new_invitation(organization_id: str, email: str, role: Role, inviter: dict[
 
 
 def _no_member(organization_id: str, account: dict[str, Any] | None) -> dict[str, Leg]:
-    """Refuses an address whose account is a member; one without an account is nobody's yet."""
+    """Returns the leg that fails if the address's account is a member. Empty if the address has no account."""
     if account is None:
         return {}
     return {"member": Check(keys.member(organization_id, account["userId"]), "attribute_not_exists(pk)")}
 
 
 def _instead_of(seen: _Seen) -> dict[str, Leg]:
-    """Removes the address's expired or void invitation, which the new one replaces."""
+    """Returns the leg that removes the address's expired or void invitation, which the new one replaces."""
     if seen.lock is None or not seen.lock_is_free:
         return {}
     return {"replaced": Delete(listed_key(seen.lock["invitationId"]))}
@@ -297,12 +297,12 @@ def _lock(invitee: keys.Key, item: dict[str, Any], seen: _Seen) -> Put:
     lock = {**invitee._asdict(), "invitationId": item["invitationId"], "expiresAt": item["expiresAt"]}
     if seen.lock is None or not seen.lock_is_free:
         return Put(lock, "attribute_not_exists(pk)")
-    # Still the one whose listed item goes away in this transaction.
+    # The lock must still be that of the invitation whose listed item this transaction removes.
     return Put(lock, "#invitationId = :seen", {"seen": seen.lock["invitationId"]})
 
 
 def _refuse(refusal: LegFailed, seen: _Seen) -> None:
-    """Raises what the refused transaction means, unless it only says that everything must be read again."""
+    """Raises the error for the failed transaction. Returns if it should be retried with a new read."""
     if refusal.leg not in {"inviter", "member", "invitee", "organization", "address"}:
         raise refusal
     if "inviter" in refusal.items:

@@ -1,7 +1,7 @@
-"""Invitations as the invited person sees them: what waits for an answer, accepting, declining, blocking.
+"""The invited person's side of invitations: list, accept, decline, and block.
 
-A person is found by the verified address of their account. Blocking an organization hides its invitations from the
-person. The organization isn't told: it can invite as before, and the invitation is pending until it expires.
+Invitations are matched by the account's verified address. Blocking an organization hides its invitations from the
+person. The organization isn't notified: it can still invite, and its invitations stay pending until they expire.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPa
 
 _TRIES = 8
 _PAGE = 50
-# Bounds the read if most of what is stored is not shown: invitations that expired, or of blocked organizations.
+# Limits the read if most stored invitations are hidden because they expired or their organization is blocked.
 _MAX_PAGES = 20
 
 
 class InviterMayNot(StoreError):
-    """The invitation is void: the person who sent it lost the role that sending it takes."""
+    """The invitation is void: the inviter lost the role that is required to send it."""
 
 
 class Invitation(NamedTuple):
@@ -37,7 +37,7 @@ class Invitation(NamedTuple):
 
 
 class Received(NamedTuple):
-    """Invitations, the soonest to expire first, and whether more are pending than were asked for."""
+    """Invitations, the soonest to expire first, and whether more are pending than were requested."""
 
     pending: list[Invitation]
     void: list[Invitation]
@@ -45,9 +45,9 @@ class Received(NamedTuple):
 
 
 def list_received(profile: Mapping[str, Any], most: int) -> Received:
-    """Returns at most that many pending and void invitations to the profile's address, none of blocked organizations.
+    """Returns at most `most` pending and `most` void invitations to the profile's address.
 
-    Void ones never take the place of pending ones.
+    Omits those of blocked organizations. Void ones never displace pending ones.
     """
     pending: list[Invitation] = []
     void: list[Invitation] = []
@@ -70,18 +70,18 @@ def list_received(profile: Mapping[str, Any], most: int) -> Received:
 
 
 def list_for_address(email: str) -> list[Invitation]:
-    """Returns all unexpired invitations to an address, the void ones and those of blocked organizations too."""
+    """Returns all unexpired invitations to an address, including void ones and those of blocked organizations."""
     locks = table.query(keys.invitee_pk(normalize_email(email)), prefix=keys.INVITEE_PREFIX, consistent=True)
     return _resolve(None, locks)
 
 
 def accept_invitation(invitation_id: str, profile: Mapping[str, Any], limit: int | None = None) -> Membership:
-    """Makes the person of the profile, whose address is verified, a member in the invitation's role.
+    """Makes the profile's user, whose address is verified, a member with the invitation's role.
 
-    Membership, the count of owners and the invitation's end are one write, which also holds the person to the invited
-    address and the inviter to the role that inviting takes. `limit` is how many organizations the person may own.
-    Raises UnknownInvitation (also if it is for another address, or expired), AlreadyMember (the invitation is then
-    gone), InviterMayNot, OwnsTooMany.
+    One transaction creates the membership, updates the owner count, and removes the invitation. It also checks that
+    the user still has the invited address and the inviter the required role. `limit` is the number of organizations
+    that the user can own. Raises UnknownInvitation (also if it expired or is for another address), AlreadyMember (the
+    invitation is then removed), InviterMayNot, OwnsTooMany.
     """
     person = dict(profile)
     for _ in range(_TRIES):
@@ -101,7 +101,7 @@ def accept_invitation(invitation_id: str, profile: Mapping[str, Any], limit: int
 
 
 def decline_invitation(invitation_id: str, profile: Mapping[str, Any]) -> str:
-    """Ends the invitation without a membership. Returns the organization's name. Raises UnknownInvitation."""
+    """Declines the invitation. Returns the organization's name. Raises UnknownInvitation."""
     item, organization = _find_for(invitation_id, profile)
     if not _discard(item):
         raise UnknownInvitation
@@ -109,7 +109,7 @@ def decline_invitation(invitation_id: str, profile: Mapping[str, Any]) -> str:
 
 
 def block_organization(invitation_id: str, profile: Mapping[str, Any]) -> str:
-    """Declines the invitation and hides further ones of its organization. Returns the organization's name.
+    """Declines the invitation and blocks its organization. Returns the organization's name.
 
     Raises UnknownInvitation.
     """
@@ -128,18 +128,18 @@ def block_organization(invitation_id: str, profile: Mapping[str, Any]) -> str:
 
 
 def unblock_organization(user_id: str, organization_id: str) -> str | None:
-    """Lets the person see the organization's invitations again. Returns its name, or None if it was not blocked."""
+    """Unblocks the organization's invitations. Returns its name, or None if it wasn't blocked."""
     block = table.delete(Delete(keys.block(user_id, organization_id)))
     return str(block["name"]) if block else None
 
 
 def list_blocked(user_id: str, limit: int, after: str | None) -> QueryPage:
-    """Returns one page of the organizations that the person has blocked, by id."""
+    """Returns one page of the organizations that the user has blocked, ordered by id."""
     return table.query(keys.blocks_pk(user_id), limit=limit, after=after, consistent=True)
 
 
 def forget_address(email: str) -> None:
-    """Removes what is stored about invitations to an address, once the pending ones are declined."""
+    """Removes everything stored about invitations to an address, after the pending ones were declined."""
     left: list[keys.Key] = []
     for item in table.query(keys.invitee_pk(normalize_email(email)), consistent=True).items:
         left.append(keys.Key(item["pk"], item["sk"]))
@@ -149,12 +149,12 @@ def forget_address(email: str) -> None:
 
 
 def forget_blocks(user_id: str) -> None:
-    """Removes the list of organizations that a person who is gone has blocked."""
+    """Removes the list of organizations that a deleted user has blocked."""
     table.delete_all(keys.block(user_id, item["organizationId"]) for item in list_all_blocked(user_id))
 
 
 def list_all_blocked(user_id: str) -> list[dict[str, Any]]:
-    """Returns every organization that the person has blocked, by id."""
+    """Returns every organization that the user has blocked, ordered by id."""
     return table.query(keys.blocks_pk(user_id), consistent=True).items
 
 
@@ -180,7 +180,7 @@ def _resolve(user_id: str | None, page: QueryPage) -> list[Invitation]:
 
 
 def _find_for(invitation_id: str, profile: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns a pending invitation for the person's address, and its organization. Raises UnknownInvitation."""
+    """Returns a pending invitation to the profile's address, and its organization. Raises UnknownInvitation."""
     located = ids.locate(ids.INVITATION, invitation_id)
     if located is None:
         raise UnknownInvitation
@@ -215,7 +215,7 @@ def _is_ended(refusal: LegFailed) -> bool:
 
 
 def _read_again(refusal: LegFailed, ownership: Ownership | None) -> dict[str, Any]:
-    """Returns the person's profile as the refused acceptance met it, or raises what the refusal means."""
+    """Returns the current profile after a failed acceptance, for a retry, or raises the error for the failure."""
     if {"invitation", "invitee"} & refusal.items.keys():
         raise UnknownInvitation from None
     if "inviter" in refusal.items:
@@ -230,7 +230,7 @@ def _read_again(refusal: LegFailed, ownership: Ownership | None) -> dict[str, An
 
 
 def _consume(item: Mapping[str, Any]) -> dict[str, Leg]:
-    """Takes both items of a pending invitation away; its time is compared as the transaction finds it."""
+    """Returns the legs that remove both items of a pending invitation. They fail if it has expired by then."""
     invitation_id = item["invitationId"]
     invitee = keys.invitee(normalize_email(item["email"]), invitations.organization_of(invitation_id))
     return {
@@ -240,7 +240,7 @@ def _consume(item: Mapping[str, Any]) -> dict[str, Leg]:
 
 
 def _discard(item: Mapping[str, Any], beside: Mapping[str, Leg] | None = None) -> bool:
-    """Ends the invitation, with the legs `beside` that. Returns False if it was not there any more."""
+    """Removes the invitation in one transaction with the legs of `beside`. Returns False if the transaction fails."""
     try:
         table.transact({**_consume(item), **(beside or {})})
     except LegFailed:

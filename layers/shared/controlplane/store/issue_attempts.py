@@ -1,9 +1,9 @@
-"""Attempts at opening an issue for a code finding: at most one at a time for an item, and there only while it is open.
+"""Attempts to open an issue for a code finding: at most one per item, stored only while it is pending.
 
-A code host takes no idempotency key, and a list of its issues lags. So an attempt is `wanted` until a worker is about
-to ask for the issue, and `sending` from before it asks until the issue is known to be there, or known not to be. From
-`sending` nothing is asked for again: the issues made since are searched for the attempt's marker, for as long as one
-may still turn up. Every state is written with what must have been so before, so two workers never both ask.
+Code hosts accept no idempotency key, and their issue lists lag. So an attempt is `wanted` until a worker is about to
+send the request, and `sending` from then until the issue is known to exist or not to exist. In `sending`, the request
+is never repeated: the issues created since are searched for the attempt's marker, for as long as one could still
+appear. Every transition is conditional on the previous state, so two workers never both send the request.
 """
 
 import secrets
@@ -29,30 +29,32 @@ from controlplane.store.table import (
 
 State = Literal["wanted", "sending"]
 
-# How long an issue may take to turn up in the code host's list. Lags of minutes were seen; after this it is not there.
+# How long an issue can take to appear in the code host's list. Lags of minutes were observed. After this time, the
+# issue doesn't exist.
 UNSETTLED_SECONDS = 600
-# A sweep sends the message of an attempt again that should have been taken up, or settled, by then.
+# After these times, a sweep resends the message of an attempt that should have been started or settled.
 _TAKEN_UP_WITHIN_SECONDS = 60
 _SETTLED_WITHIN_SECONDS = UNSETTLED_SECONDS + 300
 
 
 class IssueExists(StoreError):
-    """The item has its issue."""
+    """The item already has an issue."""
 
 
 class RoleLost(StoreError):
-    """The caller has no role any more that may ask for an issue."""
+    """The caller no longer has a role that can request an issue."""
 
 
 class AttemptMoved(StoreError):
-    """The attempt is not as it was read: another worker or a person has moved it on."""
+    """The attempt changed since it was read, by another worker or a person."""
 
 
 class Attempt(NamedTuple):
-    """marker: 128 random bits, in the issue's text and nowhere else outside.
+    """An attempt.
 
-    claim: who is sending. sent_at: Unix seconds at which it began, None while wanted.
-    due_at: Unix seconds from which a sweep looks after it.
+    marker: 128 random bits, published only in the issue's text.
+    claim: identifies the worker that is sending. sent_at: Unix time when sending began, None while wanted.
+    due_at: Unix time from which a sweep picks it up.
     """
 
     item_id: str
@@ -70,14 +72,14 @@ class Attempt(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why the code host made no issue for the attempt with that marker."""
+    """The reason why the code host created no issue for the attempt with that marker."""
 
     marker: str
     reason: str
 
 
 class Standing(NamedTuple):
-    """An item, its attempt while one is open, and how the last one was refused."""
+    """An item, its pending attempt, if any, and the refusal of its last failed attempt, if any."""
 
     item: InboxItem
     attempt: Attempt | None
@@ -106,7 +108,7 @@ def _read(item: dict[str, Any]) -> Attempt:
 
 
 def find_standing(item_id: str) -> Standing | None:
-    """Consistent, in one round trip. None where there is no such item."""
+    """Returns the item's standing, or None if the item doesn't exist. Consistent, in one round trip."""
     item, attempt = table.batch_get([keys.inbox_item(*inbox.locate(item_id)), keys.issue_attempt(item_id)])
     if item is None:
         return None
@@ -119,13 +121,13 @@ def find_standing(item_id: str) -> Standing | None:
 
 
 def list_attempts(limit: int | None = None, after: str | None = None) -> AttemptPage:
-    """The open attempts of all organizations, by item. Eventually consistent."""
+    """Returns the pending attempts of all organizations, ordered by item. Eventually consistent."""
     page = table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after)
     return AttemptPage([_read(item) for item in page.items], page.next_sk)
 
 
 def resume_overdue(run: SweepRun, announce: Callable[[str], None]) -> None:
-    """A step of the sweep: announces the item of each attempt that should have been taken up, or settled, by now."""
+    """Runs a sweep step: announces the item of each overdue attempt."""
     for item in run.entries([keys.ISSUE_ATTEMPTS_PK]):
         with run.isolating(item):
             attempt = _read(item)
@@ -138,9 +140,10 @@ def resume_overdue(run: SweepRun, announce: Callable[[str], None]) -> None:
 
 
 def begin_attempt(item_id: str, user_id: str) -> tuple[Attempt, bool]:
-    """The item's open attempt, and whether it is a new one, whose message is to be sent.
+    """Returns the item's pending attempt, and True if it is new, in which case the caller must send its message.
 
-    Written while the person has the role and the item has no issue. Raises IssueExists, RoleLost, inbox.UnknownItem.
+    Creates one only if the user has the role and the item has no issue. Raises IssueExists, RoleLost,
+    inbox.UnknownItem.
     """
     located = inbox.locate(item_id)
     item = {
@@ -172,7 +175,7 @@ def begin_attempt(item_id: str, user_id: str) -> tuple[Attempt, bool]:
 
 
 def start_sending(attempt: Attempt) -> Attempt:
-    """The attempt in the hands of this worker alone, which may now ask for the issue once. Raises AttemptMoved."""
+    """Claims the attempt for this worker, which can then send the request once. Raises AttemptMoved."""
     claim, now = secrets.token_hex(8), int(clock.now())
     values = {
         "sending": "sending",
@@ -191,15 +194,15 @@ def start_sending(attempt: Attempt) -> Attempt:
     try:
         return _read(table.update(change))
     except ConditionFailed as failure:
-        if failure.item is None or failure.item.get("claim") != claim:  # else our own write, whose answer was lost
+        if failure.item is None or failure.item.get("claim") != claim:  # else our own write: its response was lost
             raise AttemptMoved from None
         return _read(failure.item)
 
 
 def want_again(attempt: Attempt, seconds: int) -> Attempt:
-    """The attempt, whose issue was not made, ready to be sent once more.
+    """Returns an attempt, whose issue was not created, to `wanted`, so that it can be retried.
 
-    A sweep looks after it when the seconds have passed, and a minute more. Raises AttemptMoved.
+    A sweep picks it up a minute after `seconds` have passed. Raises AttemptMoved.
     """
     values = {
         "sending": "sending",
@@ -219,11 +222,11 @@ def want_again(attempt: Attempt, seconds: int) -> Attempt:
         stands = failure.item
         if stands is None or stands["state"] != "wanted" or stands.get("claim") != attempt.claim:
             raise AttemptMoved from None
-        return _read(stands)  # our own write, whose answer was lost
+        return _read(stands)  # our own write: its response was lost
 
 
 def refuse(attempt: Attempt, reason: str) -> None:
-    """Ends the attempt without an issue, and keeps why on the item. Raises AttemptMoved."""
+    """Ends the attempt without an issue, and stores the reason on the item. Raises AttemptMoved."""
     refusal = {"marker": attempt.marker, "reason": reason, "at": clock.timestamp()}
     legs: dict[str, Leg] = {
         "attempt": Delete(
@@ -231,7 +234,7 @@ def refuse(attempt: Attempt, reason: str) -> None:
             "#marker = :marker AND #state = :state AND (attribute_not_exists(#claim) OR #claim = :claim)",
             {"marker": attempt.marker, "state": attempt.state, "claim": attempt.claim},
         ),
-        # No change that anybody waits for in a list, and none that a decision about the finding would overlook.
+        # Keeps the item's list position and version: lists don't show this, and it affects no decision on the finding.
         "item": Update(
             keys.inbox_item(*inbox.locate(attempt.item_id)),
             "SET #issueRefusal = :refusal",
@@ -246,10 +249,10 @@ def refuse(attempt: Attempt, reason: str) -> None:
 
 
 def complete(item_id: str, marker: str | None, issue: GithubIssue) -> None:
-    """Records the issue on the item and ends the attempt, whatever its state: the issue is a fact.
+    """Records the issue on the item and ends the attempt in any state, because the issue exists.
 
-    marker: that of the attempt which made it; None where a person says so, which ends any attempt.
-    An item that has an issue keeps the one it has. Raises AttemptMoved where another attempt is open by now.
+    marker: the marker of the attempt that created it; None if a person reports the issue, which ends any attempt.
+    Raises IssueExists if the item already has an issue, which it keeps, and AttemptMoved if another attempt is pending.
     """
     ends = Delete(keys.issue_attempt(item_id))
     if marker is not None:
@@ -269,5 +272,5 @@ def complete(item_id: str, marker: str | None, issue: GithubIssue) -> None:
 
 
 def withdraw(attempt: Attempt) -> None:
-    """Ends an attempt of which a person knows that it has made no issue. Raises AttemptMoved."""
+    """Ends an attempt that, as a person has confirmed, created no issue. Raises AttemptMoved."""
     refuse(attempt, "withdrawn")
