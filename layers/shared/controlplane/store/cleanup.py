@@ -54,7 +54,7 @@ def _is_scan(work: Mapping[str, Any]) -> bool:
 
 
 def _waits(work: Mapping[str, Any]) -> bool:
-    """True if everything was removed once and late writes are still possible."""
+    """Returns True if everything was removed once and late writes are still possible."""
     return bool(work.get("final") and not _is_settled(work))
 
 

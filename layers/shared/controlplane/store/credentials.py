@@ -1,4 +1,4 @@
-"""Authentication and rate counting in one write, on the item of an API key or user token, by the hash of its secret.
+"""Authentication and request counting in one write. API keys and user tokens are found by the hash of their secret.
 
 The counter is exact per credential and minute. Every attempt counts, including rejected ones. If the counter can't be
 written, the request is rejected.

@@ -308,7 +308,7 @@ def _entry(item: Mapping[str, Any], expires_at: int, family_id: str | None = Non
         expires_at=expires_at,
         last_used_at=now,
         created_at=now,
-        # A denied request no longer has these; its status then refuses the transaction.
+        # A denied request no longer has these. The condition on its status then fails the transaction.
         device_name=item.get("deviceName"),
         address=item.get("address"),
         family_id=family_id,

@@ -41,7 +41,7 @@ class Subject(NamedTuple):
         return keys.identity(self.digest)
 
     def issuer_key(self, user_id: str) -> keys.Key:
-        """The key of the account's list for this issuer."""
+        """Returns the key of the account's list for this issuer."""
         return keys.account_issuer(user_id, hashlib.sha256(self.issuer.encode()).hexdigest())
 
 

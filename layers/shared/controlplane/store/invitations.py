@@ -56,7 +56,7 @@ class AddressFull(StoreError):
 
 
 class Limits(NamedTuple):
-    """How many invitations may be pending in one organization, and for one address."""
+    """The maximum number of pending invitations in one organization, and for one address."""
 
     organization: int
     address: int
