@@ -1,1 +1,1 @@
-"""What others found, taken in: vendors seen at runtime, and advisories."""
+"""Worker: ingests findings from external sources, namely vendors detected at runtime and advisories."""

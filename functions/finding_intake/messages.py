@@ -1,7 +1,7 @@
-"""The messages that `finding_intake` takes, version 1. docs/intake.md explains them to whoever sends them.
+"""The messages that `finding_intake` accepts, version 1. docs/intake.md documents them for senders.
 
-Unlike the messages between our own functions these carry what was found, because it stands nowhere else. They hold
-no personal data: of an address only origin and path are kept.
+Unlike the messages between our own functions, these carry the finding itself, because it isn't stored anywhere else.
+They contain no personal data: page addresses are reduced to origin and path.
 """
 
 from datetime import UTC, datetime
@@ -19,7 +19,10 @@ _LABEL = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
 
 
 def _bare(address: str) -> str:
-    """The address without credentials, query and fragment, which may name a person."""
+    """Returns the address without query and fragment, which may identify a person.
+
+    Raises ValueError if it has credentials or no host.
+    """
     parts = urlsplit(address)
     if not parts.hostname or parts.username is not None:
         raise ValueError("an address has a host and no credentials")
@@ -40,23 +43,23 @@ def _of_organization(text: str) -> str:
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
-# Its query may name a page or a document, and it is published as it is.
+# Published unchanged, because its query may identify a page or a document.
 Reference = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=2_000)]
 Address = Annotated[Reference, AfterValidator(_bare)]
 ProjectId = Annotated[str, AfterValidator(_of_project)]
-# RFC 3339 with its offset. Before that there was no product to find anything.
+# RFC 3339 with an offset. Times before the product existed are rejected as bogus.
 Moment = Annotated[AwareDatetime, Field(strict=True, ge=datetime(2020, 1, 1, tzinfo=UTC))]
 OrganizationId = Annotated[str, AfterValidator(_of_organization)]
 
 
 class RuntimeVendorDetection(Message):
-    """The consent runtime saw a third party on a project's website.
+    """A third party that the consent runtime detected on a project's website.
 
-    vendor_id: what tells the vendor from others, the same in every detection of it.
-    before_consent: it was loaded although nobody had consented.
-    category: what the vendor is for, where the detector recognised it.
-    seen_on: pages on which it was seen; query and fragment are dropped.
-    observed_at: when. Of two detections of a vendor the later observation counts, in whatever order they come.
+    vendor_id: identifies the vendor, and is the same in all its detections.
+    before_consent: the vendor was loaded before the visitor consented.
+    category: the vendor's purpose, if the detector recognized it.
+    seen_on: pages on which it was detected; query and fragment are dropped.
+    observed_at: time of detection. The latest one of a vendor wins, in whatever order messages arrive.
     """
 
     kind: Literal["runtime-vendor-detection"] = "runtime-vendor-detection"
@@ -71,10 +74,10 @@ class RuntimeVendorDetection(Message):
 
 
 class Advisory(Message):
-    """A notice that concerns an organization, or one project of it.
+    """A notice that concerns an organization, or one of its projects.
 
-    advisory_id: what tells it from others, the same in every edition of it.
-    published_at: when this edition was published. Of two editions the later one counts.
+    advisory_id: identifies the advisory, and is the same in all its editions.
+    published_at: when this edition was published. The latest edition wins.
     """
 
     kind: Literal["advisory"] = "advisory"

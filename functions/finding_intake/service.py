@@ -1,7 +1,7 @@
-"""The rules of `finding_intake`: what a message comes to in the inbox, and which messages come to nothing.
+"""The rules of `finding_intake`: how messages become inbox items, and which messages are dropped.
 
-A message may come more than once, late, and after a newer one: what it reports counts by the time of its observation.
-What concerns a project that was deleted is dropped, since messages are still under way when a project goes.
+A message may arrive more than once, late, or after a newer one, so findings are ordered by observation time. Messages
+for a deleted project are dropped, because some are still in flight when a project is deleted.
 """
 
 from datetime import datetime
@@ -15,12 +15,12 @@ from controlplane.store.projects import UnknownProject
 from controlplane.worker import Rejected
 from finding_intake.messages import Advisory, Finding, RuntimeVendorDetection
 
-# Clocks of detectors differ. An observation from further ahead would outweigh every true one that follows.
+# Tolerates clock skew between detectors. An observation further in the future would supersede all valid later ones.
 _MOST_AHEAD_SECONDS = 300
 
 
 def take_finding(message: Finding) -> None:
-    """Publishes what the message reports. Raises Rejected."""
+    """Publishes the reported finding to the inbox. Raises Rejected."""
     try:
         if isinstance(message, Advisory):
             _take_advisory(message)
@@ -75,7 +75,7 @@ def _take_advisory(message: Advisory) -> None:
 
 
 def _observed(moment: datetime) -> str:
-    """The time as the table has it. Raises Rejected for one that is still to come."""
+    """Returns the time in the table's format. Raises Rejected if it is in the future."""
     seconds = moment.timestamp()
     if seconds > clock.now() + _MOST_AHEAD_SECONDS:
         raise Rejected("observed in the future")

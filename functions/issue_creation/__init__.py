@@ -1,1 +1,1 @@
-"""Opens issues for code findings at the code host: exactly one for each, whatever dies at whatever step."""
+"""Worker: opens issues for code findings at the code host, exactly one for each, even if a step crashes."""

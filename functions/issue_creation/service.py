@@ -1,7 +1,7 @@
-"""The rules of `issue_creation`: when the code host is asked for an issue, and when it is only searched for one.
+"""The rules of `issue_creation`: when to create an issue at the code host, and when only to search for one.
 
-It is asked once for each time that an attempt becomes `sending`. What happened is then read from its answer or, where
-that is missing, from its list of issues, which lags: for ten minutes an issue that is not listed may still be there.
+The create request is sent once for each transition of an attempt to `sending`. The outcome is read from the response
+or, if there is none, from the list of issues. The list lags: an issue may be missing from it for ten minutes.
 """
 
 from controlplane import clock
@@ -25,20 +25,20 @@ from controlplane.store.repositories import RepositoryItem
 from controlplane.worker import Postponed, Rejected
 from issue_creation import text
 
-# When the list is looked at after an unknown outcome: the last time when it has had all the time it gets. With the
-# delivery that asked for the issue these are four, of the five that a message has.
+# Ages at which the list is checked after an unknown outcome. By the last one, the list has caught up. Including the
+# delivery that sent the request, these are four of a message's five deliveries.
 _LOOKS_AT_SECONDS = (20, 120, UNSETTLED_SECONDS + 1)
 _RETRY_SECONDS = 30
-# While the message comes again by itself, a sweep leaves the attempt alone.
+# The sweeper ignores the attempt for this long, while the queue redelivers its message.
 _LEFT_TO_THE_QUEUE_SECONDS = 600
-# What an answer of the code host to our request for an issue means, where it is not one of the classes.
+# Reasons by response status of the create request, for those without an exception class.
 _REFUSALS = {410: "issues-disabled", 422: "text-refused"}
 
 
 def settle_attempt(item_id: str) -> None:
-    """Opens the issue of the item's attempt, or finds out whether it was opened. Without an attempt there is no work.
+    """Creates the issue of the item's attempt, or finds out whether it was created. Does nothing without an attempt.
 
-    Raises Postponed where it is not known yet, or the code host takes nothing now.
+    Raises Postponed if the outcome is still unknown, or if the code host is unavailable or limits requests.
     """
     standing = issue_attempts.find_standing(item_id)
     if standing is None or standing.attempt is None:
@@ -56,7 +56,7 @@ def settle_attempt(item_id: str) -> None:
         else:
             _send(standing.item, attempt, repository)
     except AttemptMoved:
-        # Another worker has it, or a person has ended it: neither leaves anything to do here.
+        # Another worker took over the attempt, or a user ended it. Either way, there is nothing left to do.
         logger.info("attempt moved on", extra={"itemId": item_id})
 
 
@@ -75,9 +75,9 @@ def _connect(repository: RepositoryItem) -> CodeHost:
 
 
 def _reconcile(attempt: Attempt, repository: RepositoryItem | None) -> Attempt | None:
-    """None once the issue is found and recorded. The attempt, to be sent again, once it is certain that none was made.
+    """Returns None if the issue was found and recorded, or the attempt to resend if certainly no issue was created.
 
-    Raises Postponed while neither is known.
+    Raises Postponed while the outcome is unknown.
     """
     sent_at = attempt.sent_at or 0
     issue = _find_issue(attempt, repository, sent_at)
@@ -92,7 +92,7 @@ def _reconcile(attempt: Attempt, repository: RepositoryItem | None) -> Attempt |
 
 
 def _find_issue(attempt: Attempt, repository: RepositoryItem | None, sent_at: int) -> Issue | None:
-    """The attempt's issue, as far as the code host lists it by now."""
+    """Returns the attempt's issue, or None if the code host doesn't list it yet. Raises Postponed."""
     if repository is None:
         return None
     try:
@@ -101,7 +101,7 @@ def _find_issue(attempt: Attempt, repository: RepositoryItem | None, sent_at: in
     except RateLimitedByHost as limit:
         raise Postponed(limit.retry_after_seconds, "the code host limits requests") from limit
     except (RepositoryGone, AccessLost, Refused, InvalidName):
-        return None  # what cannot be seen cannot be recorded; sending again will say what became of it
+        return None  # the list is inaccessible, so no issue can be recorded; resending will return the reason
     except HostUnavailable as failure:
         raise Postponed(_RETRY_SECONDS, "the code host does not answer") from failure
 
@@ -110,11 +110,11 @@ def _seconds_to_next_look(age_seconds: int) -> int:
     return next(moment for moment in _LOOKS_AT_SECONDS if moment > age_seconds) - age_seconds
 
 
-# Asking for the issue
+# Creating the issue
 
 
 def _send(item: InboxItem, attempt: Attempt, repository: RepositoryItem) -> None:
-    """Asks for the issue, once. Raises AttemptMoved, Postponed, Rejected."""
+    """Sends the create request, once. Raises AttemptMoved, Postponed, Rejected."""
     host = _connect(repository)
     title, body = text.compose(item, attempt.marker)
     sending = issue_attempts.start_sending(attempt)
@@ -135,7 +135,7 @@ def _send(item: InboxItem, attempt: Attempt, repository: RepositoryItem) -> None
         issue_attempts.want_again(sending, _LEFT_TO_THE_QUEUE_SECONDS)
         raise Postponed(_RETRY_SECONDS, "the code host is not reached") from failure
     except CodeHostError:
-        # Our own App is not set up: nothing was sent.
+        # Our GitHub App isn't configured, so nothing was sent.
         issue_attempts.want_again(sending, _LEFT_TO_THE_QUEUE_SECONDS)
         raise
     else:

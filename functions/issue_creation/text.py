@@ -1,7 +1,7 @@
-"""The text of an issue, for the people who maintain the repository: what, where, why it matters, how to mend it.
+"""The text of an issue, for the repository's maintainers: what was found, where, why it matters, and how to fix it.
 
-What comes from the repository or a rule is text and never markup: it can mention nobody, refer to no other issue, break
-out of no code block and hide nothing. Inline code between backticks stays code.
+Text from the repository or a rule is escaped and never treated as markup: it can't mention users, reference other
+issues, break out of a code block, or hide anything. Inline code in backticks is kept.
 """
 
 import re
@@ -33,7 +33,7 @@ _LANGUAGES = {
     ".vue": "vue",
 }
 
-# Between the sign and what follows it, so that the code host sees neither a mention nor a reference.
+# Inserted after the sign, so that the code host recognizes neither a mention nor a reference.
 _BREAK = "\u200b"
 _MARKUP = re.compile(r"[\\*_\[\]<>|~&]")
 _SIGN = re.compile(r"([@#])(?=\w)")
@@ -45,7 +45,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 
 
 def compose(item: InboxItem, marker: str) -> tuple[str, str]:
-    """Title and body of the item's issue. The marker is in the body, hidden from readers."""
+    """Returns title and body of the item's issue. The body contains the marker, hidden from readers."""
     place = item.evidence[0] if item.evidence else None
     parts = [_what(item), _where(item.evidence)]
     if item.description:
@@ -57,12 +57,12 @@ def compose(item: InboxItem, marker: str) -> tuple[str, str]:
         parts.append(_section("References", "\n".join(f"- {link}" for link in references)))
     end = [_footer(item), _marker_line(marker)]
     while len(body := "\n\n".join(part for part in [*parts, *end] if part) + "\n") > ISSUE_BODY_LIMIT:
-        parts.pop()  # only what escapes to many times its length comes to this
+        parts.pop()  # happens only if escaping multiplies the length of a text
     return _title(item.title, place), body
 
 
 def has_marker(body: str, marker: str) -> bool:
-    """Whether the issue with that body is the one of the marker."""
+    """Returns whether an issue's body contains the marker."""
     return _marker_line(marker) in body
 
 
@@ -71,7 +71,7 @@ def _marker_line(marker: str) -> str:
 
 
 def _title(title: str, place: Evidence | None) -> str:
-    """One line: what, and in which file."""
+    """Returns one line: the finding's title and its file name."""
     plain = " ".join(_CONTROL.sub(" ", title).split())
     if place is not None and place.path:
         name = " ".join(_CONTROL.sub(" ", PurePosixPath(place.path).name).split())
@@ -87,7 +87,7 @@ def _section(heading: str, content: str) -> str:
 
 
 def _what(item: InboxItem) -> str:
-    """What was found, in a sentence or two. A summary that the reasons repeat is left to them."""
+    """Describes the finding in a sentence or two. Omits a summary that equals the description, which is shown below."""
     if item.summary and item.summary != item.description:
         return _prose(item.summary)
     return _prose(item.title.rstrip(".") + ".")
@@ -109,7 +109,7 @@ def _where(evidence: tuple[Evidence, ...]) -> str:
 
 
 def _place(shown: Evidence) -> str:
-    """The path and its lines, as a link to them where there is one."""
+    """Returns the path and its lines, linked if there is a URL."""
     path = shown.path or ""
     name = _code_span(path if len(path) <= _PATH_LENGTH else "…" + path[-_PATH_LENGTH:])
     if shown.start_line is not None:
@@ -130,9 +130,9 @@ def _footer(item: InboxItem) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text as Markdown that shows it as it is, with paragraphs, lists and inline code."""
+    """Escapes text as Markdown that renders it literally, keeping paragraphs, lists, and inline code."""
     pieces = _CONTROL.sub("", text.strip().replace("\r\n", "\n").replace("\r", "\n")).split("`")
-    if len(pieces) % 2 == 0:  # an odd backtick is no code
+    if len(pieces) % 2 == 0:  # an unpaired backtick isn't code
         return _escape("`".join(pieces)).replace("`", "\\`")
     return "".join(
         _escape(piece) if number % 2 == 0 else _code_span(piece) for number, piece in enumerate(pieces) if piece
@@ -146,7 +146,7 @@ def _escape(text: str) -> str:
 
 
 def _code_span(text: str) -> str:
-    """Inline code on one line, whatever backticks are in it."""
+    """Returns the text as inline code on one line, with a fence longer than any run of backticks in it."""
     plain = " ".join(_CONTROL.sub(" ", text).split())
     fence = "`" * (_longest_run(plain) + 1)
     pad = " " if plain.startswith("`") or plain.endswith("`") else ""
@@ -165,7 +165,7 @@ def _longest_run(text: str) -> int:
 
 
 def _address(url: str | None) -> str:
-    """An address that can stand in a link, or nothing where it is none of the web's."""
+    """Returns the URL quoted for a Markdown link, or an empty string if it isn't an HTTP URL or is too long."""
     if url is None or len(url) > _ADDRESS_LENGTH or not _WEB_ADDRESS.match(url):
         return ""
     return quote(url, safe="%/:?#@!$&+,;=~.-_")

@@ -1,1 +1,1 @@
-"""Worker: runs a scan, from the commit at the code host to findings in the inbox."""
+"""Worker: runs a scan, from downloading the commit to publishing findings in the inbox."""

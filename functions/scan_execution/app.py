@@ -7,7 +7,7 @@ from scan_execution.service import execute_scan, publish_scan
 
 
 def take(message: ScanMessage) -> None:
-    """What each kind of message asks for."""
+    """Dispatches the message by its kind."""
     if message.kind == "execute-scan":
         execute_scan(message)
     else:

@@ -1,8 +1,8 @@
-"""The folder that holds a tenant's source while a scan runs.
+"""The temporary folder that holds a tenant's source while a scan runs.
 
-A worker that is killed leaves its folder behind, and Lambda gives the disk to the next call in the same environment.
-So each scan first removes what earlier ones left. A folder is locked (flock(2)) for as long as its scan runs: the
-kernel releases the lock when the process dies, and on one machine many scans share the temporary folder.
+A killed worker leaves its folder behind, and the next invocation in the same Lambda environment shares the disk, so
+each scan first removes leftover folders. A folder is locked (flock(2)) while its scan runs, because scans on one
+machine share the temporary folder. The kernel releases the lock when the process dies.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ _NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
 
 @contextmanager
 def scan_folder() -> Iterator[Path]:
-    """An empty folder that is removed in the end. Removes leftovers of scans that were killed."""
+    """Yields an empty folder and removes it on exit. First removes leftovers of killed scans."""
     remove_leftovers()
     folder, lock = _make()
     try:
@@ -31,7 +31,7 @@ def scan_folder() -> Iterator[Path]:
 
 
 def remove_leftovers() -> None:
-    """Removes the folders of scans that have ended. Leaves what belongs to a running scan, or to something else."""
+    """Removes the folders of scans that have ended. Keeps those of running scans, and folders of other programs."""
     with os.scandir(tempfile.gettempdir()) as entries:
         found = [Path(it.path) for it in entries if _NAME.fullmatch(it.name) and it.is_dir(follow_symlinks=False)]
     for folder in found:
@@ -45,7 +45,7 @@ def _make() -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         lock = _lock(folder)
-        # Between the two lines above, another scan may have taken the folder for a leftover.
+        # Between the two lines above, another scan may have removed the folder as a leftover.
         if lock is not None:
             if folder.exists():
                 return folder, lock
@@ -53,7 +53,7 @@ def _make() -> tuple[Path, int]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Locks a folder of this user. None if another scan has it, or if it is gone."""
+    """Locks a folder of this user. Returns the descriptor, or None if another scan holds the lock or it is gone."""
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the queue of `scan_execution` takes."""
+"""The messages that the queue of `scan_execution` accepts."""
 
 from typing import Annotated
 

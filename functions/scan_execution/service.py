@@ -1,4 +1,4 @@
-"""The rules of `scan_execution`: the stages of a scan, what is kept of its findings, and which of them people see."""
+"""The rules of `scan_execution`: the stages of a scan, which findings are stored, and which of them are visible."""
 
 import shutil
 from collections import Counter
@@ -23,9 +23,9 @@ from scan_execution.analysis.report import Examine
 from scan_execution.sandbox import Sandbox
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
-# The function's timeout in template.yaml: whoever still runs then has been ended.
+# The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 420
-# The most urgent ones. Whoever has more mends these first.
+# Only the most urgent issues are kept: projects with more should fix these first.
 MOST_ISSUES = 500
 _LIMITS = analysis.Limits()
 
@@ -35,7 +35,7 @@ _GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
 
 
 def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
-    """Runs the scan through its stages to its end. Raises Postponed, Rejected."""
+    """Runs all stages of the scan. Raises Postponed, Rejected."""
 
     def run(lease: Lease, scan: ScanItem) -> None:
         # The child starts while the archive is downloaded.
@@ -57,7 +57,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     with _stage(lease, "analyze"):
         result = analysis.analyze_folder(folder, examine, _LIMITS)
         skipped.update(result.skipped)
-    # The disk is the next scan's as well, in the same environment.
+    # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with _stage(lease, "publish"):
         issues = _issues(scan, result.findings)
@@ -71,14 +71,14 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
 
 @contextmanager
 def _stage(lease: Lease, stage: Stage) -> Iterator[None]:
-    """Shows the scan at this stage. Raises leases.LeaseLost, so that who lost the scan stops."""
+    """Reports the stage as running, then as completed. Raises leases.LeaseLost, so a worker without the lease stops."""
     scans.report_stage(lease, stage, "running")
     yield
     scans.report_stage(lease, stage, "completed")
 
 
 def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]) -> Unpacked:
-    """The commit's files below the folder. Raises Hopeless, Postponed."""
+    """Downloads the commit and unpacks its files into the folder. Raises Hopeless, Postponed."""
     try:
         repository = scans.get_repository_of(scan)
     except UnknownRepository:
@@ -105,7 +105,7 @@ def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]
 
 
 def _reason_to_skip(path: str) -> str | None:
-    """Why the analysis would not look at the file: it is then not even written."""
+    """Returns why the analysis would skip the file, which is then not written to disk, or None."""
     reason = reason_to_skip(path)
     if reason is None and language_of(path.rpartition("/")[2]) is None:
         return "other kind of file"
@@ -113,7 +113,7 @@ def _reason_to_skip(path: str) -> str | None:
 
 
 def _issues(scan: ScanItem, found: list[analysis.Finding]) -> list[Finding]:
-    """Each fingerprint once, most urgent first (as the analysis orders them), with the time it was first seen."""
+    """Returns the most urgent findings, one per fingerprint, each with its first-seen time. The analysis sorts them."""
     once: dict[str, analysis.Finding] = {}
     for finding in found:
         once.setdefault(finding.fingerprint, finding)
@@ -150,7 +150,7 @@ def _issue(scan: ScanItem, finding: analysis.Finding, first_seen_at: str) -> Fin
 
 
 def publish_scan(message: PublishScan) -> None:
-    """Puts all findings of a scan that was unlocked into the inbox. Those that are there already stay as they are."""
+    """Publishes all findings of an unlocked scan to the inbox. Existing inbox items don't change."""
     try:
         scan = scans.get_scan(message.scan_id)
     except scans.UnknownScan:

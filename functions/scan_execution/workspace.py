@@ -1,8 +1,8 @@
-"""Unpacks a repository's archive into an empty folder, trusting nothing in it.
+"""Unpacks a repository's untrusted archive into an empty folder.
 
-The archive is read as a stream and written file by file, so memory stays flat whatever is in it. Only regular files are
-written, only below the folder, and only as much as the limits allow. What one file asks for too much is left out and
-counted; what the archive as a whole asks for too much ends the unpacking.
+The archive is read as a stream and written file by file, so memory use is constant. Only regular files are written,
+only below the folder, and only within the limits. A file that exceeds a limit is skipped and counted; an archive that
+exceeds one as a whole ends the unpacking.
 """
 
 import tarfile
@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 
 _BLOCK = 512
 _PIECE = 64 * 1024
-# A path or a comment of git; more is no header of a repository.
+# An extended header holds a path or git's comment. A repository's archive has no larger ones.
 _MAX_HEADER_BYTES = 64 * 1024
 _MAX_NAME_BYTES = 255
 
@@ -23,7 +23,7 @@ _LINKS = frozenset({tarfile.SYMTYPE, tarfile.LNKTYPE})
 
 
 class Limits(NamedTuple):
-    """What an archive may ask for. Entries are files, folders, links and everything else that it lists."""
+    """Limits for one archive. Entries are files, folders, links, and everything else that it lists."""
 
     entries: int = 200_000
     unpacked_bytes: int = 2 * 1024**3
@@ -38,7 +38,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class ArchiveTooLarge(Exception):
-    """The archive as a whole asks for more than the limits allow. `limit` names which."""
+    """The archive as a whole exceeds a limit, which `limit` names."""
 
     def __init__(self, limit: str) -> None:
         super().__init__(limit)
@@ -46,11 +46,11 @@ class ArchiveTooLarge(Exception):
 
 
 class ArchiveInvalid(Exception):
-    """It is no gzipped tar, or ends in the middle."""
+    """The archive isn't a gzipped tar, or is truncated."""
 
 
 class Unpacked(NamedTuple):
-    """How many files the scanned folder of the archive has, and how many of them were left out, by reason."""
+    """The number of files in the archive's scanned folder, and the number of skipped ones by reason."""
 
     files: int
     skipped: Counter[str]
@@ -68,10 +68,10 @@ def unpack(
     root_directory: str | None = None,
     reason_to_skip: Callable[[str], str | None] = _skip_none,
 ) -> Unpacked:
-    """Writes the archive's files below `folder`, without the one folder that a code host puts around them.
+    """Writes the archive's files below `folder`, without the top-level folder that a code host adds.
 
-    root_directory: only what lies below it; paths stay those of the repository. reason_to_skip: why a path is not worth
-    writing, or None. Raises ArchiveTooLarge, ArchiveInvalid, and what reading the pieces raises.
+    root_directory: writes only files below it; paths stay relative to the repository. reason_to_skip: returns why a
+    path should be skipped, or None. Raises ArchiveTooLarge, ArchiveInvalid, and any error from reading the pieces.
     """
     unpacking = _Unpacking(_Stream(pieces, limits.unpacked_bytes), folder, limits, root_directory, reason_to_skip)
     unpacking.run()
@@ -79,7 +79,7 @@ def unpack(
 
 
 class _Stream:
-    """The bytes of the tar inside the gzip, in order, a bounded piece at a time."""
+    """Reads the decompressed tar sequentially, in bounded pieces."""
 
     def __init__(self, pieces: Iterator[bytes], limit: int) -> None:
         self._pieces = pieces
@@ -88,11 +88,11 @@ class _Stream:
         self._left = limit
 
     def read(self, size: int) -> bytes:
-        """That many bytes exactly, for what is small. Raises ArchiveInvalid, ArchiveTooLarge."""
+        """Returns exactly `size` bytes; use it for small sizes only. Raises ArchiveInvalid, ArchiveTooLarge."""
         return b"".join(self.iterate(size))
 
     def iterate(self, size: int) -> Iterator[bytes]:
-        """That many bytes exactly, piece by piece."""
+        """Yields exactly `size` bytes, in pieces."""
         while size > 0:
             if not self._ready:
                 self._ready = self._inflate()
@@ -105,11 +105,11 @@ class _Stream:
             pass
 
     def _inflate(self) -> bytes:
-        """The next bytes, at most a piece of them. Raises ArchiveInvalid where there are none."""
+        """Returns the next bytes, at most one piece. Raises ArchiveInvalid at the end, and ArchiveTooLarge."""
         while True:
             source = self._inflater.unconsumed_tail or next(self._pieces, b"")
             try:
-                # At the end without more input: what the inflater still holds back.
+                # At the end of the input, an empty source returns the output that the inflater still buffers.
                 out = self._inflater.decompress(source, _PIECE)
             except zlib.error:
                 raise ArchiveInvalid("it is not gzip") from None
@@ -140,7 +140,7 @@ class _Unpacking:
         self._reason_to_skip = reason_to_skip
         self._stored_bytes = 0
         self._stored_files = 0
-        # What extended headers say of the next entry.
+        # Values from extended headers for the next entry.
         self._next_path: str | None = None
         self._next_size: int | None = None
         self._next_is_sparse = False
@@ -184,10 +184,10 @@ class _Unpacking:
         return content
 
     def _read_extended(self, content: bytes) -> None:
-        """pax records: `<length> <keyword>=<value>\\n`, one after another (POSIX.1-2001)."""
+        """Reads pax records: `<length> <keyword>=<value>\\n`, one after another (POSIX.1-2001)."""
         start = 0
         while start < len(content):
-            # Six digits are more than a header may have. The rest isn't copied: there may be thousands of records.
+            # Six digits exceed any valid length. The slice avoids copying the rest: there may be thousands of records.
             digits = content[start : start + 7].partition(b" ")[0]
             if not digits.isdigit() or len(digits) > 6 or not len(digits) + 1 < int(digits) <= len(content) - start:
                 raise ArchiveInvalid("an extended header is damaged")
@@ -221,13 +221,13 @@ class _Unpacking:
             self.skipped[reason] += 1
 
     def _refusal(self, kind: bytes, name: str, parts: tuple[str, ...], size: int) -> str | None:
-        """Why the file is left out, or None."""
+        """Returns why the file is skipped, or None."""
         if kind in _LINKS:
             return "link"
         if kind not in _REGULAR or self._next_is_sparse:
             return "special file"
         if not parts or name.startswith("/") or ".." in PurePosixPath(name).parts or not name.isprintable():
-            return "unsafe path"  # surrogates of bytes that are no UTF-8 are not printable either
+            return "unsafe path"  # surrogates, which stand for bytes that aren't UTF-8, aren't printable either
         names = [part.encode() for part in parts]
         if (
             len(parts) > self._limits.depth
@@ -241,7 +241,7 @@ class _Unpacking:
         return reason
 
     def _store(self, parts: tuple[str, ...], size: int) -> str | None:
-        """Writes the file. Returns why it could not, where another entry has its place."""
+        """Writes the file. Returns why it was skipped if another entry has its path, or None."""
         self._stored_bytes += size
         self._stored_files += 1
         if self._stored_bytes > self._limits.stored_bytes:
@@ -250,7 +250,7 @@ class _Unpacking:
             raise ArchiveTooLarge("stored_files")
         place = self._folder.joinpath(*parts)
         try:
-            # The folder was empty, and nothing but folders and files is ever made in it: no link leads out.
+            # The folder was empty, and only folders and files are ever created in it, so no link leads out.
             place.parent.mkdir(parents=True, exist_ok=True)
             file = place.open("xb")
         except (FileExistsError, NotADirectoryError):

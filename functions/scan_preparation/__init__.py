@@ -1,1 +1,1 @@
-"""Worker: from a request for a scan to the scan."""
+"""Worker: creates the scan for a scan request."""

@@ -1,4 +1,4 @@
-"""The rules of `scan_preparation`: what exactly a request asks to have scanned, and how much of it will be readable."""
+"""The rules of `scan_preparation`: which commit a request scans, and how much of the result is visible."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from controlplane.store.leases import Lease
 from controlplane.store.scan_requests import RequestItem, Subject, Target
 from controlplane.store.scans import Access, Failure
 
-# The function's timeout in template.yaml: whoever still runs then has been ended.
+# The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 30
 
 _NOT_LINKED = Failure("REPOSITORY_NOT_LINKED", "The repository is no longer linked to the project. Link it again.")
@@ -20,7 +20,7 @@ _NO_BRANCH = Failure("BRANCH_GONE", "The repository has no production branch: it
 
 
 def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
-    """Makes the scan of the head of the production branch, and sends it on; or ends the request with a reason.
+    """Creates a scan of the production branch's head and enqueues it, or fails the request with a reason.
 
     Raises Postponed, Rejected.
     """
@@ -42,7 +42,7 @@ def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] =
 
 
 def _find_target(subject: Subject | None, request: RequestItem, connect_host: Callable[[int], CodeHost]) -> Target:
-    """Raises Hopeless, Postponed."""
+    """Returns the repository, branch, and commit to scan. Raises Hopeless, Postponed."""
     link = subject.repository.find_link(request.project_id) if subject and subject.project_exists else None
     if subject is None or link is None:
         raise Hopeless(_NOT_LINKED)
@@ -57,7 +57,7 @@ def _find_target(subject: Subject | None, request: RequestItem, connect_host: Ca
 
 
 def _access(target: Target, plan: str) -> Access:
-    """The first scan of a repository is a free preview, on every plan. Later ones are full where the plan says so."""
+    """Returns the scan's access: a free preview for a repository's first scan, then full or locked by plan."""
     if not target.repository.preview_used:
         return "free-preview"
     return "full" if PLANS[plan].full_scans else "locked"

@@ -1,1 +1,1 @@
-"""What a crash left half done, finished every minute."""
+"""Scheduled function: every minute, finishes work that crashed processes left incomplete."""

@@ -1,4 +1,4 @@
-"""Wiring of `sweeper`: one call a minute, of which nothing in the event matters."""
+"""Wiring of `sweeper`, which is invoked once a minute and ignores the event."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ from sweeper.service import sweep
 
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, int]:  # noqa: ARG001 (Lambda's signature)
-    """How much each step finished, by its name. Raises an ExceptionGroup of what steps failed of, after all ran."""
+    """Returns the number of entries finished by each step. Raises an ExceptionGroup of failures after all steps ran."""
     return sweep()

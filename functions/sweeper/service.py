@@ -1,8 +1,8 @@
-"""The rules of `sweeper`: what is finished in the place of a process that died, and in which order.
+"""The rules of `sweeper`: which work of crashed processes is finished, and in which order.
 
-Every step may run at any time, twice, and next to the process it takes for dead: the writes of the store decide. What
-merely expires needs no step: each reader of an invitation, a device request, a token or a kept response compares it
-with the clock, and TTL removes it some days later.
+Every step is idempotent and may run concurrently with the process that it takes for dead: conditional writes in the
+store decide. Expiry needs no step: readers of invitations, device requests, tokens, and stored responses check the
+expiration time themselves, and TTL deletes the items a few days later.
 """
 
 from aws_lambda_powertools.metrics import MetricUnit
@@ -12,9 +12,9 @@ from controlplane.observability import describe, logger, metrics
 from controlplane.store import cleanup
 from controlplane.store.sweep_runs import Step, SweepRun
 
-# The function's timeout in template.yaml is longer, so that the entry at which the time is up can still end.
+# The function's timeout in template.yaml is longer, so that the entry in progress when time runs out can still finish.
 SWEEP_SECONDS = 38
-# By the name under which its count is logged and measured.
+# Keyed by the name of the step's count in logs and metrics.
 STEPS: dict[str, Step] = {
     "ResentMessages": queues.resend,
     "ResumedIssueAttempts": issue_messages.announce_overdue,
@@ -24,14 +24,14 @@ STEPS: dict[str, Step] = {
 
 
 class StepsFailed(ExceptionGroup[Exception]):
-    """Some steps failed. The others ran."""
+    """Some steps failed. All the others ran."""
 
 
 def sweep() -> dict[str, int]:
-    """Runs every step, and returns how many entries each has finished. Raises StepsFailed, after all of them ran.
+    """Runs every step and returns the number of entries that each finished. Raises StepsFailed after all steps ran.
 
-    Each step gets an equal share of the time that is left, so time that one doesn't need goes to the later ones.
-    Metrics: what each step finished, under its name; FailedEntries, UnfinishedSteps and FailedSteps.
+    Each step gets an equal share of the remaining time, so unused time goes to later steps.
+    Metrics: the number of entries that each step finished, under its name; FailedEntries, UnfinishedSteps, FailedSteps.
     """
     ends_at = clock.monotonic() + SWEEP_SECONDS
     runs: dict[str, SweepRun] = {}

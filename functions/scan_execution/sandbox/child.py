@@ -1,9 +1,8 @@
-"""What the sandboxed process runs: reads one file at a time from its input, and writes a report of each to its output.
+"""The program of the sandboxed process: reads one file at a time from stdin and writes a report on each to stdout.
 
-It starts without an environment and with an import path of its own, limits itself, loads everything that the analysis
-needs, closes the sandbox, and only then looks at the first byte that a tenant wrote. It is run as a program; its one
-argument is a `Configuration` as JSON. A request is three lengths (path, language, content) and the three; an answer is
-a length and that many bytes.
+It starts with an empty environment and its own import path, sets its limits, loads everything that the analysis needs,
+closes the sandbox, and only then reads tenant input. Its one argument is a `Configuration` as JSON. A request consists
+of three lengths (path, language, content) followed by the three values; an answer is a length and that many bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NO_LIMIT = resource.RLIM_INFINITY
 
 class Configuration(TypedDict):
     import_path: list[str]
-    # module:function. Called with the limits, it loads all it will need and returns (path, language, content) -> bytes.
+    # module:function. Given the limits, it loads everything it needs and returns (path, language, content) -> bytes.
     entry: str
     limits: dict[str, Any]
     cpu_seconds: int
@@ -33,7 +32,7 @@ class Configuration(TypedDict):
 
 
 def _limit(configuration: Configuration) -> None:
-    """Everything that a process may be refused. The parent raises the processor time with each file."""
+    """Sets this process's resource limits. The parent raises the CPU time limit with each file."""
     cpu = configuration["cpu_seconds"]
     for what, soft, hard in (
         (resource.RLIMIT_CPU, cpu, _NO_LIMIT),
@@ -51,14 +50,14 @@ def _limit(configuration: Configuration) -> None:
 def _confine() -> None:
     from scan_execution.sandbox import seccomp  # noqa: PLC0415 - the import path is set only now
 
-    # No descriptor can be opened beyond the three.
+    # The process can't open any descriptor beyond the three standard ones.
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
     if sys.platform == "linux":
         seccomp.confine()
 
 
 def _read(count: int) -> bytes:
-    """That many bytes, or fewer if the parent is gone."""
+    """Returns `count` bytes, or fewer if the parent has exited."""
     pieces = []
     while count:
         piece = os.read(0, count)
@@ -82,13 +81,13 @@ def _serve(examine: Callable[[str, str, bytes], bytes]) -> None:
             answer = examine(path.decode(errors="replace"), language.decode(), content)
         except MemoryError:
             answer = b'{"skipped":"needed too much memory"}'
-        except BaseException:  # noqa: BLE001 (a parser's panic is no Exception; whatever it is, it is about this file)
+        except BaseException:  # noqa: BLE001 (a parser's panic isn't an Exception; any failure concerns only this file)
             answer = b'{"skipped":"failed"}'
         _write(answer)
 
 
 def start_analysis(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
-    """The entry of ordinary scans."""
+    """Loads the analysis and returns its function for one file. The default entry."""
     from scan_execution.analysis.examine import examine, warm_up  # noqa: PLC0415
     from scan_execution.analysis.files import Skipped  # noqa: PLC0415
     from scan_execution.analysis.limits import Limits  # noqa: PLC0415
@@ -114,11 +113,11 @@ def main() -> None:
         _limit(configuration)
         module, _, name = configuration["entry"].partition(":")
         examine = getattr(importlib.import_module(module), name)(configuration["limits"])
-        # What exists now is never garbage.
+        # Excludes existing objects from later collections: they are never garbage.
         gc.collect()
         gc.freeze()
         _confine()
-    except Exception as failure:  # noqa: BLE001 (no tenant's byte was read: the parent can be told what it is)
+    except Exception as failure:  # noqa: BLE001 (no tenant input was read yet, so the message is safe to send)
         _write(f"{type(failure).__name__}: {failure}".encode()[:1_000])
         return
     _write(b"ready")

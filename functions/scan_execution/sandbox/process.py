@@ -1,7 +1,7 @@
-"""The parent's side of the sandbox: one child process for one scan, replaced whenever it had to be ended.
+"""The parent's side of the sandbox: one child process per scan, replaced whenever it is killed.
 
-The child is never trusted. What it writes is bounded and only ever parsed as a report; how long it takes, how much
-processor time and how much memory it uses are limited from outside, by the kernel and by this process's own clock.
+The child is never trusted. Its output is bounded and only ever parsed as a report; its wall time, CPU time, and memory
+are limited from outside, by the kernel and by this process's own clock.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from scan_execution.sandbox.child import Configuration
 
 _logger = logging.getLogger(__name__)
 _ENTRY: Final = "scan_execution.sandbox.child:start_analysis"
-# What the child imports that isn't the standard library.
+# Packages that the child imports, except for the standard library.
 _PACKAGES: Final = ("scan_execution", "ast_grep_py", "yaml")
 _ANSWER: Final = struct.Struct(">I")
 _REQUEST: Final = struct.Struct(">III")
 _PIECE: Final = 64 * 1024
-# What the child is sent before it has answered: enough that it never waits, and little enough to hold.
+# Files sent ahead of the child's answers: enough that it never waits, and few enough to hold in memory.
 _AHEAD_FILES: Final = 16
 _AHEAD_BYTES: Final = 1024 * 1024
 _PR_SET_DUMPABLE: Final = 4
@@ -50,10 +50,10 @@ CRASHED, FAILED = "crashed the analysis", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one file may cost before the process is killed. An ordinary file takes milliseconds and 20 MB."""
+    """Limits for one file, beyond which the process is killed. An ordinary file takes milliseconds and 20 MB."""
 
     cpu_seconds: int = 8
-    # More than the processor time, since other processes may have the processor.
+    # More than the CPU time, because other processes may be using the CPU.
     wall_seconds: float = 20.0
     # Address space of the whole process. Syntax trees of the largest file take a quarter of it.
     memory_bytes: int = 1024**3
@@ -66,7 +66,7 @@ class SandboxUnavailable(Exception):
 
 
 class Sandbox:
-    """A context manager. The child starts when it is made, and `examine` waits until it is ready."""
+    """A context manager that owns the child. The child starts on entry, and `examine` waits until it is ready."""
 
     def __init__(self, limits: Limits, bounds: Bounds | None = None, entry: str = _ENTRY) -> None:
         self._limits = limits
@@ -85,10 +85,10 @@ class Sandbox:
             self._child = None
 
     def examine(self, requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
-        """Yields each file with its report, or with the reason why it was skipped. Raises SandboxUnavailable.
+        """Yields each file with its report or the reason why it was skipped. Raises SandboxUnavailable.
 
-        A few files are sent ahead, so that neither process waits for the other. When the child has to be ended, only
-        the file that it was looking at is skipped: a new child gets the others again. deadline: of the whole scan.
+        Sends a few files ahead, so that neither process waits for the other. If the child is killed, only the file
+        in progress is skipped: a new child gets the others again. deadline: of the whole scan (time.monotonic()).
         """
         pending: deque[Request] = deque()
         while True:
@@ -115,7 +115,7 @@ class Sandbox:
             yield pending.popleft(), outcome
 
     def _outcome(self, running: _Child, deadline: float) -> Report:
-        """Returns the report of the file that is next. Raises Skipped."""
+        """Returns the report on the next file. Raises Skipped."""
         try:
             return read_report(running.receive(deadline), self._limits.max_snippet_length)
         except _Ended as ended:
@@ -124,7 +124,7 @@ class Sandbox:
             running.end()
             reason = FAILED
         self._child = None
-        # Never the path or anything that the child wrote.
+        # Never logs the path or anything that the child wrote.
         _logger.warning("analysis process ended: %s (exit status %s)", reason, running.process.returncode)
         raise Skipped(reason)
 
@@ -140,7 +140,7 @@ class Sandbox:
 
 
 class _Ended(Exception):
-    """The child has ended, and was reaped. `reason` is why its file is skipped."""
+    """The child has exited and was reaped. `reason` is why its file is skipped."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -157,13 +157,13 @@ class _Child:
         self._received = bytearray()
         self._usage: resource.struct_rusage | None = None
         self.process = subprocess.Popen(  # nosec B603  # noqa: S603 - this interpreter, and a file of this package
-            # Isolated from variables and the user's packages, without site, and writing no bytecode.
+            # Ignores environment variables and user packages, doesn't import site, and writes no bytecode.
             [sys.executable, "-I", "-S", "-B", str(Path(child.__file__)), json.dumps(configuration)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=_environment(),
-            # It can't open a path in it, or anywhere else.
+            # The child can't open paths in it or anywhere else.
             cwd="/",
             start_new_session=True,
             bufsize=0,
@@ -175,7 +175,7 @@ class _Child:
             os.set_blocking(pipe, False)
 
     def send(self, request: Request) -> None:
-        """Has the file sent while answers are waited for."""
+        """Queues the file, which is sent while waiting for answers."""
         names = request.path.encode(errors="replace"), request.language.encode()
         self._unsent.append(memoryview(_REQUEST.pack(*map(len, names), len(request.content)) + b"".join(names)))
         self._unsent.append(memoryview(request.content))
@@ -197,7 +197,7 @@ class _Child:
             raise _Ended(FAILED) from None
 
     def _wait_until_ready(self) -> None:
-        """Its first answer comes once the sandbox is closed, before it was sent anything."""
+        """Waits for the first answer, which the child sends once its sandbox is closed. Raises SandboxUnavailable."""
         try:
             answer = self._read_answer(self._started + self._bounds.start_seconds)
         except (TimeoutError, EOFError, ValueError) as failure:
@@ -210,9 +210,9 @@ class _Child:
         self._ready = True
 
     def _allow_cpu_time(self) -> None:
-        """Lets the child use so much more processor time than it has used by now. The kernel ends it at the limit."""
+        """Raises the child's CPU time limit to its usage plus the allowance for one file. The kernel kills it there."""
         if sys.platform == "linux":
-            # The clock of another process's processor time, see clock_getcpuclockid(3).
+            # The clock id of another process's CPU time, see clock_getcpuclockid(3).
             used = time.clock_gettime((~self.process.pid << 3) | 2)
             limit = math.ceil(used) + self._bounds.cpu_seconds
             if limit != self._cpu_limit:
@@ -220,7 +220,7 @@ class _Child:
                 self._cpu_limit = limit
 
     def _read_answer(self, deadline: float) -> bytes:
-        """Raises TimeoutError, EOFError, BrokenPipeError, and ValueError if an answer is longer than it may be."""
+        """Returns one answer. Raises TimeoutError, EOFError, BrokenPipeError, and ValueError if it is too long."""
         received, size = self._received, _ANSWER.size
         while True:
             if len(received) >= size:
@@ -231,7 +231,7 @@ class _Child:
                     answer = bytes(received[size:end])
                     del received[:end]
                     return answer
-            # Nothing is sent to a child that isn't ready, so that it holds no file before its sandbox is closed.
+            # A child gets nothing until it is ready, so it holds no file before its sandbox is closed.
             sends = self._ready and bool(self._unsent)
             writable = self._wait(deadline, sends=sends)
             if writable:
@@ -243,7 +243,7 @@ class _Child:
                 received += piece
 
     def _wait(self, deadline: float, *, sends: bool) -> bool:
-        """Waits until the child can be read from (False) or, if there is something to send, written to (True)."""
+        """Waits for the child. Returns False if it can be read from, or True if it can only be written to."""
         poll = select.poll()
         poll.register(self._output, select.POLLIN)
         if sends:
@@ -265,15 +265,15 @@ class _Child:
 
     def _reason_of_death(self) -> str:
         usage = self.end()
-        # Linux counts in KB. A refused allocation ends a process in several ways, and always with most of it in use.
+        # In KB on Linux. A process can die in several ways after a failed allocation, always with high memory use.
         if usage.ru_maxrss * 1024 > self._bounds.memory_bytes / 2:
             return MEMORY
         return CPU if self.process.returncode == -signal.SIGXCPU else CRASHED
 
     def end(self) -> resource.struct_rusage:
-        """Kills the child if it still runs, waits for it, and returns what it used. Can be repeated."""
+        """Kills the child if it is still running, reaps it, and returns its resource usage. Idempotent."""
         if self._usage is None:
-            # Until it is waited for, the number can't belong to another process.
+            # Until the child is reaped, its pid can't be reused.
             os.kill(self.process.pid, signal.SIGKILL)
             _, status, self._usage = os.wait4(self.process.pid, 0)
             self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -284,7 +284,7 @@ class _Child:
 
 
 def _import_path(entry: str) -> list[str]:
-    """The folders that hold what the child imports. They are found without importing it here."""
+    """Returns the folders of the child's packages, without importing them. Raises SandboxUnavailable."""
     folders = []
     for package in (*_PACKAGES, entry.partition(".")[0]):
         spec = find_spec(package)
@@ -295,14 +295,20 @@ def _import_path(entry: str) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Empty, except where the interpreter itself is a shared library outside the system's folders, as on Lambda."""
+    """Returns the child's environment: empty unless the interpreter is a shared library, as on Lambda.
+
+    That library may be outside the system's folders.
+    """
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         return {"LD_LIBRARY_PATH": f"{sys.base_prefix}/lib"}
     return {}
 
 
 def _hide_this_process() -> None:
-    """Bars processes of the same user from this one's memory and environment. It holds credentials; see prctl(2)."""
+    """Hides this process's memory and environment, which hold credentials, from the user's other processes.
+
+    See prctl(2). Raises SandboxUnavailable.
+    """
     if sys.platform == "linux":
         if ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
             raise SandboxUnavailable("this process could not be hidden from others")
