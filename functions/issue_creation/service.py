@@ -1,7 +1,7 @@
 """The rules of `issue_creation`: when to create an issue at the code host, and when only to search for one.
 
 The create request is sent once for each transition of an attempt to `sending`. The outcome is read from the response
-or, if there is none, from the list of issues. The list lags: an issue may be missing from it for ten minutes.
+or, without one, from the list of issues. The list lags: an issue may be missing from it for ten minutes.
 """
 
 from controlplane import clock

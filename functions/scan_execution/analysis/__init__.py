@@ -1,8 +1,8 @@
-"""Finds consent problems in a source tree: files in, findings out.
+"""Finds consent problems in a source tree: takes files, returns findings.
 
-Knows no network, no queue and no table, and never runs what it reads. What parses a file (`examine`, and all that it
-imports) runs in a process of its own, see `scan_execution.sandbox`. What is exported here parses nothing: it walks the
-tree and combines the reports.
+Must not use the network, queues, or the table, and must never run what it reads. The code that parses a file
+(`examine` and everything it imports) runs in a separate process, see `scan_execution.sandbox`. The functions exported
+here don't parse: they walk the tree and combine the reports.
 """
 
 from scan_execution.analysis.findings import Finding, Location

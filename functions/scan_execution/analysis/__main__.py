@@ -1,4 +1,4 @@
-"""`python -m scan_execution.analysis PATH`: prints the findings of a folder, the most urgent first."""
+"""`python -m scan_execution.analysis PATH`: prints a folder's findings, most urgent first."""
 
 from __future__ import annotations
 

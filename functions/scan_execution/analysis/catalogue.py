@@ -1,7 +1,7 @@
-"""The catalogue of vendors: which third party serves an address, and what for.
+"""The catalogue of vendors: which third party serves an address, and for what purpose.
 
-An address is looked up by its host, longest name first, never by searching for the vendor's name in it: so
-`google-analytics.com.example` and `not-google-analytics.com` are nobody's.
+Addresses are looked up by host, longest name first, never by searching them for the vendor's name. So
+`google-analytics.com.example` and `not-google-analytics.com` don't match any vendor.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from scan_execution.analysis.reading import load_yaml
 
 VENDORS: Final = Path(__file__).parents[1] / "vendors.yaml"
 
-# Behind the host must follow what ends it. An `@` means that it was a user's name, and the host comes after.
+# A delimiter must follow the host. A later `@` means that this was a user name, and the host comes after it.
 _ADDRESS: Final = re.compile(
     r"//((?:[a-z0-9_-]+\.)+[a-z]{2,24})\.?(?=[/?#:\"'`\s<>\\),;&${]|$)(?!:[^/\s\"'`]*@)(?::\d{1,5})?(/[^\s\"'`<>\\)$]{0,200})?",
     re.IGNORECASE,
 )
-# No name that DNS knows is longer (RFC 1035 section 2.3.4), and every ending of a host is looked up.
+# DNS names aren't longer (RFC 1035 section 2.3.4). Bounds the lookups: there is one for each suffix of a host.
 _MAX_HOST: Final = 254
 _IMPORT: Final = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*["']([^"'\n]{2,80})["']""")
 
@@ -37,7 +37,7 @@ class Vendor:
 
 
 class Catalogue:
-    """Every vendor, and what serves to find one by host or by package."""
+    """All vendors, indexed by host and by package."""
 
     def __init__(self, vendors: Iterable[Vendor]) -> None:
         self.vendors: Final = {vendor.id: vendor for vendor in vendors}
@@ -53,7 +53,7 @@ class Catalogue:
             paths.sort(key=lambda entry: -len(entry[0]))
 
     def vendor_of(self, host: str, path: str = "") -> Vendor | None:
-        """Whose address this is; None for an address that the catalogue does not know."""
+        """Returns the vendor of an address, or None if the catalogue doesn't contain it."""
         if len(host) > _MAX_HOST:
             return None
         labels = host.lower().rstrip(".").split(".")
@@ -64,18 +64,18 @@ class Catalogue:
         return None
 
     def addresses_in(self, text: str) -> Iterator[tuple[int, Vendor]]:
-        """Every vendor's address in a text, with the position of its `//`."""
+        """Yields the vendor of each known address in a text, with the position of its `//`."""
         for match in _ADDRESS.finditer(text):
             if vendor := self.vendor_of(match[1], match[2] or ""):
                 yield match.start(), vendor
 
     def first_in(self, text: str) -> Vendor | None:
-        """The vendor of the first address in a text. A vendor's address in the query of another's is not looked at."""
+        """Returns the vendor of the first address in a text. Ignores addresses in the query of that address."""
         match = _ADDRESS.search(text)
         return self.vendor_of(match[1], match[2] or "") if match else None
 
     def packages_in(self, text: str) -> dict[str, Vendor]:
-        """The vendors' packages that a source file imports."""
+        """Returns the vendors of the packages that a source file imports, by package name."""
         found = {}
         for match in _IMPORT.finditer(text):
             name = match[1]
@@ -100,5 +100,5 @@ def read_vendors(document: dict[str, list[dict[str, Any]]]) -> Iterator[Vendor]:
 
 @cache
 def catalogue() -> Catalogue:
-    """The shipped catalogue, read once."""
+    """Returns the shipped catalogue, which is read once."""
     return Catalogue(read_vendors(load_yaml(VENDORS)))

@@ -1,6 +1,6 @@
-"""What must hold of a candidate beside its syntax: each key of a rule's `where` is a function here.
+"""Conditions on a candidate beyond its syntax: each key of a rule's `where` is a function here.
 
-A condition looks at one candidate and answers whether it stands. It may note on the candidate what it found out.
+A condition returns whether it holds for one candidate. It may record what it found on the candidate.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Candidate:
     block: Block
     node: SgNode
     vendor: Vendor | None = None
-    # Stands only where nothing in the project asks for consent.
+    # Reported only if nothing in the project asks for consent.
     depends_on_callers: bool = False
     secrets: list[str] = field(default_factory=list)
-    # What a title or description may name.
+    # Values for the placeholders in titles and descriptions.
     names: dict[str, str] = field(default_factory=dict)
 
     def text(self, capture: str | None) -> str:
-        """The code of the candidate or of one of its captures, without comments; empty for a capture of nothing."""
+        """Returns the code of the candidate or of a capture, without comments. Empty if the capture didn't match."""
         node = self.node if capture is None else self.node.get_match(capture)
         return _without_comments(node) if node else ""
 
@@ -67,7 +67,7 @@ def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 
 def _value_of_name(block: Block, expression: str) -> str:
-    """The string that the first name of an expression is set to in the same tree."""
+    """Returns the string assigned to the first name of an expression in the same tree, or an empty string."""
     name = _NAME.match(expression)
     return block.strings.get(name[0], "") if name else ""
 
@@ -88,7 +88,7 @@ def _ungated(candidate: Candidate, wanted: bool) -> bool:
 
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:
-    """No condition that speaks of consent stands around the candidate. Unlike ungated, callers do not matter."""
+    """Returns whether no consent check encloses the candidate. Unlike ungated, it ignores callers."""
     return checked(candidate.block, candidate.node) is not wanted
 
 
@@ -146,7 +146,7 @@ def _secret(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 
 def _above(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
-    """A number that the text gives, possibly as a product (60 * 60 * 24 * 730), is larger than the bound."""
+    """Returns whether a number in the text, possibly a product (60 * 60 * 24 * 730), is larger than the bound."""
     found = _pattern(wanted["number"]).search(candidate.text(wanted.get("in")))
     if not found:
         return False
@@ -185,5 +185,5 @@ CONDITIONS: Final[dict[str, Callable[[Candidate, Any], bool]]] = {
 
 
 def holds(candidate: Candidate, where: Mapping[str, Any]) -> bool:
-    """Every condition, in the order of the table: from the cheap ones to the walk through the tree."""
+    """Returns whether all conditions hold. Checks them in the table's order, from cheap ones to tree walks."""
     return all(check(candidate, where[key]) for key, check in CONDITIONS.items() if key in where)

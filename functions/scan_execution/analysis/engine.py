@@ -1,7 +1,7 @@
-"""One file against every rule.
+"""Checks one file against every rule.
 
-A file is parsed only when a word, an address or a package in it makes a rule possible; each of its trees is built once
-for all rules, and equal candidates of several rules are looked for once.
+A file is parsed only if a word, an address, or a package in it makes a match possible. Each of its trees is built once
+for all rules, and rules with equal candidates share one search.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from scan_execution.analysis.rules import Rule, rules
 from scan_execution.analysis.sources import Source
 
 _MAX_SNIPPET_LINES: Final = 12
-# Vendors that Google's consent mode holds back wherever in the project it is set up.
+# Vendors that Google's consent mode blocks, wherever in the project it is configured.
 _GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
 
 
 class Triggers:
-    """Which rules a text makes possible, without a tree."""
+    """Selects the rules that a text may match, without parsing it."""
 
     def __init__(self, every: Sequence[Rule]) -> None:
         self._syntax: Final = [rule for rule in every if rule.engine == "syntax"]
@@ -69,7 +69,7 @@ def triggers() -> Triggers:
 
 
 def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool]:
-    """Returns the matches of one file, and whether there are more than a file may have. Raises Skipped."""
+    """Returns the matches of one file, and True if they were cut off at the limit per file. Raises Skipped."""
     found: list[Match] = []
     possible = triggers().possible(source)
     if not possible:
@@ -85,7 +85,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool]:
     places: set[tuple[str, int]] = set()
     for rule, candidate in candidates:
         if candidate.vendor and rule.where.get("once_per_vendor"):
-            # A tag comes as a script, its start and a picture for browsers without scripts: one finding.
+            # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.
             if candidate.vendor.id in loaded:
                 continue
             loaded.add(candidate.vendor.id)
@@ -143,12 +143,12 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
 def locate(
     source: Source, start: int, end: int, limits: Limits, secrets: tuple[str, ...] = ()
 ) -> tuple[int, int, int, int, str]:
-    """Returns first and last line, start and end column, and the snippet of a range of characters."""
+    """Returns first and last line, start and end column, and snippet for a range of characters."""
     first, start_column = source.position(start)
     last, end_column = source.position(max(start, end))
     shown_until = min(last, first + _MAX_SNIPPET_LINES - 1)
     lines = source.text[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
-    # Masked as a whole before anything is cut off, since what is left of a secret may not look like one.
+    # Masks before truncating, because a truncated secret may no longer look like one.
     lines = secrecy.masked(lines, secrets)
     shown = [line.rstrip() for line in lines.split("\n")[: shown_until - first + 1]]
     indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
@@ -159,7 +159,7 @@ def locate(
     return first, last, start_column, end_column, snippet
 
 
-# A word is read once, from its beginning: see secrecy.py.
+# Atomic groups read each word only once, from its beginning: see secrecy.py.
 _MECHANISM: Final = re.compile(
     r"\b(?>\w*?[cC]onsent\w*)\s*(?:\(|=[^=\"']|===?|&&|\?\.|:\s*[{\[(]|\)\s*(?:\{|&&|return))"
     r"|\b(?>\w*?use)\w*Consent"
@@ -170,7 +170,7 @@ _MECHANISM_WORDS: Final = ("onsent", "tarteaucitron", "klaro", "Didomi", "Optano
 
 
 def asks_for_consent(source: Source) -> bool:
-    """Whether a file takes part in asking for consent, in whatever way."""
+    """Returns whether a file takes part in asking for consent, in any way."""
     if any(word in source.text for word in _MECHANISM_WORDS) and _MECHANISM.search(source.text):
         return True
     return any(vendor.category == "consent-management" for _, vendor in source.addresses)

@@ -1,6 +1,6 @@
-"""One file: content in, report out. This is what runs inside the sandbox, and everything that parses a tenant's bytes.
+"""Turns one file's content into a report. Runs inside the sandbox, and does all the parsing of a tenant's bytes.
 
-It reads no file and keeps nothing from one file to the next.
+It reads no files and keeps no state between files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.report import Match, Report
 
-# One of each kind, so that everything that is loaded on first use is loaded before the sandbox is closed.
+# One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
 _WARM_UP = (
     ("a.html", "html", b"<script>\ngtag('event', 'a', { email: user.email });\n</script><p onclick='x()'>"),
     ("a.html", "html", "<p>".encode("utf-16")),
@@ -37,7 +37,7 @@ def warm_up(limits: Limits) -> None:
 
 
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
-    """Raises Skipped if the file is not text that a person wrote, or costs too much."""
+    """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
     text = files.decode(content)
     if language in {"manifest", "lock file"}:
         return _examine_manifest(path, text, limits, locked=language == "lock file")
@@ -73,6 +73,6 @@ def _manifest_matches(
             None,
             library.package,
             *locate(source, pinned.start, pinned.end, limits),
-            # The version is part of it: a newer version that is outdated as well is news.
+            # Includes the version, so that another outdated version is a new finding.
             fingerprints.take(pinned.rule_id, f"{library.package} {pinned.version}"),
         )

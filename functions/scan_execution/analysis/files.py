@@ -1,6 +1,6 @@
-"""Which files are looked at, and what becomes of their bytes.
+"""Selects, reads, and decodes the files to analyze.
 
-A file that is skipped is skipped for a reason that the result counts. Links are never followed.
+Each skipped file has a reason, which the result counts. Links are never followed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from scan_execution.analysis.limits import Limits
 
-# How a file is read, by the ending of its name. `vue` and `svelte` are HTML with script blocks.
+# Languages by file extension. `vue` and `svelte` are HTML with script blocks.
 LANGUAGES: Final = {
     **dict.fromkeys(("html", "htm", "xhtml", "jinja", "jinja2", "j2", "njk", "hbs", "ejs"), "html"),
     **dict.fromkeys(("vue", "svelte"), "html"),
@@ -57,11 +57,11 @@ _REASON_OF_NAME: Final = (
 
 
 class Skipped(Exception):
-    """A file that is not looked at; the argument says why."""
+    """The file is skipped; the argument is the reason."""
 
 
 def language_of(name: str) -> str | None:
-    """What a file is read as: a language, `manifest`, `lock file`, or None for what holds no rule."""
+    """Returns how to read a file: a language, `manifest`, `lock file`, or None if no rule applies to it."""
     if name in MANIFESTS:
         return "manifest"
     if name in LOCK_FILES:
@@ -70,7 +70,7 @@ def language_of(name: str) -> str | None:
 
 
 def reason_to_skip(path: str) -> str | None:
-    """Why a file of this path, relative to the root with forward slashes, is not looked at."""
+    """Returns why a file is skipped, or None. The path is relative to the root, with forward slashes."""
     *folders, name = path.split("/")
     for folder in folders:
         if reason := _REASON_OF_FOLDER.get(folder.lower()):
@@ -80,9 +80,9 @@ def reason_to_skip(path: str) -> str | None:
 
 
 def walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None, str | None]]:
-    """(path, entry, reason to skip) of every file below the root, in the order of names.
+    """Yields (path, entry, reason to skip) for every file below the root, in the order of names.
 
-    A folder whose content is not looked at is not entered, and stands for it with a closing slash.
+    A skipped folder isn't entered: it is yielded once, with a trailing slash.
     """
     pending = [(str(root), "")]
     while pending:
@@ -111,7 +111,7 @@ def walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None, str | None]
 
 
 def read(path: str, most: int) -> bytes:
-    """The bytes of a regular file. Opened without following a link, and without waiting for a pipe's other end."""
+    """Returns the bytes of a regular file. Doesn't follow links or block on named pipes. Raises Skipped."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as failure:
@@ -126,9 +126,9 @@ def read(path: str, most: int) -> bytes:
 
 
 def decode(content: bytes) -> str:
-    """The text of a file: UTF-8, or UTF-16 with its mark. Single bytes that are not valid do not matter.
+    """Returns the text of a file: UTF-8, or UTF-16 with a byte order mark. Replaces invalid bytes of UTF-8.
 
-    Raises Skipped for what is not text.
+    Raises Skipped if the content isn't text or is empty.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
@@ -145,7 +145,7 @@ def decode(content: bytes) -> str:
 
 
 def check_lines(text: str, limits: Limits) -> int:
-    """The number of lines; raises Skipped where they show that no person wrote the file."""
+    """Returns the number of lines. Raises Skipped if their lengths show that the file isn't handwritten."""
     lines = text.split("\n")
     longest = max(map(len, lines))
     if longest > limits.max_line_length:
@@ -159,7 +159,7 @@ def check_lines(text: str, limits: Limits) -> int:
 
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*+)([^<>]*+)>")
 _BRACKET: Final = re.compile(r"[(\[{)\]}]")
-# Without an end tag, always or where people leave it out.
+# Elements that have no end tag, or an optional one.
 _VOID: Final = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p",
     "li", "td", "tr", "th", "dt", "dd", "option",
@@ -167,7 +167,7 @@ _VOID: Final = frozenset({
 
 
 def check_depth(text: str, language: str, limits: Limits) -> None:
-    """Raises Skipped where brackets or elements stand within each other too deep. An estimate, linear in the text."""
+    """Raises Skipped if brackets or elements are nested too deeply. An estimate, in linear time."""
     most = limits.max_depth
     if language == "html":
         if text.count("<") <= most:

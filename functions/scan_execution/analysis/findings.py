@@ -1,4 +1,4 @@
-"""What the analysis answers: findings, and their order."""
+"""The results of the analysis: findings and their order."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ CATEGORIES: Final = ("trackers", "cookies", "secrets", "banner", "personal-data"
 SEVERITIES: Final = ("critical", "high", "medium", "low")
 PRIORITIES: Final = ("P0", "P1", "P2", "P3")
 
-# Of two equally urgent findings: first what leaks already, last what is only old.
+# Breaks ties between equally urgent findings: active leaks first, outdated libraries last.
 _CATEGORY_ORDER: Final = ("secrets", "personal-data", "trackers", "banner", "cookies", "outdated")
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Lines and columns count from 1; the end column stands behind the last character."""
+    """A range in a file. Lines and columns start at 1; the end column is exclusive."""
 
     path: str
     start_line: int
     end_line: int
     start_column: int
     end_column: int
-    # The lines, without their common indentation, bounded, and with whatever looks like a secret masked.
+    # The lines, truncated, without common indentation, and with everything that looks like a secret masked.
     snippet: str
 
 
@@ -38,11 +38,11 @@ class Finding:
     remediation: str
     references: tuple[str, ...]
     fingerprint: str
-    # The vendor of the catalogue that the finding is about, where there is one.
+    # The catalogue's vendor that the finding is about, if any.
     vendor_id: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding as on the wire, in camelCase."""
+        """Returns the finding for JSON, with keys in camelCase."""
         return {_camel(key): value for key, value in asdict(self).items() if key != "location"} | {
             "references": list(self.references),
             "location": {_camel(key): value for key, value in asdict(self.location).items()},
@@ -50,7 +50,7 @@ class Finding:
 
 
 def urgency(finding: Finding) -> tuple[int, int, int, str, int, str]:
-    """Sorts the most urgent finding first; total, so that the same tree always gives the same order."""
+    """Returns a sort key: most urgent first. The order is total, so the same tree always gives the same result."""
     return (
         PRIORITIES.index(finding.priority),
         SEVERITIES.index(finding.severity),

@@ -1,8 +1,8 @@
-"""What a finding is recognised by from scan to scan.
+"""Fingerprints, which identify a finding across scans.
 
-Rule, path and the code itself, read as a sequence of words: without whitespace, comments, the kind of quotes, and the
-punctuation that formatters add and remove (semicolons, commas, parentheses and braces). Lines and columns have no part
-in it. Equal code in one file is told apart by its number in order.
+A fingerprint is made of rule, path, and the code as a sequence of words: without whitespace, comments, quote style, and
+the punctuation that formatters add and remove (semicolons, commas, parentheses, and braces). Lines and columns aren't
+part of it. Equal code in one file is distinguished by its ordinal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:  # the process that keeps the findings loads no parser
+if TYPE_CHECKING:  # the process that stores the findings loads no parser
     from ast_grep_py import SgNode
 
 _DROPPED: Final = frozenset({";", ",", "(", ")", "{", "}", "/>", ">"})
@@ -24,7 +24,7 @@ _MAX_WORDS: Final = 2_000
 
 
 def words(node: SgNode) -> list[str]:
-    """The code of a node, normalised."""
+    """Returns the normalized code of a node, as words."""
     found: list[str] = []
     pending = [node]
     while pending and len(found) < _MAX_WORDS:
@@ -44,7 +44,7 @@ def words(node: SgNode) -> list[str]:
 
 
 def _word(kind: str, text: str) -> str:
-    if kind == "attribute_value":  # of HTML, without quotes
+    if kind == "attribute_value":  # HTML, without quotes
         return f'"{text}"'
     if kind in {"tag_name", "attribute_name"}:
         return text.lower()
@@ -58,7 +58,7 @@ def _string(text: str) -> str:
 
 
 class Fingerprints:
-    """Hands out the fingerprints of one file, in the order of its findings."""
+    """Generates the fingerprints of one file, in the order of its findings."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,8 +1,8 @@
-"""Whether code runs only once a visitor has agreed.
+"""Decides whether code runs only after a visitor has consented.
 
-Precision comes first here: whatever reads like a consent check counts as one, in whatever library it is written. What
-stands inside such a check, in the callback of a consent API, in a component or tag that waits for consent, or in a
-function that only such places call, is gated.
+Prefers precision: anything that looks like a consent check counts as one, for any library. Code is gated if it is
+inside such a check, in the callback of a consent API, in a component or tag that waits for consent, or in a function
+that is called only from such places.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _WORDS: Final = (
     r"|can_?track|do_?not_?track|has_?(?:agreed|accepted|opted)"
 )
 CONSENT: Final = re.compile(_WORDS, re.IGNORECASE)
-# The name of what is called with a callback, or of a property that holds one.
+# Names of functions that take a callback, or of properties that hold one.
 _CALLBACK: Final = re.compile(
     rf"{_WORDS}|^on_?(?:accept|agree|allow|opt_?in|grant)|^handle_?(?:accept|agree|allow)", re.IGNORECASE
 )
-# A tag that does not run before a consent tool makes it run.
+# Marks of a tag that runs only when a consent tool activates it.
 _WAITING_TAG: Final = re.compile(
     r"""type\s*=\s*\{?["']?text/plain|data-(?:cookie|consent|category|usercentrics|cmp|cc-|iub|cky|purpose|cookieyes|gdpr)"""
     r"""|optanon-category|_iub_cs_activate|cmplazyload|cky-|\bconsent\w*=|v-if=["'][^"']*(?:consent|cookie|accepted)""",
     re.IGNORECASE,
 )
-# A script that holds back what comes after it in the page.
+# Scripts that block everything after them on the page.
 AUTO_BLOCKER: Final = re.compile(
     r"data-blockingmode=[\"']?auto|OtAutoBlock\.js|autoblocker\.js|/autoblocking/|data-cmp-ab=|semiautomatic"
     r"|termly\.io/resource-blocker|cdn-cookieyes\.com/client_data|cmp\.osano\.com|cookie-script\.com/s/|uc-block\.bundle",
     re.IGNORECASE,
 )
-# Settings with which a tag itself waits for consent, or does without identifiers until then.
+# Settings that make a tag itself wait for consent, or do without identifiers until then.
 CONSENT_MODE: Final = re.compile(
     r"""["']consent["']\s*,\s*["']default["']|requireConsent|requireCookieConsent|disableCookies|opt_out_capturing_by_default"""
     r"""|opt_out_tracking_by_default|cookieless_mode|["']consent["']\s*,\s*["']revoke["']|addPrivacyConsentListener|holdConsent"""
@@ -70,7 +70,7 @@ _MAX_USES = 20
 
 class Gate(Enum):
     OPEN = "open"
-    # In a function that nothing in this file calls: whoever calls it decides.
+    # In a function that isn't called in this file: depends on callers in other files.
     CALLER = "caller"
     CLOSED = "closed"
 
@@ -80,7 +80,7 @@ def speaks_of_consent(text: str) -> bool:
 
 
 def gate(source: Source, block: Block, node: SgNode) -> Gate:
-    """Whether what a node does waits for consent."""
+    """Returns whether the code of a node waits for consent."""
     offset = block.start + node.range().start.index
     if speaks_of_consent(source.path) or source.first(CONSENT_MODE):
         return Gate.CLOSED
@@ -139,7 +139,7 @@ def _component_waits(tag: str) -> bool:
 
 
 def _closes(block: Block, parent: SgNode, child: SgNode) -> bool:
-    """True if a parent lets this child of it run only with consent."""
+    """Returns whether a parent runs this child only with consent."""
     kind = parent.kind()
     if kind in _BRANCHES:
         test = parent.field("condition")
@@ -169,20 +169,20 @@ def _closes(block: Block, parent: SgNode, child: SgNode) -> bool:
 
 
 def _returned_before(block: Block, sequence: SgNode, statement: SgNode) -> bool:
-    """True behind `if (!consent) return`."""
+    """Returns whether the statement follows a guard such as `if (!consent) return`."""
     guard = _once(block, sequence, _first_guard)
     return guard is not None and guard < statement.range().start.index
 
 
 def _once(block: Block, parent: SgNode, find: Callable[[SgNode], int | None]) -> int | None:
-    """What `find` returns for a node with many children, which is asked for once per candidate among them."""
+    """Returns `find(parent)`, cached, because each candidate among a node's many children needs it."""
     if parent not in block.guards:
         block.guards[parent] = find(parent)
     return block.guards[parent]
 
 
 def _first_category(properties: SgNode) -> int | None:
-    """Where the first property begins that names a category of consent."""
+    """Returns the start of the first property that names a consent category, or None."""
     for other in properties.children():
         if other.kind() == "pair" and _CATEGORY_KEY.match(other.text()):
             return other.range().start.index
@@ -190,7 +190,7 @@ def _first_category(properties: SgNode) -> int | None:
 
 
 def _first_guard(sequence: SgNode) -> int | None:
-    """Where the first statement begins after which nothing runs without consent."""
+    """Returns the start of the first statement that exits without consent, or None."""
     for statement in sequence.children():
         if statement.kind() != "if_statement":
             continue
@@ -208,7 +208,7 @@ def _callee_is_consent(call: SgNode, child: SgNode) -> bool:
         return True
     given = call.field("arguments")
     for argument in given.children() if given else ():
-        # The event's name, or what an effect depends on.
+        # The event's name, or an effect's dependencies.
         if argument.kind() in {"string", "array"} and not _same(argument, child) and speaks_of_consent(argument.text()):
             return not argument.text().strip("'\"").startswith("http")
     return False
@@ -219,7 +219,7 @@ def _last_words(callee: str) -> str:
 
 
 def _gate_of_callers(block: Block, function: SgNode, level: int) -> Gate:
-    """Gate of a function by the places that use its name; OPEN for one without a name, which runs where it stands."""
+    """Returns the gate of a function by the uses of its name. OPEN if it has no name, because it runs in place."""
     name = _name_of(function)
     if name is None or level >= 3:
         return Gate.OPEN
@@ -272,7 +272,7 @@ def _same(one: SgNode, other: SgNode) -> bool:
 
 
 def checked(block: Block, node: SgNode) -> bool:
-    """Whether a condition, an earlier return or a consent callback stands around code, in its own tree."""
+    """Returns whether a consent condition, earlier return, or callback guards code in its own tree."""
     child = node
     for parent in node.ancestors()[:_MAX_ANCESTORS]:
         if parent.kind() not in {"variable_declarator", "jsx_element"} and _closes(block, parent, child):
@@ -289,7 +289,7 @@ _LOADED: Final = re.compile(r"""["'](?:load|DOMContentLoaded|readystatechange)["
 
 
 def runs_on_load(node: SgNode) -> bool:
-    """Whether code runs with the page: not in a function, or in one that the page itself calls."""
+    """Returns whether code runs on page load: outside of functions, or in one that the page itself calls."""
     outermost_runs = False
     for ancestor in node.ancestors()[:_MAX_ANCESTORS]:
         if ancestor.kind() not in _FUNCTIONS:
@@ -298,7 +298,7 @@ def runs_on_load(node: SgNode) -> bool:
             outermost_runs = True
             continue
         name = _name_of(ancestor)
-        # A component: its effects run when it is shown.
+        # Effects of a component run when it is rendered.
         return outermost_runs and bool(name and name[:1].isupper())
     return True
 

@@ -1,4 +1,4 @@
-"""Versions of consent libraries: which are outdated, and where a version is written down."""
+"""Versions of consent libraries: finds them in addresses and lock files, and decides which are outdated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ADDRESS: Final = re.compile(
     r"|/ajax/libs/([\w.-]+)/v?(\d[\w.]*)/|/(?:gh/[\w.-]+)/([\w.-]+)@v?(\d[\w.]*)",
     re.IGNORECASE,
 )
-# What cdnjs and GitHub call a package that npm knows by another name.
+# npm names of packages that have another name on cdnjs or GitHub.
 _OTHER_NAMES: Final = {"cookieconsent2": "cookieconsent", "tarteaucitron.js": "tarteaucitronjs"}
 _LOCKED: Final = re.compile(
     r"""^\s*"node_modules/(?P<npm>(?:@[\w.-]+/)?[\w.-]+)":\s*\{\s*$"""
@@ -60,7 +60,7 @@ def libraries() -> dict[str, Library]:
 
 
 def parse(text: str) -> Version | None:
-    """A version; missing parts are 0. None for what is no version."""
+    """Parses a version. Missing parts are 0. Returns None if the text isn't a version."""
     match = _VERSION.fullmatch(text.strip())
     if not match:
         return None
@@ -69,7 +69,10 @@ def parse(text: str) -> Version | None:
 
 
 def newest_allowed(wanted: str) -> Version | None:
-    """The newest version that a range of package.json lets in, as far as it matters; None where it has no upper end."""
+    """Returns the newest version that a package.json range allows, with 999,999 for any part.
+
+    Returns None if the range has no upper bound or isn't understood.
+    """
     newest: Version = (0, 0, 0)
     for part in wanted.split("||"):
         upper = _upper_end(part.strip().removeprefix("npm:"))
@@ -98,7 +101,7 @@ def _upper_end(part: str) -> Version | None:
 
 
 def outdated_address(text: str) -> tuple[Library, str] | None:
-    """The outdated library that an address of a public CDN names with its version."""
+    """Returns the outdated library in an address of a public CDN and its version, or None."""
     match = _ADDRESS.search(text)
     if not match:
         return None
@@ -107,7 +110,7 @@ def outdated_address(text: str) -> tuple[Library, str] | None:
     if library is None:
         return None
     parsed = parse(version.rstrip("."))
-    # A range, as in @2: what it may still become is behind as well.
+    # A range such as @2 counts only if the newest version it allows is outdated, too.
     if library.unmaintained or (parsed and library.outdated(parsed) and newest_is_outdated(library, version)):
         return library, version
     return None
@@ -119,7 +122,7 @@ def newest_is_outdated(library: Library, wanted: str) -> bool:
 
 
 def locked_versions(text: str) -> Iterator[tuple[int, str, str]]:
-    """(line from 1, package, version) of every known library in a lock file of npm, yarn or pnpm."""
+    """Yields (line from 1, package, version) for every known library in a lock file of npm, yarn, or pnpm."""
     known = libraries()
     package: str | None = None
     at = 0

@@ -1,4 +1,4 @@
-"""Package manifests and lock files: which consent library a project depends on, and in which version."""
+"""Package manifests and lock files: finds the consent libraries that a project depends on, and their versions."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _GROUPS: Final = ("dependencies", "devDependencies", "optionalDependencies", "pe
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A library that a manifest or lock file names, and the rule that it breaks, if it breaks one."""
+    """A library in a manifest or lock file, and the rule that it breaks, if any."""
 
     library: Library
     version: str
     rule_id: str | None
-    # Characters of the file.
+    # Character offsets in the file.
     start: int
     end: int
 
 
 def read_manifest(text: str) -> Iterator[Pinned]:
-    """The consent libraries of a package.json; nothing where it is not one."""
+    """Yields the consent libraries of a package.json. Yields nothing if it is invalid."""
     try:
         manifest: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -56,7 +56,7 @@ def read_manifest(text: str) -> Iterator[Pinned]:
 
 
 def _place(text: str, package: str) -> tuple[int, int]:
-    """Where the manifest names the package and its version; (0, 0) if it does so in an unusual spelling."""
+    """Returns the range of the package and its version in the manifest, or (0, 0) if the spelling is unusual."""
     quoted = f'"{package}"'
     start = text.find(quoted)
     while start >= 0:
@@ -74,7 +74,7 @@ def _rule_of(library: Library, written: str) -> str | None:
 
 
 def read_lock_file(text: str) -> Iterator[Pinned]:
-    """The outdated consent libraries of a lock file."""
+    """Yields the outdated consent libraries of a lock file."""
     starts: list[int] | None = None
     for line, package, version in locked_versions(text):
         library = libraries()[package]

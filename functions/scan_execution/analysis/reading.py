@@ -1,11 +1,11 @@
-"""Files of this package (rules, vendors) as data."""
+"""Reads this package's data files (rules, vendors)."""
 
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-# libyaml reads the rules some twenty times as fast, and is in every wheel for Linux.
+# libyaml reads the rules about twenty times faster, and every Linux wheel includes it.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

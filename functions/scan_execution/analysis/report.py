@@ -1,8 +1,8 @@
-"""What the analysis of one file reports, and its form on the way out of the sandbox.
+"""The report on one file, and its serialization on the way out of the sandbox.
 
 The process that wrote a report has parsed hostile input and may be controlled by it. `read_report` therefore checks the
-type, range and length of every value. Texts of findings never come from there: a match names a rule and fills its
-placeholders, so the worst that a forged report can do is to store wrong findings for this one scan.
+type, range, and length of every value. The texts of findings never come from a report: a match names a rule and fills
+its placeholders, so a forged report can at worst store wrong findings for this one scan.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from typing import Any, Final, NamedTuple
 
 from scan_execution.analysis.files import Skipped
 
-# Why a file may be skipped after it was handed over.
+# Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
     "not text", "empty", "line too long", "minified", "nested too deep", "too slow", "needed too much memory", "failed",
 })  # fmt: skip
 
-# The same for every file: the longest line number and column that a file of 8 MB can have.
+# For every file: exceeds the highest line number and column that an 8 MB file can have.
 _MAX_POSITION: Final = 10_000_000
 _MAX_NAMES: Final = 8
 _MAX_NAME_LENGTH: Final = 500
-# A manifest can't have more findings than libraries in four groups; a source file has a limit of its own.
+# A manifest has at most one finding per library in each of four groups; source files have their own limit.
 _MAX_MATCHES: Final = 200
 
 
 class InvalidReport(Exception):
-    """The analysis reported something that it can't report unless it is broken or controlled by its input."""
+    """The report is one that only a broken analysis, or one controlled by its input, can write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place in a file that breaks a rule. It may depend on what the rest of the project does."""
+    """A place in a file that breaks a rule. Whether it is reported may depend on the rest of the project."""
 
     rule_id: str
-    # The values for the placeholders in the rule's texts.
+    # Values for the placeholders in the rule's texts.
     names: dict[str, str]
     vendor_id: str | None
-    # The consent library that the finding is about, for findings in manifests and lock files.
+    # The consent library, for findings in manifests and lock files.
     package: str | None
     start_line: int
     end_line: int
@@ -56,13 +56,13 @@ class Report:
     lines: int = 0
     asks_for_consent: bool = False
     sets_consent_mode: bool = False
-    # More places matched than a file may have findings.
+    # True if matches were dropped at the limit per file.
     truncated: bool = False
     matches: list[Match] = field(default_factory=list)
 
 
 class Request(NamedTuple):
-    """A file that is to be analyzed. Its path is relative, with forward slashes."""
+    """A file to analyze. Its path is relative, with forward slashes."""
 
     path: str
     language: str
@@ -70,7 +70,7 @@ class Request(NamedTuple):
 
 
 type Answer = tuple[Request, Report | Skipped]
-# Analyzes files in order, until a time of time.monotonic(). It may ask for a few files before it answers for one.
+# Analyzes files in order until a deadline (time.monotonic()). It may read a few requests ahead of its answers.
 type Examine = Callable[[Iterator[Request], float], Iterator[Answer]]
 
 _MATCH_FIELDS: Final = tuple(Match.__slots__)
@@ -86,7 +86,7 @@ def write_report(report: Report | Skipped) -> bytes:
 
 
 def read_report(content: bytes, max_snippet_length: int) -> Report:
-    """The report. Raises Skipped if it says that the file was skipped, and InvalidReport."""
+    """Parses a report. Raises Skipped if it says that the file was skipped, and InvalidReport."""
     try:
         found: Any = json.loads(content)
     except (ValueError, RecursionError) as failure:
@@ -121,7 +121,7 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
     _position(values["end_line"], values["start_line"])
     _position(values["start_column"], 1)
     _position(values["end_column"], 1)
-    # One more: the mark that it was cut.
+    # One more, for the ellipsis of a truncated snippet.
     _text(values["snippet"], max_snippet_length + 1)
     fingerprint = _text(values["fingerprint"], 32)
     if len(fingerprint) != 32 or not set(fingerprint) <= set("0123456789abcdef"):
@@ -136,7 +136,7 @@ def _text(value: Any, most: int) -> str:
         raise InvalidReport
     try:
         value.encode()
-    except UnicodeEncodeError as failure:  # a surrogate, which neither the table nor a response can hold
+    except UnicodeEncodeError as failure:  # a surrogate, which neither the table nor a response can contain
         raise InvalidReport from failure
     return value
 

@@ -1,8 +1,8 @@
-"""The rules as data: one file each, checked when they are read.
+"""The rules as data: one file each, validated when read.
 
-A rule says in `match`, per group of languages, which code is a candidate (an ast-grep rule, or the name of one in
-shared.yml), and in `where` what else must hold of it (conditions.py). A file that holds none of its `triggers`, or none
-of what it `requires`, holds no candidate, and is not even parsed. `samples` are held to in the tests.
+`match` defines, per group of languages, which code is a candidate (an ast-grep rule, or the name of one in
+shared.yml); `where` adds conditions (conditions.py). A file that contains none of a rule's `triggers`, or none of its
+`requires`, has no candidates for it and isn't parsed for it. The tests check the `samples`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from scan_execution.analysis.findings import CATEGORIES, PRIORITIES, SEVERITIES
 from scan_execution.analysis.reading import load_yaml
 
 RULES: Final = Path(__file__).parents[1] / "rules"
-# Which trees a group of `match` is for.
+# The tree languages of each group of `match`.
 GROUPS: Final = {
     "html": frozenset({"html"}),
     "script": frozenset({"javascript", "typescript", "tsx"}),
     "python": frozenset({"python"}),
 }
-# manifest: package manifests and lock files; project: the whole tree, once every file was read.
+# manifest: package manifests and lock files; project: the whole tree, after all files are read.
 ENGINES: Final = ("syntax", "manifest", "project")
 
 
 class InvalidRule(Exception):
-    """A rule file that cannot be used."""
+    """A rule file is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Rule:
     engine: str = "syntax"
     triggers: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
-    # Per language of a tree, the candidates; equal ones are one object, and are looked for once per tree.
+    # Candidates by tree language. Equal ones are the same object, and are searched for once per tree.
     match: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     where: Mapping[str, Any] = field(default_factory=dict)
-    # The capture that the finding points at, instead of the whole candidate.
+    # The capture to report as the finding's location, instead of the whole candidate.
     report: str | None = None
-    # Several samples of code, each {path, code}; not needed to run the rule.
+    # Code samples, each {path, code}; not needed to run the rule.
     samples: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -106,7 +106,7 @@ def _per_language(match: Mapping[str, Any], shared: Mapping[str, Mapping[str, An
 
 
 def _per_group(candidates: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The candidates for every language. TypeScript's own grammar knows no JSX, and refuses rules that name it."""
+    """Returns the candidates by language. TypeScript's own grammar has no JSX and rejects rules that mention it."""
     config = dict(candidates) if "rule" in candidates else {"rule": candidates}
     plain = _without_jsx(config["rule"])
     configs: dict[str, Any] = {language: config for languages in GROUPS.values() for language in languages}
@@ -127,5 +127,5 @@ def _without_jsx(rule: Any) -> Any:
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """The shipped rules, read once."""
+    """Returns the shipped rules, which are read once."""
     return tuple(read_rules(RULES))

@@ -1,6 +1,6 @@
-"""A whole tree: one file at a time in, findings and an account of what was skipped out.
+"""Analyzes a whole tree, one file at a time, and returns the findings and a summary of skipped files.
 
-Reads files and combines what is reported about each of them. It parses none of them: `examine` does, elsewhere.
+Reads the files and combines the reports on them. It must not parse them: `examine` does, in another process.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from scan_execution.analysis.report import Examine, InvalidReport, Match, Report
 from scan_execution.analysis.rules import Rule, rules
 
 _MISSING: Final = "consent-manager-missing"
-# A limit of the whole scan, after which no file is looked at.
+# Limits of the whole scan, after which no more files are read.
 _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
 
 @dataclass
 class Analysis:
-    """What a scan came to."""
+    """The result of a scan."""
 
-    # The most urgent first.
+    # Most urgent first.
     findings: list[Finding] = field(default_factory=list)
     files_seen: int = 0
     files_analyzed: int = 0
     bytes_read: int = 0
     lines: int = 0
-    # Files not looked at, by reason; a skipped folder counts as one. Files of other kinds are not counted.
+    # Skipped files by reason; a skipped folder counts as one. Files without a known language aren't counted.
     skipped: Counter[str] = field(default_factory=Counter)
     skipped_examples: dict[str, list[str]] = field(default_factory=dict)
-    # True where there were more findings than are kept.
+    # True if findings were dropped at a limit.
     truncated: bool = False
 
     @property
     def incomplete(self) -> bool:
-        """True where a limit of the whole scan ended it before the last file."""
+        """True if a limit of the whole scan ended it before the last file."""
         return not _ENDS.isdisjoint(self.skipped)
 
 
 def analyze_folder(root: Path, examine: Examine, limits: Limits) -> Analysis:
-    """The findings of a folder's files. Links are not followed; nothing outside of the folder is read."""
+    """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder."""
     scan = _Scan(limits)
 
     def entries() -> Iterator[tuple[str, Callable[[int], bytes]]]:
@@ -65,7 +65,7 @@ def analyze_folder(root: Path, examine: Examine, limits: Limits) -> Analysis:
 
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
-    """The findings of (path, content) pairs; paths are relative, with forward slashes. Holds few of them at a time."""
+    """Analyzes (path, content) pairs, holding few at a time. Paths are relative, with forward slashes."""
 
     def bounded(content: bytes, most: int) -> bytes:
         if len(content) > most:
@@ -77,7 +77,7 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limit
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A finding, and what has to be true of the whole project for it to be reported."""
+    """A finding, and the conditions on the whole project under which it is reported."""
 
     finding: Finding
     depends_on_callers: bool = False
@@ -103,7 +103,7 @@ class _Scan:
             examples.append(path[:300])
 
     def run(self, entries: Iterable[tuple[str, Callable[[int], bytes]]], examine: Examine) -> Analysis:
-        """Returns the result for (path, read) pairs; `read` returns the content, given the most bytes it may have."""
+        """Returns the result for (path, read) pairs. `read` takes the maximum size in bytes and returns the content."""
         for request, outcome in examine(self._requests(entries), self._deadline):
             try:
                 if isinstance(outcome, Skipped):
@@ -116,7 +116,7 @@ class _Scan:
         return self._finish()
 
     def _requests(self, entries: Iterable[tuple[str, Callable[[int], bytes]]]) -> Iterator[Request]:
-        """The files to be analyzed, each read when it is asked for, until a limit of the whole scan is reached."""
+        """Yields the files to analyze, each read on demand, until a limit of the whole scan is reached."""
         limits, result = self._limits, self._result
         for path, read in entries:
             if reason := self._end_of_scan():
@@ -147,7 +147,7 @@ class _Scan:
         return None
 
     def _take(self, request: Request, report: Report) -> None:
-        """Keeps a report. Raises InvalidReport if it names something that does not exist."""
+        """Adds a report to the result. Raises InvalidReport if it refers to something that doesn't exist."""
         result, path = self._result, request.path
         try:
             found = [(match, self._found(path, match)) for match in report.matches]
@@ -187,7 +187,7 @@ class _Scan:
                 self._found_so_far.append(entry)
                 if match.package:
                     self._declared.add((folder, match.package))
-        # What a scan keeps is bounded while it runs, too: the least urgent go first.
+        # Bounds memory during the scan, too: drops the least urgent findings first.
         most = 2 * self._limits.max_findings
         if len(self._found_so_far) > 2 * most:
             self._found_so_far.sort(key=lambda entry: urgency(entry.finding))
@@ -198,7 +198,7 @@ class _Scan:
             self._result.truncated = True
 
     def _finish(self) -> Analysis:
-        # A lock file repeats what the manifest beside it says.
+        # A lock file repeats the findings of the manifest in the same folder.
         declared = self._declared
         self._found_so_far += [found for found, folder, package in self._locked if (folder, package) not in declared]
         findings = [found.finding for found in self._found_so_far if self._stands(found)]
@@ -233,7 +233,7 @@ class _Scan:
                 trackers[0].location,
                 rule.remediation.strip(),
                 rule.references,
-                # One per project, wherever its trackers stand.
+                # One per project, wherever its trackers are.
                 Fingerprints("").take(rule.id, "project"),
             )
         ]

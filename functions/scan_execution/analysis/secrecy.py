@@ -1,4 +1,4 @@
-"""Keeps secrets out of what is stored and shown, and tells a secret from a placeholder."""
+"""Masks secrets before text is stored or shown, and distinguishes secrets from placeholders."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _TOKENS: Final = re.compile(
     """,
     re.VERBOSE,
 )
-# Where a word may repeat what a pattern starts with, the pattern starts at the word and reads it once (an atomic
-# group): tried at each repetition, it would take time that grows with the square of the word's length.
+# If a word can repeat the start of a pattern, the pattern begins at the word and reads it once (an atomic group).
+# Retrying at each repetition would take time that grows with the square of the word's length.
 _WEB_TOKEN: Final = re.compile(
     r"(?<![0-9a-zA-Z_-])(?>([0-9a-zA-Z_-]*?)\b(?=eyJ)([0-9a-zA-Z_-]{13,}))(\.[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{8,})"
 )
@@ -46,12 +46,12 @@ _PLACEHOLDER: Final = re.compile(
 
 
 def mask(text: str) -> str:
-    """As much of a secret as tells which one it is, and never more than an eighth of it."""
+    """Returns enough of a secret to identify it, and never more than an eighth of it."""
     return text[: min(_KEEP, len(text) // 8)] + "****"
 
 
 def masked(text: str, known: tuple[str, ...] = ()) -> str:
-    """A text in which no secret stands whole: neither the known ones nor whatever has the form of one."""
+    """Returns the text with all secrets masked: the known ones, and everything that looks like one."""
     for secret in known:
         if len(secret) >= _KEEP:
             text = text.replace(secret, mask(secret))
@@ -61,23 +61,23 @@ def masked(text: str, known: tuple[str, ...] = ()) -> str:
 
 
 def is_placeholder(text: str) -> bool:
-    """True for what stands in for a secret in documentation: it names itself, or repeats itself."""
+    """Returns whether text is a placeholder for a secret: it says so, or has fewer than six distinct characters."""
     return bool(_PLACEHOLDER.search(text)) or len(set(text)) < 6
 
 
 def entropy(text: str) -> float:
-    """Bits per character, by the text's own frequencies: words are below 3.5, random text of 20 characters above."""
+    """Returns bits per character, by the text's own frequencies. Words are below 3.5, 20 random characters above."""
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values()) if text else 0.0
 
 
 def is_random(text: str) -> bool:
-    """True for text that a generator made rather than a person: no spaces, several kinds of characters, no pattern."""
+    """Returns whether text looks generated: no spaces, several kinds of characters, no pattern."""
     kinds = sum(bool(kind.search(text)) for kind in _KINDS)
     return kinds >= 2 and not _SPACE.search(text) and entropy(text) >= 3.5
 
 
 def jwt_claims(token: str) -> dict[str, Any]:
-    """The claims of a JSON web token, unverified; {} for what is none."""
+    """Returns the claims of a JSON web token, unverified, or {} if the text isn't one."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}

@@ -1,7 +1,7 @@
-"""A source file as trees: its own, and one for every script that stands inside it.
+"""A source file as syntax trees: its own, and one for each script embedded in it.
 
-An HTML, Vue or Svelte file holds script elements; JSX holds scripts in template strings. Each is a block with a tree of
-its own and a place in the file. A tree is built when a rule first asks for it.
+HTML, Vue, and Svelte files contain script elements; JSX contains scripts in template strings. Each is a block with its
+own tree and its offset in the file. A tree is built when a rule first needs it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _TYPESCRIPT: Final = re.compile(r"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
 _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
 )
-# What is imported, and the clause that names it. A run of blanks is read once: the repetitions of blanks give nothing
-# back, and the clause ends at a blank instead of before a run of them.
+# The import clause and the imported path. Each run of blanks is read once: repetitions of blanks are possessive, and
+# the clause ends at a blank instead of before a run of them.
 _IMPORTS: Final = (
     re.compile(r"""import\s++(?:type\s++)?([^;"'`]{1,500}?)(?<=\s)from\s++["']([^"'\n]{1,200})["']"""),
     re.compile(
@@ -38,7 +38,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _NEW_LINE: Final = re.compile("\n")
 _HOLDS_SCRIPT: Final = re.compile(r"<[Ss]cript|__html|innerHTML")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
-# The lookahead leaves the string itself to the search for the next name.
+# The lookahead doesn't consume the string, so the next search includes it.
 _NAMED_STRING: Final = re.compile(r"""(?<![\w$.])([A-Za-z_$][\w$]*+)\s*+=\s*+["'`](?=([^"'`\n]{4,300}))""")
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
 _JSX_SCRIPTS: Final[Config] = {
@@ -50,7 +50,7 @@ _JSX_SCRIPTS: Final[Config] = {
         ],
     }
 }
-# Marks the block of a template's condition: Django and Jinja, Handlebars, EJS, Svelte.
+# Delimits conditional blocks of templates: Django and Jinja, Handlebars, EJS, Svelte.
 _CONDITION: Final = re.compile(
     r"\{%-?\s*(?:(?P<if>if|unless)\b(?P<test>[^%]{0,300})|(?P<end>endif|endunless)\b)"
     r"|\{\{[#^](?:(?P<hif>if|unless)\b(?P<htest>[^}]{0,300}))|(?P<hend>\{\{/(?:if|unless)\}\})"
@@ -61,7 +61,7 @@ _CONDITION: Final = re.compile(
 
 @dataclass
 class Block:
-    """One tree of a file. `host` is the element of the outer block that this one stands in."""
+    """One tree of a file. `host` is the element of the outer block that contains it."""
 
     language: str
     text: str
@@ -75,7 +75,7 @@ class Block:
 
     @cached_property
     def uses(self) -> dict[str, list[SgNode]]:
-        """Identifiers by name, each with every place where it stands."""
+        """All identifier nodes, by name."""
         found: dict[str, list[SgNode]] = {}
         for node in self.root.find_all({"rule": {"kind": "identifier"}}):
             found.setdefault(node.text(), []).append(node)
@@ -83,14 +83,14 @@ class Block:
 
     @cached_property
     def strings(self) -> dict[str, str]:
-        """The first string that each name is set to."""
+        """The first string assigned to each name."""
         found: dict[str, str] = {}
         for match in _NAMED_STRING.finditer(self.text):
             found.setdefault(match[1], match[2])
         return found
 
     def holds(self, pattern: re.Pattern[str], node: SgNode) -> bool:
-        """Whether the code of a node of this block has a match. The text is searched once for all nodes."""
+        """Returns whether the code of a node of this block has a match. Searches the text once for all nodes."""
         if pattern not in self._matches:
             found = [match.span() for match in pattern.finditer(self.text)]
             self._matches[pattern] = [start for start, _ in found], [end for _, end in found]
@@ -114,18 +114,18 @@ class Block:
 
     @cached_property
     def gates(self) -> dict[tuple[SgNode, int], Enum]:
-        """What `gates` found about the callers of a function, at each distance from the candidate."""
+        """A cache for `gates`: the gate of a function by its callers, at each distance from the candidate."""
         return {}
 
     @cached_property
     def guards(self) -> dict[SgNode, int | None]:
-        """What `gates` found among the children of a node, which it reads only once."""
+        """A cache for `gates`: the offset of the guard among a node's children, which are read only once."""
         return {}
 
 
 @dataclass
 class Source:
-    """A file's text, and what is known of it before any tree is built."""
+    """A file's text, and the facts about it that need no tree."""
 
     path: str
     text: str
@@ -142,7 +142,7 @@ class Source:
 
     @cached_property
     def imported(self) -> dict[str, Vendor]:
-        """The vendors' packages by the names that the file gives to what it imports from them."""
+        """The vendors by the local names of what the file imports from their packages."""
         found: dict[str, Vendor] = {}
         if not self.packages:
             return found
@@ -153,7 +153,7 @@ class Source:
         return found
 
     def _vendor_of_package(self, path: str) -> Vendor | None:
-        """The vendor of a package or of a file in it (`package/dist/core`)."""
+        """Returns the vendor of a package or of a file in it (`package/dist/core`), or None."""
         package = path
         while package:
             if vendor := self.packages.get(package):
@@ -182,16 +182,16 @@ class Source:
         return [0, *(match.end() for match in _NEW_LINE.finditer(self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column, from 1, of a character."""
+        """Returns line and column of a character, from 1."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
     def line_start(self, line: int) -> int:
-        """Where a line (from 1) begins; the end of the text for the line behind the last one."""
+        """Returns the start of a line (from 1), or the end of the text for the line after the last one."""
         return self._line_starts[line - 1] if line <= len(self._line_starts) else len(self.text)
 
     def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The first match in the text, looked for once however many candidates ask."""
+        """Returns the first match in the text, or None. Cached, because many candidates need it."""
         if pattern not in self._searched:
             self._searched[pattern] = pattern.search(self.text)
         return self._searched[pattern]
@@ -201,7 +201,7 @@ class Source:
         return {}
 
     def in_template_condition(self, about: re.Pattern[str], offset: int) -> bool:
-        """Whether a character stands in a template's block whose condition holds a match of the pattern."""
+        """Returns whether a character is inside a template block whose condition matches the pattern."""
         if about not in self._spans:
             found = ((start, end) for test, start, end in self._template_conditions() if about.search(test))
             self._spans[about] = _merge(found)
@@ -214,7 +214,7 @@ class Source:
         return {}
 
     def _template_conditions(self) -> Iterator[tuple[str, int, int]]:
-        """(condition, start, end) of every conditional block of a template language."""
+        """Yields (condition, start, end) for every conditional block of a template language."""
         opened: list[tuple[str, int]] = []
         for match in _CONDITION.finditer(self.text):
             if any(match[end] for end in ("end", "hend", "send", "eend")):
@@ -242,7 +242,7 @@ class Source:
 
 
 def _merge(spans: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Starts and ends of the spans in order, with those that overlap made one."""
+    """Returns the starts and ends of the spans in order, with overlapping ones merged."""
     starts: list[int] = []
     ends: list[int] = []
     for start, end in sorted(spans):
@@ -256,6 +256,6 @@ def _merge(spans: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
 
 def _scripts_in_jsx(block: Block) -> Iterator[Block]:
     for string in block.root.find_all(_JSX_SCRIPTS):
-        # Substitutions become names of the same length, so that the rest parses and keeps its place.
+        # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
         yield Block("javascript", text, block.start + string.range().start.index + 1, block, string)

@@ -79,7 +79,7 @@ type _Instruction = tuple[int, int, int, int]
 
 
 class SeccompUnavailable(Exception):
-    """The kernel can't apply the filter, or there is none for the architecture."""
+    """The kernel can't apply the filter, or the architecture isn't supported."""
 
 
 def build(architecture: Architecture, pid: int) -> list[_Instruction]:
