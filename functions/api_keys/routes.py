@@ -1,4 +1,4 @@
-"""HTTP of `api_keys`: list (at two addresses), create, roll, delete."""
+"""Routes of `api_keys`: list (at two paths), create, roll, and delete."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -45,11 +45,11 @@ def _created(minted: MintedKey) -> dict[str, Any]:
 
 
 @router.get("/v1/api-keys", operation_id="listApiKeys", summary="List API keys")
-@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (earlier address)", deprecated=True)
+@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (deprecated path)", deprecated=True)
 async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
-    """The organization's API keys, newest first, without their secrets.
+    """Lists the organization's API keys, newest first, without their secrets.
 
-    The list is the same at `/v1/api-keys` and at the earlier `/v1/auth/keys`.
+    `/v1/api-keys` and the deprecated `/v1/auth/keys` return the same list.
     """
     walk = Walk(cursor, "listApiKeys", access.organization_id)
     page = service.list_keys(access.organization_id, limit, walk.after)
@@ -71,10 +71,10 @@ async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None)
 @router.post("/v1/api-keys", operation_id="createApiKey", summary="Create an API key", status_code=201)
 @refuses(service.PlanHasNoApiAccess, service.KeyLimitReached)
 async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: IdempotencyKey = None) -> Answer[CreatedKey]:
-    """Mints a key for the organization. This answer alone shows the secret.
+    """Creates an API key for the organization. The secret is returned only in this response.
 
-    The key belongs to the organization and keeps working when its creator leaves. It keeps the rate limit of the plan
-    it was minted on. An organization has 50 keys at most.
+    The key belongs to the organization and keeps working after its creator leaves. Its rate limit is set by the plan
+    at creation and doesn't change with the plan. An organization can have up to 50 keys.
     """
 
     def create(legs: Mapping[str, Leg], secret: str) -> Answer[CreatedKey]:
@@ -87,9 +87,10 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
 @router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey", summary="Roll an API key")
 @refuses(service.UnknownKey, service.PlanHasNoApiAccess)
 async def roll_key(access: WritesKeys, key_id: KeyId, idempotency_key: IdempotencyKey = None) -> Answer[RolledKey]:
-    """Replaces a key by a new one of the same name, at the rate limit of the current plan. Takes no body.
+    """Replaces a key with a new one that has the same name and the current plan's rate limit. Takes no body.
 
-    The old secret stops working at once; this answer alone shows the new one. It works at the limit of 50 keys too.
+    The old secret stops working immediately. The new secret is returned only in this response. Rolling also works if
+    the organization has reached its limit of 50 keys.
     """
 
     def roll(legs: Mapping[str, Leg], secret: str) -> Answer[RolledKey]:
@@ -102,6 +103,6 @@ async def roll_key(access: WritesKeys, key_id: KeyId, idempotency_key: Idempoten
 @router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey", summary="Revoke an API key")
 @refuses(service.UnknownKey)
 async def delete_key(access: WritesKeys, key_id: KeyId) -> DeletedKey:
-    """Revokes a key: its secret stops working at once."""
+    """Revokes an API key. Its secret stops working immediately."""
     service.delete_key(access.organization_id, key_id, access.user_id)
     return DeletedKey(deleted=True)

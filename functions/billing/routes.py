@@ -1,4 +1,4 @@
-"""HTTP of `billing`: read it."""
+"""Routes of `billing`: get."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="qu
 @router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits and limits")
 @refuses(service.OrganizationGone)
 async def get_billing(access: ReadsBilling) -> Billing:
-    """The organization's plan with its limits and features, the credit balance, and the top-up settings."""
+    """Returns the organization's plan with its limits and features, the credit balance, and the top-up settings."""
     plan, item = service.get_billing(access.organization_id)
     return Billing(
         organization_id=access.organization_id,

@@ -1,4 +1,4 @@
-"""HTTP of `code_audit`: connected repositories, scans and scan requests, findings, and their unlocking."""
+"""Routes of `code_audit`: connected repositories, scans, scan requests, findings, and unlocking."""
 
 from typing import Annotated, Any
 
@@ -55,11 +55,13 @@ RepositoryFilter = Annotated[
         alias="repositoryId",
         min_length=1,
         max_length=100,
-        description="Only scans of this repository.",
+        description="Returns only scans of this repository.",
         examples=[REPOSITORY_ID],
     ),
 ]
-StatusFilter = Annotated[ScanStatus | None, Query(description="Only scans in this status.", examples=["completed"])]
+StatusFilter = Annotated[
+    ScanStatus | None, Query(description="Returns only scans with this status.", examples=["completed"])
+]
 RequestedRepository = Annotated[
     str,
     Query(
@@ -72,13 +74,13 @@ RequestedRepository = Annotated[
 ]
 
 
-# Where there is no scan yet, the answer says when to ask again.
+# If the scan doesn't exist yet, the response says when to poll.
 _ASK_AGAIN: dict[str, Any] = {"headers": {"Retry-After": {}}}
 
 
 @router.get("/v1/code-audit/repositories", operation_id="listRepositories", summary="List connected repositories")
 async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor: Cursor = None) -> Page[Repository]:
-    """The repositories connected to the organization, each with its linked projects, the latest connected first."""
+    """Lists the organization's connected repositories with their linked projects, most recently connected first."""
     walk = Walk(cursor, "listRepositories", access.organization_id)
     page = repositories.list_repositories(access.organization_id, limit, walk.after)
     projects = repositories.find_linked_projects(page.repositories)
@@ -93,7 +95,7 @@ async def list_scans(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[Scan]:
-    """The organization's scans, newest first: all, or those of a repository, in a status, or both."""
+    """Lists the organization's scans, newest first. Optionally filters by repository, by status, or by both."""
     organization_id = access.organization_id
     walk = Walk(cursor, "listScans", organization_id, repository_id or "", status or "")
     page = service.list_scans(organization_id, limit, walk.after, repository_id, status)
@@ -105,17 +107,17 @@ async def list_scans(
     operation_id="startScan",
     summary="Start a scan",
     status_code=202,
-    response_description="The scan, or the request for one while the scan does not exist yet.",
+    response_description="The scan, or the scan request if the scan doesn't exist yet.",
     responses={202: _ASK_AGAIN},
 )
 @refuses(NotFound, service.RepositoryNotLinked, service.ScanInProgress)
 async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None) -> Answer[Start]:
-    """Starts a scan of the production branch of a linked project of the repository.
+    """Starts a scan of a repository: of the production branch of one of its linked projects.
 
-    The answer holds the scan where it exists within 3 seconds; else it is `starting`, and
-    `GET /v1/code-audit/scan-requests/{preparationId}` says how it went on. The first scan of a repository is a free
-    preview. While a repository is being scanned, `SCAN_IN_PROGRESS` names that scan in `details.scanId`, or in
-    `details.preparationId` while it does not exist yet.
+    The call waits up to 3 seconds for the scan to exist, then returns it. Otherwise, `status` is `starting`: poll
+    `GET /v1/code-audit/scan-requests/{preparationId}`. The first scan of a repository is a free preview. A repository
+    has one scan at a time: the error `SCAN_IN_PROGRESS` has the running scan in `details.scanId`, or in
+    `details.preparationId` if that scan doesn't exist yet.
     """
     repository = service.get_repository(access.organization_id, body.repository_id)
     asked = idempotent(
@@ -126,14 +128,14 @@ async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: Idem
         lambda first: _starting(service.request_scan(repository, body.project_id or None, access.user_id, first)),
     )
     outcome = await service.wait_for_outcome(_preparation_id(asked))
-    # What the first request came to after its wait is kept as well: a repetition answers that.
+    # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     return Answer(answer.content, headers={**answer.headers, **_replayed(asked)})
 
 
 @router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan")
 async def get_scan(access: ReadsScan) -> Scan:
-    """One scan. Its `progress` can be watched by asking again."""
+    """Returns a scan. Poll it to follow its `progress`."""
     return Scan.of(access.resource)
 
 
@@ -142,12 +144,13 @@ async def get_scan(access: ReadsScan) -> Scan:
 )
 @refuses(service.UnlockRequired)
 async def list_scan_issues(access: ReadsScan) -> ScanIssues:
-    """The findings of a scan, most urgent first, in one answer: 500 at most are kept of a scan.
+    """Lists the findings of a scan, most urgent first, in a single response. A scan keeps up to 500 findings.
 
-    Of a free preview the 3 most urgent ones; `lockedCount` says how many more there are, and `unlockCredits` what they
-    cost. None until the scan is completed. A scan that is neither a free preview nor unlocked is `UNLOCK_REQUIRED`.
-    Once a later scan of the same project is completed, the findings of this one expire at `findingsExpireAt`. After
-    that, `issues` is empty and `expiredCount` says how many findings there were.
+    The list is empty until the scan is completed. A free preview returns the three most urgent findings; `lockedCount`
+    is the number of the others, and `unlockCredits` the price of unlocking them. Any other scan that isn't unlocked
+    returns the error `UNLOCK_REQUIRED`. When a later scan of the same project is completed, the findings of this scan
+    get an expiration time, `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of
+    expired findings.
     """
     scan = access.resource
     found = service.list_visible_issues(scan)
@@ -164,9 +167,9 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
 @router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan", summary="Unlock the findings of a scan")
 @refuses(service.InsufficientCredits, service.NothingToUnlock)
 async def unlock_scan(access: UnlocksScan) -> Unlocked:
-    """Spends the scan's `unlockCredits` and opens all of its findings. Takes no body.
+    """Unlocks all findings of a scan for the scan's `unlockCredits`. Takes no body.
 
-    It charges once, however often it is called. Only a completed scan can be unlocked.
+    Repeated calls charge only once. Only a completed scan can be unlocked, and only until its findings expire.
     """
     unlocked = service.unlock_scan(access.resource, access.user_id)
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")
@@ -179,9 +182,9 @@ async def unlock_scan(access: UnlocksScan) -> Unlocked:
     responses={200: _ASK_AGAIN},
 )
 async def get_scan_request(access: ReadsRequest, repository_id: RequestedRepository) -> Answer[Start]:
-    """What became of the start of a scan: `started` with the scan, `starting`, or `failed` with the reason.
+    """Returns the state of a scan request: `starting`, `started` with the scan, or `failed` with the reason.
 
-    While it is `starting`, `Retry-After` says when to ask again. `repositoryId` is that of the request.
+    While it is `starting`, poll again after `Retry-After` seconds. `repositoryId` must match the scan request.
     """
     if access.resource.repository_id != repository_id:
         raise NotFound
@@ -209,7 +212,7 @@ def _answer(outcome: Outcome) -> Answer[Start]:
 
 
 def _preparation_id(answer: Answer[Any]) -> str:
-    """Of a new answer, or of a kept one, which comes back as its fields."""
+    """Returns the preparation ID of a new response, or of a replayed one, whose content is a dict."""
     content = answer.content
     return str(content["preparationId"] if isinstance(content, dict) else content.preparation_id)
 

@@ -1,4 +1,4 @@
-"""What `code_audit` takes and answers."""
+"""Request and response models of `code_audit`."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -23,7 +23,7 @@ _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 FindingsExpireAt = Annotated[
     str | None,
     Field(
-        description="When the findings expire, or did. Null while no later scan of the same project is completed.",
+        description="The time the findings expire. Null until a later scan of the same project is completed.",
         json_schema_extra={"format": "date-time"},
         examples=[None],
     ),
@@ -31,7 +31,7 @@ FindingsExpireAt = Annotated[
 
 RETRY_AFTER_SECONDS = 2
 
-# What the analysis knows; a test holds them against it.
+# The values that the analysis uses. A test keeps them in sync.
 CATEGORIES: list[JsonValue] = ["trackers", "cookies", "secrets", "banner", "personal-data", "outdated"]
 SEVERITIES: list[JsonValue] = ["critical", "high", "medium", "low"]
 
@@ -42,36 +42,36 @@ ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]
 class LinkedProject(Wire):
     """A project that a repository is linked to."""
 
-    project_id: str = Field(description="The project's id.", examples=[_PROJECT_ID])
-    project_slug: str = Field(description="Its name in addresses.", examples=["shop"])
-    project_name: str = Field(description="Its name for people.", examples=["Shop"])
+    project_id: str = Field(description="The project's ID.", examples=[_PROJECT_ID])
+    project_slug: str = Field(description="The name used in URLs.", examples=["shop"])
+    project_name: str = Field(description="The display name.", examples=["Shop"])
     production_branch: str | None = Field(
-        description="The branch that is scanned. Null: the repository's default branch.", examples=["main"]
+        description="The branch to scan. Null means the repository's default branch.", examples=["main"]
     )
     root_directory: str | None = Field(
-        description="The folder that is scanned. Null: the whole repository.", examples=["apps/web"]
+        description="The folder to scan. Null means the whole repository.", examples=["apps/web"]
     )
     pull_request_scans_enabled: bool = Field(description="Whether pull requests are to be scanned.", examples=[False])
 
 
 class Repository(Wire):
-    """A source repository that is connected to the organization."""
+    """A source code repository that is connected to the organization."""
 
-    id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
-    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
-    owner: str = Field(description="The account at the code host.", examples=["acme"])
-    name: str = Field(description="Its name at the code host.", examples=["shop"])
+    id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])
+    organization_id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
+    owner: str = Field(description="The account that owns the repository on the code host.", examples=["acme"])
+    name: str = Field(description="The repository's name on the code host.", examples=["shop"])
     html_url: str = Field(
-        description="Where people see it.",
+        description="The repository's page on the code host.",
         json_schema_extra={"format": "uri"},
         examples=["https://github.com/acme/shop"],
     )
-    default_branch: str | None = Field(description="The branch that the code host shows first.", examples=["main"])
+    default_branch: str | None = Field(description="The default branch on the code host.", examples=["main"])
     visibility: str = Field(
-        description="Who sees it at the code host: `public`, `private` or `internal`.", examples=["private"]
+        description="The visibility on the code host: `public`, `private`, or `internal`.", examples=["private"]
     )
-    connected_at: str | None = Field(description="When it was connected.", **_TIME)
-    projects: list[LinkedProject] = Field(description="The projects it is linked to.")
+    connected_at: str | None = Field(description="The time the repository was connected.", **_TIME)
+    projects: list[LinkedProject] = Field(description="The projects that the repository is linked to.")
 
     @classmethod
     def of(cls, repository: RepositoryItem, projects: dict[str, ProjectItem]) -> Self:
@@ -100,74 +100,78 @@ class Repository(Wire):
 
 
 class Progress(Wire):
-    """How far a scan has come."""
+    """The progress of a scan."""
 
-    stage: Stage = Field(description="The stages follow each other in this order.", examples=["analyze"])
-    stage_status: StageStatus | None = Field(description="Where the stage stands.", examples=["running"])
-    completed_stages: int | None = Field(description="How many stages are done.", ge=0, examples=[2])
-    total_stages: int | None = Field(description="How many there are.", ge=0, examples=[len(STAGES)])
+    stage: Stage = Field(description="The current stage. Stages run in the order listed.", examples=["analyze"])
+    stage_status: StageStatus | None = Field(description="The status of the stage.", examples=["running"])
+    completed_stages: int | None = Field(description="The number of completed stages.", ge=0, examples=[2])
+    total_stages: int | None = Field(description="The total number of stages.", ge=0, examples=[len(STAGES)])
 
 
 class Reason(Wire):
-    """Why something failed."""
+    """The reason for a failure."""
 
-    code: str = Field(description="What a program decides by.", examples=["ARCHIVE_TOO_LARGE"])
-    message: str = Field(description="The same for people.", examples=["The repository is larger than a scan reads."])
+    code: str = Field(description="The error code, for use in programs.", examples=["ARCHIVE_TOO_LARGE"])
+    message: str = Field(
+        description="The explanation, for people.", examples=["The repository is larger than a scan reads."]
+    )
 
 
 class Coverage(Wire):
-    """What a scan looked at."""
+    """The files that a scan covered."""
 
-    files: int = Field(ge=0, description="Files in the scanned folder.", examples=[412])
-    analyzed_files: int = Field(description="Those of them that were analyzed.", ge=0, examples=[398])
+    files: int = Field(ge=0, description="The number of files in the scanned folder.", examples=[412])
+    analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[398])
     skipped: dict[str, int] = Field(
-        description="How many files were left out, by reason.", examples=[{"too_large": 2, "minified": 12}]
+        description="The number of skipped files by reason.", examples=[{"too_large": 2, "minified": 12}]
     )
 
 
 def expiry_of(scan: ScanItem) -> str | None:
-    """When the scan's findings expire, as the wire has times."""
+    """Returns the time the scan's findings expire as an ISO 8601 timestamp, or None."""
     return None if scan.findings_expire_at is None else clock.timestamp(scan.findings_expire_at)
 
 
 class Scan(Wire):
-    """One analysis of a repository at a commit."""
+    """An analysis of a repository at a commit."""
 
-    id: str = Field(description="The scan's id.", examples=[_SCAN_ID])
-    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
-    repository_id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
+    id: str = Field(description="The scan's ID.", examples=[_SCAN_ID])
+    organization_id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
+    repository_id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])
     repository_name: str = Field(description="The repository's name.", examples=["shop"])
-    branch: str | None = Field(description="The branch that is scanned.", examples=["main"])
+    branch: str | None = Field(description="The scanned branch.", examples=["main"])
     head_commit_sha: str | None = Field(
-        description="The commit that is scanned.", examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"]
+        description="The scanned commit.", examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"]
     )
     pull_request_number: int | None = Field(
-        description="The pull request that is scanned, if one is.", ge=1, examples=[None]
+        description="The scanned pull request, or null if there is none.", ge=1, examples=[None]
     )
-    scope: str = Field(description="What is scanned: `repository`.", examples=["repository"])
-    trigger: str = Field(description="What started it: `manual`.", examples=["manual"])
-    status: ScanStatus = Field(description="Where the scan stands.", examples=["completed"])
+    scope: str = Field(description="The scope of the scan: `repository`.", examples=["repository"])
+    trigger: str = Field(description="What triggered the scan: `manual`.", examples=["manual"])
+    status: ScanStatus = Field(description="The status of the scan.", examples=["completed"])
     access: Literal["full", "free-preview", "locked"] = Field(
-        description="How much of the findings can be read: all, the 3 most urgent, or none.", examples=["free-preview"]
+        description="Which findings are readable: all, the three most urgent, or none.", examples=["free-preview"]
     )
     unlock_credits: int | None = Field(
-        ge=0, description="What reading all of them costs. Null where nothing is left to unlock.", examples=[50]
+        ge=0,
+        description="The price of unlocking all findings, in credits. Null if nothing is left to unlock.",
+        examples=[50],
     )
     finding_count: int | None = Field(
-        ge=0, description="Places in the code that were found. Null until the scan is completed.", examples=[21]
+        ge=0, description="The number of places found in the code. Null until the scan is completed.", examples=[21]
     )
     issue_count: int | None = Field(
         ge=0,
-        description="Different findings: the same code at several places of a file counts once. Null until the scan "
-        "is completed.",
+        description="The number of distinct findings: the same code in several places of a file counts once. Null "
+        "until the scan is completed.",
         examples=[17],
     )
-    progress: Progress | None = Field(description="How far it has come.")
-    created_at: str = Field(description="When it was created.", **_TIME)
-    started_at: str | None = Field(description="When its first stage began.", **_TIME)
-    completed_at: str | None = Field(description="When it ended, however it did.", **_TIME)
-    failure: Reason | None = Field(description="Why the scan failed.", examples=[None])
-    coverage: Coverage | None = Field(description="Null until the scan is completed.")
+    progress: Progress | None = Field(description="The progress of the scan.")
+    created_at: str = Field(description="The time the scan was created.", **_TIME)
+    started_at: str | None = Field(description="The time the first stage started.", **_TIME)
+    completed_at: str | None = Field(description="The time the scan ended, successfully or not.", **_TIME)
+    failure: Reason | None = Field(description="The reason the scan failed, or null if it didn't.", examples=[None])
+    coverage: Coverage | None = Field(description="The files that the scan covered. Null until the scan is completed.")
     findings_expire_at: FindingsExpireAt
 
     @classmethod
@@ -208,36 +212,36 @@ class Scan(Wire):
 
 
 class ScanCreate(Wire):
-    """What to scan."""
+    """A scan to start."""
 
     repository_id: str = Field(
-        description="One of the connected repositories.", min_length=1, max_length=100, examples=[REPOSITORY_ID]
+        description="The ID of a connected repository.", min_length=1, max_length=100, examples=[REPOSITORY_ID]
     )
     project_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
         default_factory=str,
-        description="The linked project whose production branch and folder are scanned. Without it: the first one.",
+        description="The linked project whose production branch and folder to scan. Defaults to the first one.",
         examples=[_PROJECT_ID],
     )
 
 
 class ScanStarted(Wire):
-    """The scan exists."""
+    """A scan request whose scan exists."""
 
-    status: Literal["started"] = Field(description="Tells the forms of this answer apart.", examples=["started"])
+    status: Literal["started"] = Field(description="Identifies the variant of this response.", examples=["started"])
     scan: Scan
 
 
 class ScanStarting(Wire):
-    """The scan does not exist yet: ask again."""
+    """A scan request whose scan doesn't exist yet. Poll it."""
 
-    status: Literal["starting"] = Field(description="Tells the forms of this answer apart.", examples=["starting"])
+    status: Literal["starting"] = Field(description="Identifies the variant of this response.", examples=["starting"])
     preparation_id: str = Field(
-        description="For `GET /v1/code-audit/scan-requests/{preparationId}`.", examples=[_PREPARATION_ID]
+        description="The ID for `GET /v1/code-audit/scan-requests/{preparationId}`.", examples=[_PREPARATION_ID]
     )
-    repository_id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
-    created_at: str = Field(description="When the scan was asked for.", **_TIME)
+    repository_id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])
+    created_at: str = Field(description="The time the scan was requested.", **_TIME)
     retry_after_seconds: int = Field(
-        description="Seconds to wait before asking again.", ge=1, examples=[RETRY_AFTER_SECONDS]
+        description="Seconds to wait before polling again.", ge=1, examples=[RETRY_AFTER_SECONDS]
     )
 
     @classmethod
@@ -252,67 +256,70 @@ class ScanStarting(Wire):
 
 
 class ScanNotStarted(Wire):
-    """There will be no scan: its branch could not be read."""
+    """A scan request that failed because the branch couldn't be read. There will be no scan."""
 
-    status: Literal["failed"] = Field(description="Tells the forms of this answer apart.", examples=["failed"])
-    preparation_id: str = Field(description="The scan request's id.", examples=[_PREPARATION_ID])
-    repository_id: str = Field(description="The repository's id.", examples=[REPOSITORY_ID])
+    status: Literal["failed"] = Field(description="Identifies the variant of this response.", examples=["failed"])
+    preparation_id: str = Field(description="The scan request's ID.", examples=[_PREPARATION_ID])
+    repository_id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])
     error: Reason
 
 
 class Location(Wire):
-    """Where in the repository a finding is."""
+    """The location of a finding in the repository."""
 
-    path: str = Field(description="The file, from the repository's root.", examples=["apps/web/src/app.tsx"])
-    start_line: int = Field(ge=1, description="From 1.", examples=[12])
+    path: str = Field(
+        description="The path of the file, relative to the repository's root.", examples=["apps/web/src/app.tsx"]
+    )
+    start_line: int = Field(ge=1, description="The first line, starting at 1.", examples=[12])
     end_line: int = Field(description="The last line.", ge=1, examples=[14])
-    start_column: int = Field(ge=1, description="From 1.", examples=[5])
-    end_column: int = Field(description="The column behind the last character.", ge=1, examples=[7])
-    snippet: str = Field(description="The code itself.", examples=["gtag('config', 'G-123')"])
+    start_column: int = Field(ge=1, description="The first column, starting at 1.", examples=[5])
+    end_column: int = Field(description="The column after the last character.", ge=1, examples=[7])
+    snippet: str = Field(description="The code at this location.", examples=["gtag('config', 'G-123')"])
     permalink: str = Field(
-        description="The lines at the scanned commit.",
+        description="A link to the lines at the scanned commit.",
         json_schema_extra={"format": "uri"},
         examples=["https://github.com/acme/shop/blob/1f0c2b9e/apps/web/src/app.tsx#L12-L14"],
     )
 
 
 class Issue(Wire):
-    """One finding of a scan."""
+    """A finding of a scan."""
 
-    id: str = Field(description="The finding's id within its scan.", examples=[f"{_SCAN_ID}:{_FINGERPRINT[:16]}"])
-    scan_id: str = Field(description="The scan's id.", examples=[_SCAN_ID])
+    id: str = Field(description="The finding's ID, unique to its scan.", examples=[f"{_SCAN_ID}:{_FINGERPRINT[:16]}"])
+    scan_id: str = Field(description="The scan's ID.", examples=[_SCAN_ID])
     fingerprint: str = Field(
-        description="The same in every scan of the repository that finds it, wherever its lines have moved.",
+        description="Identifies the finding across scans of the repository, even if its lines move.",
         examples=[_FINGERPRINT],
     )
-    rule_id: str = Field(description="The rule that found it.", examples=["analytics-loaded"])
+    rule_id: str = Field(description="The rule that reported the finding.", examples=["analytics-loaded"])
     title: str = Field(
-        description="What was found, in a few words.", examples=["Google Analytics is loaded before consent"]
+        description="A short description of the finding.", examples=["Google Analytics is loaded before consent"]
     )
     description: str = Field(
-        description="What it means, and why it matters.",
+        description="The meaning of the finding and why it matters.",
         examples=["Google Analytics starts with the page and recognises the visitor from then on."],
     )
     category: str = Field(
-        description="What kind of finding it is.", examples=["trackers"], json_schema_extra={"enum": CATEGORIES}
+        description="The kind of finding.", examples=["trackers"], json_schema_extra={"enum": CATEGORIES}
     )
     severity: str = Field(
-        description="How bad it is by its rule.", examples=["high"], json_schema_extra={"enum": SEVERITIES}
+        description="The severity that the rule assigns.", examples=["high"], json_schema_extra={"enum": SEVERITIES}
     )
     priority: Priority = Field(examples=["P1"])
-    status: Status = Field(description="What people decided in the inbox.", examples=["open"])
+    status: Status = Field(description="The status in the inbox.", examples=["open"])
     inbox_item_id: str | None = Field(
-        description="Its item in the inbox.", examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+        description="The ID of the finding's inbox item, or null if it has none.",
+        examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
     )
     location: Location
     remediation: str = Field(
-        description="How to fix it.",
+        description="How to fix the finding.",
         examples=["Load Google Analytics only after the visitor has agreed to analytics."],
     )
     references: list[str] = Field(
-        description="Where to read more.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
+        description="Links to further reading.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
     )
-    first_seen_at: str = Field(description="When a scan of the repository first found it.", **_TIME)
+    first_seen_at: str = Field(description="The time a scan of the repository first found it.", **_TIME)
 
     @classmethod
     def of(cls, scan: ScanItem, finding: Finding, item: InboxItem | None) -> Self:
@@ -341,18 +348,16 @@ class Issue(Wire):
 class ScanIssues(Wire):
     """The findings of a scan."""
 
-    issues: list[Issue] = Field(description="The findings that can be read, most urgent first.")
-    locked_count: int = Field(description="How many more there are.", ge=0, examples=[14])
-    unlock_credits: int | None = Field(ge=0, description="What reading those costs.", examples=[50])
-    expired_count: int = Field(
-        ge=0, description="How many findings the scan had, once they have expired; 0 until then.", examples=[0]
-    )
+    issues: list[Issue] = Field(description="The readable findings, most urgent first.")
+    locked_count: int = Field(description="The number of locked findings.", ge=0, examples=[14])
+    unlock_credits: int | None = Field(ge=0, description="The price of unlocking them, in credits.", examples=[50])
+    expired_count: int = Field(ge=0, description="The number of expired findings. 0 until they expire.", examples=[0])
     findings_expire_at: FindingsExpireAt
 
 
 class Unlocked(Wire):
-    """Whether this call unlocked the findings."""
+    """The result of unlocking a scan."""
 
     status: Literal["unlocked", "already-unlocked"] = Field(
-        description="`already-unlocked` where nothing was charged.", examples=["unlocked"]
+        description="`already-unlocked` if the scan was unlocked before; nothing was charged.", examples=["unlocked"]
     )

@@ -1,4 +1,4 @@
-"""HTTP of `device_auth`: the endpoints a device calls, without a credential, in JSON or as OAuth has them."""
+"""Routes of `device_auth`: the unauthenticated endpoints that devices call, in JSON or OAuth form encoding."""
 
 from typing import Annotated
 
@@ -33,17 +33,17 @@ def _by_anyone(counter: str, per_minute: int, *required: str) -> Anonymous:
 
 AsksForCode = Annotated[Stranger, _by_anyone("device.code", CODES_PER_MINUTE)]
 AsksForToken = Annotated[Stranger, _by_anyone("device.token", TOKENS_PER_MINUTE, "grant_type")]
-# Shares its limit with the tokens: both look a secret up.
+# Shares the token endpoint's rate limit: both look up a secret.
 RevokesToken = Annotated[Stranger, _by_anyone("device.token", TOKENS_PER_MINUTE)]
 
 
-@router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Ask for a device code", status_code=201)
+@router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Request a device code", status_code=201)
 @refuses(service.UnknownClient, service.InvalidScope)
 async def create_device_code(stranger: AsksForCode, body: DeviceCodeCreate) -> DeviceCode:
-    """Asks to let a device in, bound to a proof key (PKCE, S256): 10 times a minute from one client address.
+    """Starts device authorization with a PKCE code challenge (S256). Limited to 10 requests a minute per IP address.
 
-    Show the person `verificationUri` and `userCode`, then poll `POST /v1/auth/device/token`. The same address takes
-    RFC 8628's form-encoded request and answers it as RFC 8628 says: status 200, no envelope.
+    Show `verificationUri` and `userCode` to the user, then poll `POST /v1/auth/device/token`. This endpoint also
+    accepts the form-encoded request of RFC 8628, and then responds as RFC 8628 specifies: status 200, no envelope.
     """
     issued = service.request_code(body.client_id, body.code_challenge, body.scope, body.device_name, stranger.address)
     page = service.verification_uri()
@@ -71,15 +71,15 @@ async def create_device_code(stranger: AsksForCode, body: DeviceCodeCreate) -> D
     service.AccessDenied,
 )
 async def create_device_token(_stranger: AsksForToken, body: TokenCreate) -> Token:
-    """Redeems an approved device code, once, or a refresh token: 30 times a minute from one client address.
+    """Exchanges an approved device code or a refresh token for tokens. Limited to 30 requests a minute per IP address.
 
-    Until a person decides, `details.status` is `authorization_pending`: poll again after the interval. Where polls come
-    too fast it is `slow_down`, and the interval grows by 5 seconds. A code redeemed before is `used`, and its tokens
-    are then revoked.
+    Until the user decides, `details.status` is `authorization_pending`: poll again after the interval. If you poll too
+    often, it is `slow_down`: add 5 seconds to the interval. A device code works once. Redeeming it again returns
+    `used` and revokes its tokens.
 
-    A refresh token works once; presented again within 60 seconds it gets the same new pair, later it revokes every
-    token of its approval. The same address takes the form-encoded requests of RFC 8628 and RFC 6749 and answers them
-    as these say: errors with status 400, no envelope.
+    A refresh token works once. Using it again within 60 seconds returns the same new pair; after that, it revokes
+    every token of the approval. This endpoint also accepts the form-encoded requests of RFC 8628 and RFC 6749, and
+    then responds as they specify: errors with status 400, no envelope.
     """
     if _grant(body) == DEVICE_GRANT:
         device_code, verifier, client_id = _needed(body, "device_code", "code_verifier", "client_id")
@@ -91,17 +91,17 @@ async def create_device_token(_stranger: AsksForToken, body: TokenCreate) -> Tok
 @router.post("/v1/auth/device/revoke", operation_id="revokeDeviceToken", summary="Revoke tokens")
 @refuses(service.UnknownClient, service.UnsupportedToken)
 async def revoke_device_token(_stranger: RevokesToken, body: TokenRevoke) -> Revocation:
-    """Revokes an access token or a refresh token, and with it every token of the same approval, at once.
+    """Revokes an access token or a refresh token, along with every token of the same approval, immediately.
 
-    Shares the limit of 30 times a minute with the tokens. A token that is unknown or revoked already is no error. The
-    same address takes RFC 7009's form-encoded request.
+    Shares the limit of 30 requests a minute with `POST /v1/auth/device/token`. Unknown and revoked tokens aren't
+    errors. This endpoint also accepts the form-encoded request of RFC 7009.
     """
     service.revoke(body.token, body.client_id)
     return Revocation(revoked=True)
 
 
 def _grant(body: TokenCreate) -> str:
-    """Raises UnsupportedGrant."""
+    """Returns the grant type, inferred from the other fields if omitted. Raises UnsupportedGrant."""
     grant = body.grant_type
     if grant is None:
         grant = REFRESH_GRANT if body.refresh_token is not None and body.device_code is None else DEVICE_GRANT
@@ -111,7 +111,7 @@ def _grant(body: TokenCreate) -> str:
 
 
 def _needed(body: TokenCreate, *names: str) -> list[str]:
-    """The values of fields that the grant needs. Raises InvalidPayload, which names those that are missing."""
+    """Returns the values of the fields that the grant needs. Raises InvalidPayload with the missing fields."""
     found = {name: getattr(body, name) for name in names}
     missing = [name for name, value in found.items() if value is None]
     if missing:

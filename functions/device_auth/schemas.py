@@ -1,4 +1,4 @@
-"""What `device_auth` takes and answers. The names in snake_case are those of OAuth's form-encoded dialect."""
+"""Request and response models of `device_auth`. OAuth form encoding uses the snake_case names."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -15,7 +15,8 @@ _EXAMPLE_CODE = "assent_dc_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 _EXAMPLE_REFRESH = "assent_rt_7m3r9t4v5w1n8q2k4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWiOyZq6B"
 
 
-# Spaces but the plain one, controls, and what shows nothing or turns the direction: the person who decides sees all.
+# Rejects control, invisible, and bidirectional characters, and spaces other than U+0020, which could hide text from
+# the user who approves the device.
 _PLAIN = (
     r"^[^\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
     r"\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]+$"
@@ -29,15 +30,15 @@ def _plain_text(value: str) -> str:
     return value
 
 
-# Longer than any that is issued.
+# The maximum is longer than any issued secret.
 Secret = Annotated[str, Field(min_length=1, max_length=256)]
-ClientId = Annotated[str, Field(min_length=1, max_length=100, description="The client's id.", examples=["assent-cli"])]
+ClientId = Annotated[str, Field(min_length=1, max_length=100, description="The client's ID.", examples=["assent-cli"])]
 Scope = Annotated[
     str,
     Field(
         min_length=1,
         max_length=1_000,
-        description="Names of scopes, separated by spaces.",
+        description="Scope names, separated by spaces.",
         examples=["organizations.read projects.read"],
     ),
 ]
@@ -47,7 +48,7 @@ DeviceName = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="Shown to the person who decides.",
+        description="The name shown to the user who approves the device.",
         examples=["build server"],
         json_schema_extra={"pattern": _PLAIN},
     ),
@@ -56,7 +57,7 @@ DeviceName = Annotated[
 
 
 class DeviceCodeCreate(Wire):
-    """A device that asks to be let in."""
+    """A request for device authorization."""
 
     client_id: ClientId
     code_challenge: str = Field(
@@ -65,21 +66,21 @@ class DeviceCodeCreate(Wire):
         examples=["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"],
     )
     code_challenge_method: Literal["S256"] = Field(
-        description="How the challenge was made: `S256` alone.", examples=["S256"]
+        description="How the challenge was derived. Only `S256` is supported.", examples=["S256"]
     )
     scope: Scope | None = Field(
-        None, description="What to ask for. The read scopes (those that end in `.read`) if omitted."
+        None, description="The scopes to request. Defaults to the read scopes (those that end in `.read`)."
     )
     device_name: DeviceName | None = None
 
 
 class DeviceCode(Wire):
-    """What a device shows to a person, and what it redeems."""
+    """The codes of a device authorization."""
 
-    device_code: str = Field(description="What the device redeems, once.", examples=[_EXAMPLE_CODE])
-    user_code: str = Field(description="What the person types or compares.", examples=["BCDF-GHJK"])
+    device_code: str = Field(description="The code that the device redeems, once.", examples=[_EXAMPLE_CODE])
+    user_code: str = Field(description="The code that the user enters or compares.", examples=["BCDF-GHJK"])
     verification_uri: str = Field(
-        description="The page on which the person decides.",
+        description="The page on which the user approves or denies the device.",
         json_schema_extra=_URI,
         examples=["https://dashboard.assent.example/device"],
     )
@@ -89,12 +90,12 @@ class DeviceCode(Wire):
         examples=["https://dashboard.assent.example/device?user_code=BCDF-GHJK"],
     )
     expires_in: int = Field(ge=0, description="Seconds until both codes expire.", examples=[900])
-    interval: int = Field(ge=0, description="Seconds to wait between two polls.", examples=[5])
+    interval: int = Field(ge=0, description="Seconds to wait between polls.", examples=[5])
 
 
 _TEXT = {"type": "string", "minLength": 1}
 _DEVICE_FIELDS = ("deviceCode", "codeVerifier", "clientId")
-# Which fields the grants need, as a document says it. Null stands for a field that is left out.
+# JSON Schema for the fields that each grant needs. Null means that the field is omitted.
 _REFRESHES: dict[str, Any] = {
     "required": ["refreshToken"],
     "properties": {
@@ -110,102 +111,104 @@ _REDEEMS: dict[str, Any] = {
 
 
 class TokenCreate(Wire):
-    """`deviceCode`, `codeVerifier` and `clientId` redeem a code; `refreshToken` gets the next pair of tokens."""
+    """A device code to redeem, with `codeVerifier` and `clientId`, or a `refreshToken` to exchange for new tokens."""
 
     model_config = ConfigDict(json_schema_extra={"if": _REFRESHES, "else": _REDEEMS})
 
     grant_type: str | None = Field(
         None,
         max_length=100,
-        description="Told by the other fields where it is left out. Required in the form-encoded dialect.",
+        description="Inferred from the other fields if omitted. Required in form-encoded requests.",
         examples=[DEVICE_GRANT],
     )
-    device_code: Secret | None = Field(
-        None, description="The code that the device was given.", examples=[_EXAMPLE_CODE]
-    )
+    device_code: Secret | None = Field(None, description="The device code.", examples=[_EXAMPLE_CODE])
     code_verifier: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9._~-]{43,128}$",
-        description="What the code challenge was made from (RFC 7636).",
+        description="The code verifier that the code challenge was derived from (RFC 7636).",
         examples=["dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"],
     )
     client_id: ClientId | None = None
     refresh_token: Secret | None = Field(
-        None, description="The refresh token of the last pair.", examples=[_EXAMPLE_REFRESH]
+        None, description="The most recent refresh token.", examples=[_EXAMPLE_REFRESH]
     )
-    scope: Scope | None = Field(None, description="With a refresh token: fewer scopes than were approved.")
+    scope: Scope | None = Field(
+        None, description="For a refresh token: a subset of the approved scopes. Narrows the access token."
+    )
 
 
 class Token(Wire):
-    """An access token, and the refresh token that follows it."""
+    """An access token and the refresh token for the next one."""
 
     access_token: str = Field(
         description="Send it as the bearer token.", examples=["assent_at_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"]
     )
-    token_type: Literal["Bearer"] = Field("Bearer", description="How to send it.", examples=["Bearer"])
-    expires_in: int = Field(ge=0, description="Seconds that the access token still lives.", examples=[3600])
-    refresh_token: str = Field(description="Works once, within 30 days.", examples=[_EXAMPLE_REFRESH])
+    token_type: Literal["Bearer"] = Field("Bearer", description="The type of the access token.", examples=["Bearer"])
+    expires_in: int = Field(ge=0, description="Seconds until the access token expires.", examples=[3600])
+    refresh_token: str = Field(
+        description="The token for the next refresh. Works once, within 30 days.", examples=[_EXAMPLE_REFRESH]
+    )
     scope: str = Field(
-        description="What the access token may do. The person may have approved less than was asked for.",
+        description="The scopes of the access token. The user may have approved fewer than requested.",
         examples=["organizations.read projects.read"],
     )
 
 
 class TokenRevoke(Wire):
-    """A token to give back."""
+    """A token to revoke."""
 
     token: Secret = Field(description="An access token or a refresh token.", examples=[_EXAMPLE_REFRESH])
     token_type_hint: str | None = Field(
-        None, max_length=100, description="Without effect: a token tells its type.", examples=["refresh_token"]
+        None, max_length=100, description="Ignored: the type is determined from the token.", examples=["refresh_token"]
     )
     client_id: ClientId | None = None
 
 
 class Revocation(Wire):
-    """That a token does not work."""
+    """The result of a revocation."""
 
-    revoked: bool = Field(description="True, also for a token that was unknown: it does not work.", examples=[True])
+    revoked: bool = Field(description="True: the token doesn't work. Also true for an unknown token.", examples=[True])
 
 
 class Session(Wire):
-    """Something that can act as the person."""
+    """A session, device, or token that can act as the user."""
 
-    id: str = Field(description="The session's id. It is not a secret.", examples=["ses_01kb2m3n4p5q6r7s8t"])
+    id: str = Field(description="The session's ID. It isn't a secret.", examples=["ses_01kb2m3n4p5q6r7s8t"])
     kind: Literal["session", "device", "token"] = Field(
         description=(
-            "`session`: signed in on the pages. `device`: approved by its user code. `token`: made by the operator."
+            "`session`: a sign-in to the dashboard. `device`: approved by user code. `token`: created by the operator."
         ),
         examples=["device"],
     )
     client: str = Field(
-        description="The OAuth client of a device; `dashboard` for the pages, `assent-ops` for the operator.",
+        description="The OAuth client of a device, `dashboard` for a session, or `assent-ops` for an operator's token.",
         examples=["assent-cli"],
     )
-    device_name: str | None = Field(description="What the device calls itself.", examples=["build server"])
+    device_name: str | None = Field(description="The name that the device reported.", examples=["build server"])
     ip_address: str | None = Field(
-        description="The address that the sign-in or the device's request came from; null if unknown.",
+        description="The IP address of the sign-in or of the device's request. Null if unknown.",
         examples=["198.51.100.7"],
     )
     created_at: str | None = Field(
-        description="When it was approved or created; null if that was before sessions were listed.",
+        description="The time it was approved or created. Null if it is older than this list.",
         examples=["2026-03-04T05:06:07.000Z"],
         json_schema_extra=_TIME,
     )
     last_used_at: str | None = Field(
-        description="The last use, accurate to the hour; null if unknown.",
+        description="The last use, accurate to the hour. Null if unknown.",
         examples=["2026-03-04T06:00:00.000Z"],
         json_schema_extra=_TIME,
     )
     expires_at: str = Field(
-        description="When it expires unless it is used. A device's refresh moves this.",
+        description="The time it expires. For a device, each refresh extends this.",
         examples=["2026-04-03T05:06:07.000Z"],
         json_schema_extra=_TIME,
     )
-    current: bool = Field(description="Whether this request was made with it.", examples=[True])
-    scopes: list[str] = Field(description="What it may do, sorted.", examples=[["organizations.read", "projects.read"]])
+    current: bool = Field(description="Whether this session made the request.", examples=[True])
+    scopes: list[str] = Field(description="The scopes, sorted.", examples=[["organizations.read", "projects.read"]])
 
 
 class RevokedSession(Wire):
-    """That the session has ended."""
+    """The result of revoking a session."""
 
     deleted: bool = Field(description="True: its tokens no longer work.", examples=[True])

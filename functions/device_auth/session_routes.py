@@ -1,6 +1,6 @@
-"""HTTP of a person's sessions, devices, and tokens: list and revoke, with the person's own user token.
+"""Routes for a user's own sessions, devices, and tokens: list and revoke.
 
-They belong to `device_auth` because it is the API function that may end token families and tokens anyway.
+They belong to `device_auth` because that API function already has permission to revoke token families and tokens.
 """
 
 from typing import Annotated
@@ -18,17 +18,17 @@ from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])
 
-# A person may always see and end their own access, whatever scopes the token in hand has.
+# A user can always list and revoke their own access, regardless of the token's scopes.
 Person = Annotated[Access[None], Requires(user_token=True)]
 SessionId = Annotated[str, Path(alias="sessionId")]
 
 
 @router.get("/v1/me/sessions", operation_id="listSessions", summary="List your sessions and devices")
 async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None) -> Page[Session]:
-    """Lists everything that can act as the person: sessions of the pages, devices, and tokens made by the operator.
+    """Lists the user's dashboard sessions, devices, and tokens created by the operator, newest first.
 
-    Newest first. A page can hold fewer entries than `limit`, because expired ones are left out. Any user token may
-    list its own person's sessions; no scope is needed. API keys belong to no person and get 403.
+    A page can have fewer entries than `limit`, because expired entries are omitted. Any user token can list its own
+    user's sessions; no scope is needed. API keys get 403, because they don't belong to a user.
     """
     walk = Walk(cursor, "listSessions", access.user_id)
     page = session_service.list_sessions(access.user_id, limit, walk.after)
@@ -54,10 +54,10 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
 @router.delete("/v1/me/sessions/{sessionId}", operation_id="revokeSession", summary="Revoke a session or device")
 @refuses(session_service.UnknownSession)
 async def revoke_session(access: Person, session_id: SessionId) -> RevokedSession:
-    """Ends a session or a device at once: the next request with any of its tokens gets 401, refresh tokens included.
+    """Revokes a session or device immediately: requests with its tokens, refresh tokens included, get 401.
 
-    The session of the request itself can be revoked as well. Any user token may revoke its own person's sessions; no
-    scope is needed.
+    The session that makes the request can revoke itself. Any user token can revoke its own user's sessions; no scope
+    is needed.
     """
     session_service.revoke_session(access.user_id, session_id)
     return RevokedSession(deleted=True)

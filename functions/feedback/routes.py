@@ -1,4 +1,4 @@
-"""HTTP of `feedback`: one report in, its reference out."""
+"""Routes of `feedback`: create."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ router = ControlRouter(tags=["Feedback"])
 AnyCredential = Annotated[Access[None], Requires()]
 
 
-_ALSO: dict[int | str, Any] = {200: {"description": "The same report was taken before, on the same UTC day."}}
+_ALSO: dict[int | str, Any] = {200: {"description": "The same report was already submitted on this UTC day."}}
 
 
 @router.post("/v1/feedback", operation_id="createFeedback", summary="Send feedback", status_code=201, responses=_ALSO)
@@ -25,11 +25,11 @@ _ALSO: dict[int | str, Any] = {200: {"description": "The same report was taken b
 async def create_feedback(
     access: AnyCredential, body: FeedbackCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[FeedbackReceipt]:
-    """Reports an unexpected failure, misleading documentation, a missing capability or a workaround.
+    """Reports an unexpected failure, misleading documentation, a missing capability, or a workaround. Free of charge.
 
-    Nothing is charged. The same report of the same caller answers 200 for the rest of the UTC day, with the reference
-    it got first, also while the intake of new reports is paused or the caller's quota of 10 an hour is used up. The
-    caller is the person behind a user token, and the organization behind an API key.
+    A caller can send 10 new reports per hour. If the same caller repeats a report on the same UTC day, the response is
+    200 with the reference of the first one, even if the quota is used up or the intake of new reports is paused. The
+    caller is the user of a user token, or the organization of an API key.
     """
 
     def create(first: Mapping[str, Leg]) -> Answer[FeedbackReceipt]:

@@ -1,4 +1,4 @@
-"""What `feedback` takes and answers."""
+"""Request and response models of `feedback`."""
 
 from typing import Annotated
 
@@ -13,19 +13,21 @@ Text = Annotated[
 
 
 class FeedbackCreate(Wire):
-    """One report on one issue. Texts are trimmed; limits apply after that. No other fields are taken."""
+    """A report on one issue. Texts are trimmed before limits apply. Unknown fields are rejected."""
 
-    # By its name alone: the names of the code are no properties of the body.
+    # Accepts fields by alias only: the Python names aren't properties of the body.
     model_config = ConfigDict(extra="forbid", validate_by_name=False)
 
-    category: Category = Field(description="What kind of report it is.", examples=["docs_mismatch"])
-    # Fields that may be absent but not null take their default from a factory, which no document shows as a value.
+    category: Category = Field(description="The kind of report.", examples=["docs_mismatch"])
+    # A field that can be omitted but not null has a default factory, which the document doesn't show as a value.
     surface: Surface = Field(
-        default_factory=lambda: "other", description="`other` when none of the others fits.", examples=["api"]
+        default_factory=lambda: "other",
+        description="The part of the service that the report is about. `other` if nothing else fits.",
+        examples=["api"],
     )
     message: Text = Field(
         max_length=FIELD_LIMITS["message"],
-        description="What happened, in one report for each distinct issue. No credentials, personal data or payloads.",
+        description="What happened. Send one report per issue. Don't include credentials, personal data, or payloads.",
         examples=["Creating a project with a wildcard website answers 400, although the reference allows wildcards."],
     )
     expected: Text = Field(
@@ -37,49 +39,53 @@ class FeedbackCreate(Wire):
     actual: Text = Field(
         default_factory=str,
         max_length=FIELD_LIMITS["actual"],
-        description="What happened in its place.",
+        description="What happened instead.",
         examples=["400 INVALID_ORIGIN."],
     )
     reproduction: Text = Field(
         default_factory=str,
         max_length=FIELD_LIMITS["reproduction"],
-        description="The smallest way to see it again.",
+        description="The smallest steps that reproduce the issue.",
         examples=['POST /v1/projects with "websites": ["*.example.com"].'],
     )
     request_id: Text = Field(
         default_factory=str,
         max_length=FIELD_LIMITS["requestId"],
-        description="The `X-Request-Id` of the answer it is about.",
+        description="The `X-Request-Id` of the response that the report is about.",
         examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11"],
     )
     operation: Text = Field(
         default_factory=str,
         max_length=FIELD_LIMITS["operation"],
-        description="The operation, command or page it is about.",
+        description="The operation, command, or page that the report is about.",
         examples=["createProject"],
     )
     client_name: Text = Field(
         default_factory=str,
         max_length=FIELD_LIMITS["clientName"],
-        description="The program that reports.",
+        description="The name of the reporting program.",
         examples=["build-agent"],
     )
     client_version: Text = Field(
-        default_factory=str, max_length=FIELD_LIMITS["clientVersion"], description="Its version.", examples=["2.4.0"]
+        default_factory=str,
+        max_length=FIELD_LIMITS["clientVersion"],
+        description="The version of the reporting program.",
+        examples=["2.4.0"],
     )
 
     @property
     def given(self) -> dict[str, str]:
-        """What the report says, by the names on the wire, without what was left out."""
+        """Returns the fields that the request set, by alias."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
 class FeedbackReceipt(Wire):
-    """That a report was taken."""
+    """The receipt for a report."""
 
     reference: str = Field(
-        description="Quote it when you ask about the report.", examples=["FDB-20260304-7K3M9Q-XA2B4C-8D1E0F"]
+        description="The report's reference. Quote it in questions about the report.",
+        examples=["FDB-20260304-7K3M9Q-XA2B4C-8D1E0F"],
     )
     already_submitted: bool = Field(
-        description="Whether the same report had been taken before, on the same UTC day.", examples=[False]
+        description="Whether the same report was already submitted on this UTC day.", examples=[False]
     )

@@ -1,4 +1,4 @@
-"""HTTP of `inbox`: findings, what people decide about them, and the issues they open for them."""
+"""Routes of `inbox`: list, get, and update findings, and open GitHub issues for them."""
 
 from typing import Annotated
 
@@ -24,16 +24,16 @@ ReadsItem = Annotated[Access[inbox.InboxItem], Requires("inbox.read", resource=I
 ChangesItem = Annotated[Access[inbox.InboxItem], Requires("inbox.write", resource=ITEM, user_token=True)]
 OpensIssue = Annotated[Access[inbox.InboxItem], Requires("inbox.write", role="admin", resource=ITEM, user_token=True)]
 
-StatusFilter = Annotated[Status | None, Query(description="Only items in this status.", examples=["open"])]
+StatusFilter = Annotated[Status | None, Query(description="Returns only items with this status.", examples=["open"])]
 
 
 @router.get("/v1/inbox", operation_id="listInboxItems", summary="List inbox items")
 async def list_inbox_items(
     access: ListsItems, status: StatusFilter = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[InboxItem]:
-    """The organization's findings, the most recently updated first.
+    """Lists the organization's findings, most recently updated first.
 
-    An item that changes while its list is walked moves to the front; every other one is met exactly once.
+    An item that changes during pagination moves to the front of the list. Every other item is returned exactly once.
     """
     walk = Walk(cursor, "listInboxItems", access.organization_id, status or "")
     page = inbox.list_items(access.organization_id, status, limit, walk.after)
@@ -42,18 +42,18 @@ async def list_inbox_items(
 
 @router.get("/v1/inbox/{itemId}", operation_id="getInboxItem", summary="Get an inbox item")
 async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
-    """One finding, with its evidence. A runtime finding has the `runtimeVendor` to decide about."""
+    """Returns a finding with its evidence. A runtime finding has a `runtimeVendor`, the vendor to decide about."""
     return InboxItemDetail.of(access.resource)
 
 
 @router.patch("/v1/inbox/{itemId}", operation_id="updateInboxItem", summary="Change an inbox item's status")
 @refuses(service.StaleVersion)
 async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> InboxItem:
-    """Sets the status: from any to any.
+    """Changes the status of a finding. Any transition is allowed.
 
-    `version` is that of the item as it was read. Where the item changed since, `details` has `currentVersion` and
-    `currentStatus`: read it again, then decide. The same request sent again, because its answer was lost, succeeds. The
-    status that the item has already changes nothing.
+    `version` must be the version of the item as you read it. If the item has changed since, the request fails with 409,
+    and `details` has `currentVersion` and `currentStatus`: read the item again, then decide. Retrying the same request
+    succeeds. Setting the status that the item already has changes nothing.
     """
     return InboxItem.of(service.change_status(access.resource, body, access.user_id))
 
@@ -63,14 +63,14 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
     operation_id="createGithubIssue",
     summary="Open an issue for a finding",
     status_code=201,
-    response_description="The item with its issue, opened now or before.",
+    response_description="The item with its issue, opened now or earlier.",
 )
 @refuses(service.NotACodeFinding, service.RepositoryNotLinked, service.CreationPending, service.CreationRefused)
 async def create_github_issue(access: OpensIssue) -> InboxItem:
-    """Opens an issue for a code finding in its repository, once. Takes no body.
+    """Opens a GitHub issue for a code finding in the finding's repository. Takes no body.
 
-    The answer has `githubIssue`; where the item has one already, it is answered again. While it is not known whether
-    the issue was opened, `details.status` is `creation_pending`: send the request again later, it never opens a second
-    one. It is `creation_refused` where the code host made none, for `details.reason`.
+    A finding has one issue: if it was opened before, the item is returned with that `githubIssue`. An error whose
+    `details.status` is `creation_pending` means that the outcome isn't known yet. Retry later: a retry never opens a
+    second issue. `creation_refused` means that GitHub rejected the issue, for the reason in `details.reason`.
     """
     return InboxItem.of(await service.open_issue(access.resource, access.user_id))

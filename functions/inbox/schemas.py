@@ -1,4 +1,4 @@
-"""What `inbox` takes and answers."""
+"""Request and response models of `inbox`."""
 
 from typing import Annotated, Any, Self
 
@@ -15,54 +15,61 @@ Reason = Annotated[str, Field(max_length=1_000)]
 
 
 class InboxItemUpdate(Wire):
-    """`status` and `version` as a pair: no other field changes anything."""
+    """A change of status. `status` and `version` go together. Nothing else can be changed."""
 
     status: Status = Field(description="The new status.", examples=["dismissed"])
     version: str = Field(
-        min_length=1, max_length=200, description="As it was read.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
+        min_length=1,
+        max_length=200,
+        description="The `version` of the item as you read it.",
+        examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"],
     )
     reason: Reason | None = Field(
-        None, description="Why, for whoever reads the item next.", examples=["Loaded by the consent manager itself"]
+        None,
+        description="The reason for the change, shown with the item.",
+        examples=["Loaded by the consent manager itself"],
     )
 
 
 class GithubIssue(Wire):
-    """The issue that was opened for a finding."""
+    """The GitHub issue that was opened for a finding."""
 
-    number: int = Field(description="Its number in the repository.", ge=1, examples=[42])
+    number: int = Field(description="The issue's number in the repository.", ge=1, examples=[42])
     url: str = Field(
-        description="Where people read it.", json_schema_extra=_URI, examples=["https://github.com/acme/shop/issues/42"]
+        description="The issue's page on GitHub.",
+        json_schema_extra=_URI,
+        examples=["https://github.com/acme/shop/issues/42"],
     )
     created_at: str = Field(
-        description="When it was opened.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"]
+        description="The time the issue was opened.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"]
     )
 
 
 class InboxItem(Wire):
-    """A finding as lists and changes answer it."""
+    """A finding in lists and after changes."""
 
-    id: str = Field(description="The item's id.", examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
+    id: str = Field(description="The item's ID.", examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    organization_id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
     title: str = Field(
-        description="What was found, in a few words.", examples=["Google Analytics loads before consent"]
+        description="A short description of the finding.", examples=["Google Analytics loads before consent"]
     )
     summary: str | None = Field(
-        description="The same in a sentence or two.",
+        description="A longer description, in one or two sentences.",
         examples=["The tag is in the page's head, where no consent is asked for yet."],
     )
-    priority: Priority | None = Field(description="P0 is the most urgent.", examples=["P1"])
-    status: Status = Field(description="What people decided.", examples=["open"])
-    source: Source = Field(description="What found it.", examples=["code-audit"])
+    priority: Priority | None = Field(description="The priority. P0 is the most urgent.", examples=["P1"])
+    status: Status = Field(description="The status of the finding.", examples=["open"])
+    source: Source = Field(description="The source of the finding.", examples=["code-audit"])
     project_id: str | None = Field(
-        description="The project it is about.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+        description="The project that the finding concerns.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
     )
-    repository_name: str | None = Field(description="The repository it was found in, for code.", examples=["shop"])
-    github_issue: GithubIssue | None = Field(description="The issue that was opened for it.")
+    repository_name: str | None = Field(description="The repository of a code finding.", examples=["shop"])
+    github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding.")
     updated_at: str = Field(
-        description="When it last changed.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
+        description="The time of the last change.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
     )
     version: str = Field(
-        description="Send it back when changing the status.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
+        description="The item's version. Required to change the status.", examples=["0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"]
     )
 
     @classmethod
@@ -71,54 +78,56 @@ class InboxItem(Wire):
 
 
 class CodeLocation(Wire):
-    """Lines of a file."""
+    """A range of lines in a file."""
 
-    path: str = Field(description="The file, from the repository's root.", examples=["src/index.html"])
-    start_line: int | None = Field(description="The first line, from 1.", ge=1, examples=[12])
+    path: str = Field(
+        description="The path of the file, relative to the repository's root.", examples=["src/index.html"]
+    )
+    start_line: int | None = Field(description="The first line, starting at 1.", ge=1, examples=[12])
     end_line: int | None = Field(description="The last line.", ge=1, examples=[14])
     snippet: str | None = Field(
-        description="The lines themselves.",
+        description="The code on these lines.",
         examples=['<script src="https://www.googletagmanager.com/gtag/js"></script>'],
     )
 
 
 class Evidence(Wire):
-    """One thing that shows the finding."""
+    """A piece of evidence for a finding."""
 
-    description: str = Field(description="What it is.", examples=["src/index.html, line 12"])
+    description: str = Field(description="A description of the evidence.", examples=["src/index.html, line 12"])
     url: str | None = Field(
-        description="Leads to it: for code the permalink of its lines.",
+        description="A link to the evidence. For code, the permalink of the lines.",
         json_schema_extra=_URI,
         examples=["https://github.com/acme/shop/blob/1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5/src/index.html#L12-L14"],
     )
-    location: CodeLocation | None = Field(description="Where in the repository, for code.")
+    location: CodeLocation | None = Field(description="The location in the repository, for code.")
 
 
 class RuntimeVendor(Wire):
-    """The vendor of a runtime finding: `projectId` and `vendorId` address the decision about it."""
+    """The vendor of a runtime finding. `projectId` and `vendorId` are the path parameters of the decision."""
 
     project_id: str = Field(
-        description="The project it was seen on.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+        description="The project on which the vendor was seen.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
     )
-    vendor_id: str = Field(description="The vendor's id.", examples=["segment"])
+    vendor_id: str = Field(description="The vendor's ID.", examples=["segment"])
     name: str = Field(description="The vendor's name.", examples=["Segment"])
-    domain: str = Field(description="The domain it was loaded from.", examples=["segment.com"])
+    domain: str = Field(description="The domain that the vendor was loaded from.", examples=["segment.com"])
 
 
 class InboxItemDetail(InboxItem):
-    """A finding with all that is known of it."""
+    """A finding with its details and evidence."""
 
-    description: str | None = Field(description="What it means, and why it matters.", examples=[None])
+    description: str | None = Field(description="The meaning of the finding and why it matters.", examples=[None])
     remediation: str | None = Field(
-        description="How to fix it.", examples=["Load the tag once the visitor has agreed to measurement."]
+        description="How to fix the finding.", examples=["Load the tag once the visitor has agreed to measurement."]
     )
     references: list[str] = Field(
-        description="Where to read more.",
+        description="Links to further reading.",
         examples=[["https://developers.google.com/tag-platform/security/guides/consent"]],
     )
-    evidence: list[Evidence] = Field(description="What shows the finding.")
+    evidence: list[Evidence] = Field(description="The evidence for the finding.")
     runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
-    status_reason: str | None = Field(description="What the last change of status gave as its reason.", examples=[None])
+    status_reason: str | None = Field(description="The reason given with the last change of status.", examples=[None])
 
     @classmethod
     def of(cls, item: inbox.InboxItem) -> Self:

@@ -1,4 +1,4 @@
-"""HTTP of `members`: the roster, roles, removal; invitations."""
+"""Routes of `members`: list, change role, and remove members; list, create, and cancel invitations."""
 
 from typing import Annotated, Any
 
@@ -67,7 +67,7 @@ def _invitation(item: Item) -> Invitation:
 
 @router.get("/v1/members", operation_id="listMembers", summary="List members")
 async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Member]:
-    """The organization's members. Any member may read them."""
+    """Lists the organization's members. Any member can list them."""
     organization_id = access.organization_id
     walk = Walk(cursor, "listMembers", organization_id)
     page = service.list_members(organization_id, limit, walk.after)
@@ -77,7 +77,10 @@ async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor =
 @router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
 @refuses(service.OwnerRequired, service.LastOwner, service.OwnsTooMany)
 async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMember:
-    """Changes a member's role. Only owners grant `owner` or change an owner, and one owner always stays."""
+    """Changes a member's role.
+
+    Only an owner can grant the role `owner` or change the role of an owner. The last owner can't be demoted.
+    """
     updated = service.update_member(access.user_id, access.membership, access.resource, body.role)
     return UpdatedMember(updated=updated)
 
@@ -85,16 +88,19 @@ async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMemb
 @router.delete("/v1/members/{memberId}", operation_id="deleteMember", summary="Remove a member")
 @refuses(service.OwnerRequired, service.OwnMembership, service.LastOwner)
 async def delete_member(access: WritesMember) -> DeletedMember:
-    """Removes a member. Only owners remove owners, nobody removes themselves, and one owner always stays."""
+    """Removes a member from the organization.
+
+    Only an owner can remove an owner. You can't remove yourself, and the last owner can't be removed.
+    """
     service.delete_member(access.user_id, access.membership, access.resource)
     return DeletedMember(deleted=True)
 
 
 @router.get("/v1/invitations", operation_id="listInvitations", summary="List pending invitations")
 async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Invitation]:
-    """The organization's pending invitations, newest first.
+    """Lists the organization's pending invitations, newest first.
 
-    Without those whose inviter lost the role that sending them takes: they can't be accepted any more.
+    Omits invitations whose sender no longer has the role needed to send them, because they can't be accepted.
     """
     walk = Walk(cursor, "listInvitations", access.organization_id)
     page = service.list_invitations(access.organization_id, limit, walk.after)
@@ -112,9 +118,10 @@ async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Curs
 async def create_invitation(
     access: Invites, body: InvitationCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Invitation]:
-    """Invites an email address for seven days. Only owners invite owners.
+    """Invites an email address to the organization. The invitation expires after seven days.
 
-    The person accepts on the pages, signed in with that address. Cancel a pending invitation to invite anew.
+    Only an owner can invite an owner. To accept, the person signs in to the dashboard with that address. An address
+    can have one pending invitation per organization. To send another, cancel the pending one.
     """
     return idempotent(
         access,
@@ -129,6 +136,6 @@ async def create_invitation(
 
 @router.delete("/v1/invitations/{invitationId}", operation_id="deleteInvitation", summary="Cancel an invitation")
 async def delete_invitation(access: CancelsInvitation) -> DeletedInvitation:
-    """Cancels a pending invitation."""
+    """Cancels a pending invitation. It can no longer be accepted."""
     service.delete_invitation(access.user_id, access.organization_id, access.resource)
     return DeletedInvitation(deleted=True)

@@ -1,4 +1,4 @@
-"""What `members` takes and answers."""
+"""Request and response models of `members`."""
 
 from typing import Annotated, Literal
 
@@ -20,27 +20,27 @@ Email = Annotated[str, AfterValidator(_address)]
 
 
 class MemberUser(Wire):
-    """The person behind a membership."""
+    """The user that a membership belongs to."""
 
-    id: str = Field(description="The person's id.", examples=["usr_5w1n8q2k7m3r9t4v"])
-    name: str = Field(description="The person's name.", examples=["Ada Lovelace"])
+    id: str = Field(description="The user's ID.", examples=["usr_5w1n8q2k7m3r9t4v"])
+    name: str = Field(description="The user's name.", examples=["Ada Lovelace"])
     email: str = Field(
-        description="The person's address.", examples=["ada@example.com"], json_schema_extra={"format": "email"}
+        description="The user's email address.", examples=["ada@example.com"], json_schema_extra={"format": "email"}
     )
     image: str | None = Field(
-        description="A picture of the person, or null.",
+        description="The URL of the user's picture, or null.",
         examples=["https://images.example.com/ada.png"],
         json_schema_extra={"format": "uri"},
     )
 
 
 class Member(Wire):
-    """A membership of a person in an organization."""
+    """A user's membership in an organization."""
 
-    id: str = Field(description="The membership's id.", examples=["mem_3f8k2m9q7r1s5t6v5w1n8q2k7m3r9t4v"])
-    role: Role = Field(description="What the member may do.", examples=["admin"])
+    id: str = Field(description="The membership's ID.", examples=["mem_3f8k2m9q7r1s5t6v5w1n8q2k7m3r9t4v"])
+    role: Role = Field(description="The member's role.", examples=["admin"])
     joined_at: str = Field(
-        description="When the membership began.",
+        description="The time the member joined.",
         examples=["2026-03-04T05:06:07.000Z"],
         json_schema_extra={"format": "date-time"},
     )
@@ -54,58 +54,62 @@ class MemberUpdate(Wire):
 
 
 class UpdatedMember(Wire):
-    """Whether a role changed."""
+    """The result of a role change."""
 
-    updated: bool = Field(description="False where the member had the role already.", examples=[True])
+    updated: bool = Field(description="False if the member already had the role.", examples=[True])
 
 
 class DeletedMember(Wire):
-    """That a membership ended."""
+    """The result of removing a member."""
 
-    deleted: bool = Field(description="True: the membership ended.", examples=[True])
+    deleted: bool = Field(description="True: the member was removed.", examples=[True])
 
 
 class InvitationCreate(Wire):
-    """Whom to invite, and as what."""
+    """An invitation to create."""
 
     email: Email = Field(
         min_length=1,
         max_length=MAX_LENGTH,
-        description="Compared without regard to case.",
+        description="The email address to invite. Case-insensitive.",
         examples=["grace@example.com"],
         json_schema_extra={"format": "email"},
     )
-    role: Role = Field(description="Granted on acceptance. Only owners can invite owners.", examples=["member"])
+    role: Role = Field(
+        description="The role granted on acceptance. Only owners can invite owners.", examples=["member"]
+    )
 
 
 class Inviter(Wire):
-    """Who invited, as they were then."""
+    """The user who sent the invitation, as of the time it was sent."""
 
-    id: str = Field(description="The person's id.", examples=["usr_5w1n8q2k7m3r9t4v"])
-    name: str = Field(description="The person's name.", examples=["Ada Lovelace"])
+    id: str = Field(description="The user's ID.", examples=["usr_5w1n8q2k7m3r9t4v"])
+    name: str = Field(description="The user's name.", examples=["Ada Lovelace"])
     email: str = Field(
-        description="The person's address.", examples=["ada@example.com"], json_schema_extra={"format": "email"}
+        description="The user's email address.", examples=["ada@example.com"], json_schema_extra={"format": "email"}
     )
 
 
 class Invitation(Wire):
-    """An invitation that waits for an answer."""
+    """A pending invitation."""
 
-    id: str = Field(description="The invitation's id.", examples=["inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
+    id: str = Field(description="The invitation's ID.", examples=["inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
     email: str = Field(
-        description="The address that is invited.",
+        description="The invited email address.",
         examples=["grace@example.com"],
         json_schema_extra={"format": "email"},
     )
-    role: Role = Field(description="Granted on acceptance.", examples=["member"])
-    status: Literal["pending"] = Field(description="Where it stands: others are not listed.", examples=["pending"])
+    role: Role = Field(description="The role granted on acceptance.", examples=["member"])
+    status: Literal["pending"] = Field(
+        description="Always `pending`: other invitations aren't returned.", examples=["pending"]
+    )
     created_at: str = Field(
-        description="When it was made.",
+        description="The time the invitation was created.",
         examples=["2026-03-04T05:06:07.000Z"],
         json_schema_extra={"format": "date-time"},
     )
     expires_at: str = Field(
-        description="Seven days after its creation.",
+        description="The time the invitation expires, seven days after its creation.",
         examples=["2026-03-11T05:06:07.000Z"],
         json_schema_extra={"format": "date-time"},
     )
@@ -113,6 +117,6 @@ class Invitation(Wire):
 
 
 class DeletedInvitation(Wire):
-    """That an invitation is canceled."""
+    """The result of canceling an invitation."""
 
-    deleted: bool = Field(description="True: it cannot be accepted any more.", examples=[True])
+    deleted: bool = Field(description="True: the invitation can no longer be accepted.", examples=[True])

@@ -1,4 +1,4 @@
-"""HTTP of `organizations`."""
+"""Routes of `organizations`: list, create, get."""
 
 from typing import Annotated
 
@@ -24,9 +24,9 @@ def _organization(membership: Membership) -> Organization:
 
 @router.get("/v1/organizations", operation_id="listOrganizations", summary="List organizations")
 async def list_organizations(access: ListsOrganizations) -> Page[OrganizationListItem]:
-    """The organizations the caller belongs to, all on one page, by slug.
+    """Lists the caller's organizations, sorted by slug, on a single page.
 
-    An API key sees the one it belongs to, in the role `admin`.
+    An API key gets only the organization it belongs to, with the role `admin`.
     """
     return Page(
         [
@@ -48,7 +48,7 @@ async def create_organization(
 ) -> Answer[Organization]:
     """Creates an organization on the free plan, with the caller as its owner.
 
-    Where the slug is taken, given or made from the name, `details.suggestions` holds three that are free.
+    If the slug is taken, whether given or derived from the name, `details.suggestions` contains three available slugs.
     """
     return idempotent(
         access,
@@ -61,5 +61,5 @@ async def create_organization(
 
 @router.get("/v1/organizations/{organizationId}", operation_id="getOrganization", summary="Get an organization")
 async def get_organization(access: ReadsOrganization) -> Organization:
-    """One organization of the caller."""
+    """Returns one of the caller's organizations."""
     return _organization(access.membership)

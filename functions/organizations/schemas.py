@@ -1,4 +1,4 @@
-"""What `organizations` takes and answers."""
+"""Request and response models of `organizations`."""
 
 from pydantic import Field
 
@@ -10,30 +10,32 @@ from controlplane.store.organizations import Role
 class OrganizationCreate(Wire):
     """An organization to create."""
 
-    name: Name = Field(description="Trimmed; without control characters.", examples=["Acme Shops"])
+    name: Name = Field(
+        description="The display name. Trimmed. Control characters aren't allowed.", examples=["Acme Shops"]
+    )
     slug: str | None = Field(
         None,
         min_length=3,
         max_length=20,
         pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",
-        description="Lowercase letters and digits, with single hyphens between groups. Made from the name when absent.",
+        description="Lowercase letters, digits, and single hyphens between them. Derived from the name if omitted.",
         examples=["acme-shops"],
     )
 
 
 class Organization(Wire):
-    """An organization, as the calling credential sees it."""
+    """An organization, with the role of the calling credential."""
 
-    id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
-    slug: str = Field(description="Its name in addresses.", examples=["acme-shops"])
-    name: str = Field(description="Its name for people.", examples=["Acme Shops"])
+    id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
+    slug: str = Field(description="The name used in URLs.", examples=["acme-shops"])
+    name: str = Field(description="The display name.", examples=["Acme Shops"])
     role: Role = Field(description="The role of the calling credential.", examples=["owner"])
 
 
 class OrganizationListItem(Wire):
-    """An organization, as lists show it."""
+    """An organization in a list."""
 
-    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
-    organization_slug: str = Field(description="Its name in addresses.", examples=["acme-shops"])
-    organization_name: str = Field(description="Its name for people.", examples=["Acme Shops"])
+    organization_id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(description="The name used in URLs.", examples=["acme-shops"])
+    organization_name: str = Field(description="The display name.", examples=["Acme Shops"])
     role: Role = Field(description="The role of the calling credential.", examples=["owner"])

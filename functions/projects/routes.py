@@ -1,4 +1,4 @@
-"""HTTP of `projects`: projects, their consent, their websites, and decisions about vendors."""
+"""Routes of `projects`: projects, their consent instances and websites, and decisions about vendors."""
 
 from typing import Annotated
 
@@ -57,7 +57,7 @@ _STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
 
 @router.get("/v1/projects", operation_id="listProjects", summary="List projects")
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
-    """The organization's projects, newest first."""
+    """Lists the organization's projects, newest first."""
     walk = Walk(cursor, "listProjects", access.organization_id)
     page = projects.list_projects(access.organization_id, limit, walk.after)
     organization = access.membership
@@ -71,8 +71,10 @@ async def create_project(
 ) -> Answer[CreatedProject | ListedProject]:
     """Creates a project with its consent instance and its first websites.
 
-    The older shape of the body has `organizationId`, and `trustedOrigins` in place of `websites`; it is answered in
-    the older shape of a project. A body that mixes the two is 400. A slug that another project has gets a short ending.
+    The slug is derived from the name. If another project has it, a short suffix is added.
+
+    The older body shape has `organizationId`, and `trustedOrigins` instead of `websites`. It returns the older project
+    shape. A body that mixes both shapes is rejected with 400.
     """
     draft = service.read_draft(body)
     access.enter(body.organization_id or None)
@@ -88,17 +90,17 @@ async def create_project(
 
 @router.get("/v1/projects/{projectId}", operation_id="getProject", summary="Get a project")
 async def get_project(access: ReadsProject) -> Project:
-    """One project, under the field names of both generations of the API."""
+    """Returns a project, under the field names of both API generations."""
     return Project.of(access.membership, access.resource)
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
 @refuses(service.UnusableOrigin, service.BrandingNotIncluded, service.WebsiteRemovalNeedsAdmin, service.NoConsent)
 async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
-    """Changes what the body names: name, description, websites, consent.
+    """Changes the name, description, websites, or consent settings. Omitted fields keep their values.
 
-    `websites` is the whole new list. A website left out of it is deleted with its audits, which takes the role admin or
-    owner.
+    `websites` replaces the whole list. Websites missing from it are deleted along with their audits, which needs the
+    role `admin` or `owner`.
     """
     change = service.read_change(body)
     access.enter()
@@ -108,7 +110,7 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
 
 @router.delete("/v1/projects/{projectId}", operation_id="deleteProject", summary="Delete a project")
 async def delete_project(access: DeletesOfProject) -> DeletedProject:
-    """Deletes the project, its consent instance, its websites with their audits, and its vendors."""
+    """Deletes a project, with its consent instance, its websites and their audits, and its vendors."""
     gone = service.delete_project(access.resource)
     return DeletedProject(
         deleted=True,
@@ -123,7 +125,7 @@ async def delete_project(access: DeletesOfProject) -> DeletedProject:
 )
 @refuses(service.NoConsent)
 async def get_project_consent(access: ReadsProject) -> ListedConsent:
-    """The project's consent instance, in the older shape."""
+    """Returns the project's consent instance in the older shape."""
     project = access.resource
     return ListedConsent.of(access.membership, project, service.get_consent(project))
 
@@ -135,10 +137,10 @@ async def get_project_consent(access: ReadsProject) -> ListedConsent:
 )
 @refuses(service.LastTrustedWebsite)
 async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
-    """Deletes a website: consent stops allowing its origin.
+    """Deletes a website of a project. The consent runtime stops allowing its origin.
 
-    Audits that use it are deleted with their schedules; their past runs are kept. The last website that consent trusts
-    cannot be deleted.
+    The audits that use the website are deleted along with their schedules. Their past runs are kept. The last website
+    that consent trusts can't be deleted.
     """
     return DeletedWebsite(website_id=website_id, deleted_audits=service.delete_website(access.resource, website_id))
 
@@ -147,9 +149,9 @@ async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> Del
     "/v1/projects/{projectId}/vendors/{vendorId}/decision", operation_id="decideVendor", summary="Decide about a vendor"
 )
 async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: VendorDecisionCreate) -> VendorDecision:
-    """Approves or ignores a vendor on a project, and resolves its finding in the inbox.
+    """Approves or ignores a vendor for a project, and resolves the vendor's finding in the inbox.
 
-    Later scans keep the decision. It may come before any scan has found the vendor: `inboxItemId` is null then.
+    Later scans keep the decision. You can decide before any scan has found the vendor; `inboxItemId` is then null.
     """
     state = _STATES[body.decision]
     return VendorDecision(

@@ -1,6 +1,6 @@
-"""What `projects` takes and answers.
+"""Request and response models of `projects`.
 
-A project has two shapes on the wire, of two generations of the API; `Project` holds the fields of both.
+A project has two JSON shapes, one for each API generation. `Project` has the fields of both.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -32,16 +32,16 @@ Addresses = Annotated[list[str], Field(max_length=MAX_WEBSITES)]
 SomeAddresses = Annotated[list[str], Field(min_length=1, max_length=MAX_WEBSITES)]
 
 _ORIGIN_FORMS = (
-    "A domain, a wildcard (`*.example.com` or `*`), an IPv6 address in brackets, a local address, or an app origin "
-    "with a scheme of its own. Repeated ones count once."
+    "Each is a domain, a wildcard (`*.example.com` or `*`), an IPv6 address in brackets, a local address, or an app "
+    "origin with a custom scheme. Duplicates are ignored."
 )
-# Not pydantic's own mark, which warns whoever reads the field, and that is us.
+# Not pydantic's `deprecated`, which warns whenever our own code reads the field.
 _DEPRECATED: dict[str, Any] = {"deprecated": True}
 _URI: dict[str, Any] = {"format": "uri"}
-_BRANDING = f"Banner branding. `{NO_BRANDING}` needs a plan with remove-branding."
+_BRANDING = f"The branding of the banner. `{NO_BRANDING}` needs a plan that includes `removeBranding`."
 
 
-# What `trustedOrigins` refuses to stand beside, as a document says it.
+# JSON Schema for the fields that can't be combined with `trustedOrigins`.
 _WITHIN_CONSENT: dict[str, Any] = {"properties": {"consent": {"required": ["trustedOrigins"]}}}
 _TWO_LISTS: dict[str, Any] = {"not": {"required": ["websites", "consent"], **_WITHIN_CONSENT}}
 _TWO_SHAPES: list[dict[str, Any]] = [
@@ -51,12 +51,12 @@ _TWO_SHAPES: list[dict[str, Any]] = [
 
 
 class ConsentCreate(Wire):
-    """The settings of a consent instance to create."""
+    """The settings of a new consent instance."""
 
-    # Fields that may be absent but not null take their default from a factory, which no document shows as a value.
+    # A field that can be omitted but not null has a default factory, which the document doesn't show as a value.
     trusted_origins: Addresses = Field(
         default_factory=list,
-        description="Use `websites`.",
+        description="Use `websites` instead.",
         examples=[["example.com"]],
         json_schema_extra=_DEPRECATED,
     )
@@ -66,7 +66,7 @@ class ConsentCreate(Wire):
 
 
 class ProjectCreate(Wire):
-    """The current shape, or the older one: that has `organizationId` or `trustedOrigins`, and not `websites`."""
+    """A project to create. The older shape has `organizationId` and `trustedOrigins` instead of `websites`."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -75,7 +75,9 @@ class ProjectCreate(Wire):
         }
     )
 
-    name: Name = Field(description="The slug is made from it, and the consent instance inherits it.", examples=["Shop"])
+    name: Name = Field(
+        description="The project's name. Determines the slug and the name of the consent instance.", examples=["Shop"]
+    )
     region: str = Field(
         min_length=1,
         description="An `id` from `GET /v1/regions`.",
@@ -87,13 +89,13 @@ class ProjectCreate(Wire):
     organization_id: str = Field(
         default_factory=str,
         min_length=1,
-        description="Older shape; use the query parameter.",
+        description="Older shape. Use the query parameter instead.",
         examples=["org_3f8k2m9q7r1s5t6v"],
         json_schema_extra=_DEPRECATED,
     )
     trusted_origins: Addresses = Field(
         default_factory=list,
-        description="Older shape; use `websites`.",
+        description="Older shape. Use `websites` instead.",
         examples=[["example.com"]],
         json_schema_extra=_DEPRECATED,
     )
@@ -104,65 +106,67 @@ class ProjectCreate(Wire):
 
 
 class ConsentUpdate(Wire):
-    """What to change of a consent instance."""
+    """Changes to a consent instance."""
 
     branding: Branding = Field(default_factory=str, description=_BRANDING, examples=[settings.library_brand])
     trusted_origins: SomeAddresses = Field(
         default_factory=list,
-        description="Use `websites`.",
+        description="Use `websites` instead.",
         examples=[["example.com"]],
         json_schema_extra=_DEPRECATED,
     )
 
 
 class ProjectUpdate(Wire):
-    """At least one field. What is absent stays as it is."""
+    """Changes to a project. At least one field is required. Omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=_TWO_LISTS)
 
-    project_name: Name = Field(default_factory=str, description="Also regenerates the slug.", examples=["Shop"])
+    project_name: Name = Field(
+        default_factory=str, description="The new name. Also regenerates the slug.", examples=["Shop"]
+    )
     description: str | None = Field(
         None, description="The new description; null removes it.", max_length=512, examples=["The web shop"]
     )
     websites: SomeAddresses = Field(
         default_factory=list,
-        description="The whole new list, in order. Addresses that stay keep their id; with one that goes, its audits "
-        "go, and removing one takes the role admin or owner.",
+        description="The complete new list, in order. Addresses that remain keep their IDs. Removing an address "
+        "deletes its audits and needs the role `admin` or `owner`.",
         examples=[["example.com", "*.example.com"]],
     )
     consent: ConsentUpdate = Field(default_factory=ConsentUpdate)
 
 
 class VendorDecisionCreate(Wire):
-    """What to do about a vendor."""
+    """A decision about a vendor."""
 
     decision: Literal["approve", "ignore"] = Field(
-        description="Whether the vendor may be loaded, or is to be left aside.", examples=["approve"]
+        description="`approve` allows the vendor; `ignore` dismisses it.", examples=["approve"]
     )
 
 
 class Website(Wire):
     """An address that a project runs on."""
 
-    id: str = Field(description="The website's id.", examples=["web_01kb2m3n4p5q6r7s8t"])
-    origin: str = Field(description="The address, in its plain form.", examples=["example.com"])
+    id: str = Field(description="The website's ID.", examples=["web_01kb2m3n4p5q6r7s8t"])
+    origin: str = Field(description="The address in normalized form.", examples=["example.com"])
     kind: Literal["domain", "wildcard", "any", "app", "development"] = Field(
-        description="Only `domain` websites can be audited.", examples=["domain"]
+        description="The kind of address. Only `domain` websites can be audited.", examples=["domain"]
     )
-    primary: bool = Field(description="The first domain, shown as the project's site.", examples=[True])
+    primary: bool = Field(description="Whether this is the first domain, shown as the project's site.", examples=[True])
     audited: bool = Field(
-        description="An audit uses this website; deleting the website deletes the audit too.", examples=[False]
+        description="Whether an audit uses this website. Deleting the website deletes the audit.", examples=[False]
     )
 
 
 class ListedConsent(Wire):
     """A consent instance in the older shape."""
 
-    instance_id: str = Field(description="The instance's id.", examples=["ins_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    instance_slug: str = Field(description="Its name in addresses.", examples=["shop"])
-    instance_name: str = Field(description="Its name for people.", examples=["Shop"])
+    instance_id: str = Field(description="The instance's ID.", examples=["ins_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    instance_slug: str = Field(description="The name used in URLs.", examples=["shop"])
+    instance_name: str = Field(description="The display name.", examples=["Shop"])
     trusted_origins: list[str] = Field(
-        description="The addresses that consent is loaded on.", examples=[["example.com"]]
+        description="The addresses on which consent is loaded.", examples=[["example.com"]]
     )
     branding: str = Field(
         description=_BRANDING, examples=[settings.service_brand], json_schema_extra={"enum": [*BRANDINGS]}
@@ -170,16 +174,16 @@ class ListedConsent(Wire):
     backend_url: str | None = Field(
         json_schema_extra=_URI,
         alias="backendURL",
-        description="Where the consent runtime serves the instance.",
+        description="The URL at which the consent runtime serves the instance.",
         examples=[None],
     )
     dashboard_url: str = Field(
-        description="Where people see it.",
+        description="The page in the dashboard.",
         json_schema_extra=_URI,
         alias="dashboardURL",
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"],
     )
-    backend_version: str = Field(description="The consent runtime's version.", examples=["2.0.0"])
+    backend_version: str = Field(description="The version of the consent runtime.", examples=["2.0.0"])
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
@@ -190,20 +194,20 @@ class Consent(Wire):
     """A consent instance in the current shape."""
 
     trusted_origins: list[str] = Field(
-        description="Use `websites`.", examples=[["example.com"]], json_schema_extra=_DEPRECATED
+        description="Use `websites` instead.", examples=[["example.com"]], json_schema_extra=_DEPRECATED
     )
     branding: str = Field(
         description=_BRANDING, examples=[settings.service_brand], json_schema_extra={"enum": [*BRANDINGS]}
     )
     backend_url: str | None = Field(
-        json_schema_extra=_URI, description="Where the consent runtime serves the instance.", examples=[None]
+        json_schema_extra=_URI, description="The URL at which the consent runtime serves the instance.", examples=[None]
     )
     dashboard_url: str = Field(
-        description="Where people see it.",
+        description="The page in the dashboard.",
         json_schema_extra=_URI,
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop/consent"],
     )
-    version: str = Field(description="The consent runtime's version.", examples=["2.0.0"])
+    version: str = Field(description="The version of the consent runtime.", examples=["2.0.0"])
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
@@ -217,22 +221,24 @@ class Consent(Wire):
 
 
 class Products(Wire):
-    """What a project uses, in the older shape."""
+    """The products that a project uses, in the older shape."""
 
     consent: ListedConsent | None = Field(description="The consent instance.")
 
 
 class ListedProject(Wire):
-    """A project as lists, changes and the older shape of creation answer it."""
+    """A project in lists, after a change, and after a creation in the older shape."""
 
-    project_id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    project_slug: str = Field(description="Regenerated when the name changes.", examples=["shop"])
-    project_name: str = Field(description="Its name for people.", examples=["Shop"])
-    description: str | None = Field(description="What people wrote about it.", examples=["The web shop"])
-    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
-    organization_slug: str = Field(description="The organization's name in addresses.", examples=["acme"])
+    project_id: str = Field(description="The project's ID.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    project_slug: str = Field(
+        description="The name used in URLs. Regenerated when the name changes.", examples=["shop"]
+    )
+    project_name: str = Field(description="The display name.", examples=["Shop"])
+    description: str | None = Field(description="The project's description.", examples=["The web shop"])
+    organization_id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(description="The organization's name used in URLs.", examples=["acme"])
     dashboard_url: str = Field(
-        description="Where people see it.",
+        description="The page in the dashboard.",
         json_schema_extra=_URI,
         alias="dashboardURL",
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
@@ -245,21 +251,21 @@ class ListedProject(Wire):
 
 
 class CreatedProject(Wire):
-    """A project as its creation answers it."""
+    """A newly created project."""
 
-    id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    slug: str = Field(description="Made from the name.", examples=["shop"])
-    name: str = Field(description="Its name for people.", examples=["Shop"])
-    description: str | None = Field(description="What people wrote about it.", examples=[None])
-    organization_id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
-    organization_slug: str = Field(description="The organization's name in addresses.", examples=["acme"])
+    id: str = Field(description="The project's ID.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    slug: str = Field(description="The name used in URLs, derived from the display name.", examples=["shop"])
+    name: str = Field(description="The display name.", examples=["Shop"])
+    description: str | None = Field(description="The project's description.", examples=[None])
+    organization_id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
+    organization_slug: str = Field(description="The organization's name used in URLs.", examples=["acme"])
     dashboard_url: str = Field(
-        description="Where people see it.",
+        description="The page in the dashboard.",
         json_schema_extra=_URI,
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
     )
     websites: list[Website] = Field(
-        description="Every address the project runs on, in order; the consent runtime allows these origins."
+        description="The addresses the project runs on, in order. The consent runtime allows these origins."
     )
     consent: Consent | None = Field(description="The consent instance.")
 
@@ -269,7 +275,7 @@ class CreatedProject(Wire):
 
 
 class Project(CreatedProject):
-    """A project under both generations of field names: `id` and `projectId`, and so on."""
+    """A project, under the field names of both API generations: `id` and `projectId`, and so on."""
 
     project_id: str = Field(description="The same as `id`.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
     project_slug: str = Field(description="The same as `slug`.", examples=["shop"])
@@ -281,9 +287,9 @@ class Project(CreatedProject):
         examples=["https://dashboard.assent.example/organizations/acme/projects/shop"],
     )
     products: Products
-    region: str = Field(description="Where the consent instance runs.", examples=["eu-central"])
+    region: str = Field(description="The region in which the consent instance runs.", examples=["eu-central"])
     created_at: str = Field(
-        description="When it was created.",
+        description="The time the project was created.",
         json_schema_extra={"format": "date-time"},
         examples=["2026-03-04T05:06:07.000Z"],
     )
@@ -297,32 +303,34 @@ class Project(CreatedProject):
 
 
 class DeletedProject(Wire):
-    """What was deleted."""
+    """The result of deleting a project."""
 
-    deleted: Literal[True] = Field(description="True: it is gone.", examples=[True])
-    project_id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    deleted_websites: int = Field(description="How many websites went with it.", ge=0, examples=[2])
-    deleted_audits: int = Field(description="How many audits went with them.", ge=0, examples=[1])
+    deleted: Literal[True] = Field(description="True: the project was deleted.", examples=[True])
+    project_id: str = Field(description="The project's ID.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    deleted_websites: int = Field(description="The number of websites deleted with the project.", ge=0, examples=[2])
+    deleted_audits: int = Field(description="The number of audits deleted with the websites.", ge=0, examples=[1])
 
 
 class DeletedWebsite(Wire):
-    """What was deleted."""
+    """The result of deleting a website."""
 
-    website_id: str = Field(description="The website's id.", examples=["web_01kb2m3n4p5q6r7s8t"])
-    deleted_audits: int = Field(description="How many audits went with it.", ge=0, examples=[1])
+    website_id: str = Field(description="The website's ID.", examples=["web_01kb2m3n4p5q6r7s8t"])
+    deleted_audits: int = Field(description="The number of audits deleted with the website.", ge=0, examples=[1])
 
 
 class VendorDecision(Wire):
-    """What a decision about a vendor came to."""
+    """The result of a decision about a vendor."""
 
     inbox_item_id: str | None = Field(
-        description="The runtime finding that the decision resolved, if there is one.",
+        description="The runtime finding that the decision resolved, or null if there is no such finding.",
         examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
     )
-    project_id: str = Field(description="The project's id.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
-    review_state: ReviewState = Field(description="The same in the words of the vendor review.", examples=["accepted"])
-    state: VendorState = Field(description="What was decided.", examples=["approved"])
-    vendor_id: str = Field(description="The vendor's id.", examples=["segment"])
+    project_id: str = Field(description="The project's ID.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    review_state: ReviewState = Field(
+        description="The decision in the terms of the vendor review.", examples=["accepted"]
+    )
+    state: VendorState = Field(description="The state of the vendor.", examples=["approved"])
+    vendor_id: str = Field(description="The vendor's ID.", examples=["segment"])
 
 
 def _origins(project: ProjectItem) -> list[str]:
@@ -341,7 +349,7 @@ def _website(website: WebsiteItem, primary: WebsiteItem | None) -> Website:
     )
 
 
-# Plain values down to the leaves: one validation of the whole takes less than one of each part.
+# Builds nested dicts, not models: validating the whole once is faster than validating each part.
 def _older_consent(organization: Membership, project: ProjectItem, consent: ConsentItem) -> dict[str, Any]:
     return {
         "instance_id": consent.instance_id,

@@ -1,4 +1,4 @@
-"""HTTP of `system`: health, regions, me, and the documents that describe the service."""
+"""Routes of `system`: health, regions, the calling credential, and the documents that describe the service."""
 
 import json
 from typing import Annotated, Any
@@ -22,31 +22,31 @@ IfNoneMatch = Annotated[
     str | None,
     Header(
         alias="If-None-Match",
-        description="The `ETag` of the version that the client has: where it is this one, the answer is 304.",
+        description="The `ETag` of the client's copy. If it is current, the response is 304.",
         examples=['W/"5d41402abc4b2a76b9719d911017c592"'],
     ),
 ]
-# Which of several forms a page takes, no operation's description says.
+# Content negotiation isn't documented per operation.
 Accept = Annotated[str, Header(include_in_schema=False)]
 
 
 @router.get("/health", operation_id="getHealth", summary="Check the service's health")
 @refuses(service.DatabaseUnreachable)
 async def get_health() -> Health:
-    """Whether the service and its database answer."""
+    """Checks that the service and its database respond."""
     service.check_database()
     return Health(ok=True, database=Database(ok=True))
 
 
 @router.get("/v1/regions", operation_id="listRegions", summary="List regions")
 async def list_regions() -> list[Region]:
-    """The regions a project can be created in."""
+    """Lists the regions in which a project can be created."""
     return [Region(id=region, label=label) for region, label in REGIONS.items()]
 
 
 @router.get("/v1/me", operation_id="getMe", summary="Show the calling credential")
 async def get_me(access: AnyCredential) -> CallingCredential:
-    """The calling credential: who it is, what it may do, and which organizations it reaches."""
+    """Returns the identity of the calling credential, its scopes, and the organizations it can access."""
     principal = access.principal
     reachable, active = service.list_reachable(principal)
     active_id = active.organization_id if active else None
@@ -85,10 +85,10 @@ _VERSION: dict[str, Any] = {"headers": {"ETag": {}}}
     "/openapi.json",
     operation_id="getOpenapi",
     summary="Get the OpenAPI document",
-    responses={200: _VERSION, 304: {**_VERSION, "description": "The client has this version."}},
+    responses={200: _VERSION, 304: {**_VERSION, "description": "The client's copy is current."}},
 )
 async def get_openapi(if_none_match: IfNoneMatch = None) -> Response:
-    """The machine-readable description of the whole API, as it was generated when this version was built."""
+    """Returns the OpenAPI document of the whole API, generated when this version was built."""
     return documents.describe_api(if_none_match)
 
 
@@ -99,7 +99,7 @@ async def get_openapi(if_none_match: IfNoneMatch = None) -> Response:
 )
 @refuses(RouteNotFound)
 async def get_authorization_server() -> Response:
-    """Where and how a device gets a user token, as RFC 8414 has it."""
+    """Returns the authorization server metadata (RFC 8414), which tells a device how to get a user token."""
     metadata = service.describe_authorization_server()
     return Response(json.dumps(metadata), media_type="application/json", headers=_KEPT_A_WHILE)
 
@@ -108,14 +108,14 @@ async def get_authorization_server() -> Response:
     "/.well-known/agent-feedback.json", operation_id="getAgentFeedback", summary="Get the feedback discovery document"
 )
 async def get_agent_feedback() -> Response:
-    """Where and how agents report on this service, as the feedback.now protocol has it."""
+    """Returns the feedback.now discovery document, which tells agents how to send feedback on this service."""
     described = service.describe_feedback()
     return Response(json.dumps(described), media_type="application/json", headers=_KEPT_A_WHILE)
 
 
 @router.get("/docs", operation_id="showReference", include_in_schema=False)
 async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None) -> Response:
-    """The reference: a page, or its introduction as Markdown for a client that asks for that."""
+    """Returns the reference as HTML, or its introduction as Markdown if the client prefers that."""
     return documents.show_reference(accept, if_none_match)
 
 
@@ -123,11 +123,11 @@ async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None)
 async def get_reference_file(
     file_name: Annotated[str, Path(alias="fileName")], if_none_match: IfNoneMatch = None
 ) -> Response:
-    """A part of the reference: an operation as Markdown, `createProject.md`, the introduction, or the page's style."""
+    """Returns a file of the reference: an operation (`createProject.md`), the introduction, a script, or a style."""
     return documents.get_file(file_name, if_none_match)
 
 
 @router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)
 async def list_for_agents(if_none_match: IfNoneMatch = None) -> Response:
-    """Where agents find what, in the form of llmstxt.org."""
+    """Returns an index of the documentation for agents (llmstxt.org)."""
     return documents.list_for_agents(if_none_match)

@@ -1,4 +1,4 @@
-"""What `system` answers."""
+"""Response models of `system`."""
 
 from typing import Literal
 
@@ -9,66 +9,69 @@ from controlplane.store.organizations import Role
 
 
 class Database(Wire):
-    """Whether the database answers."""
+    """The health of the database."""
 
-    ok: bool = Field(description="True: it answered.", examples=[True])
+    ok: bool = Field(description="True: the database responded.", examples=[True])
 
 
 class Health(Wire):
-    """Whether the service works."""
+    """The health of the service."""
 
-    ok: bool = Field(description="True: everything that is needed answered.", examples=[True])
+    ok: bool = Field(description="True: the service and its dependencies responded.", examples=[True])
     database: Database
 
 
 class Region(Wire):
-    """A place where consent instances run."""
+    """A region in which consent instances run."""
 
-    id: str = Field(description="What project creation takes as `region`.", examples=["eu-central"])
-    label: str = Field(description="Its name for people.", examples=["Europe (Frankfurt)"])
+    id: str = Field(description="The `region` to send when creating a project.", examples=["eu-central"])
+    label: str = Field(description="The display name.", examples=["Europe (Frankfurt)"])
 
 
 def _is_absent(value: str | None) -> bool:
-    """Fields that a kind of principal does not have are left out, not null."""
+    """Returns True if the field must be omitted, not null, because this kind of principal doesn't have it."""
     return value is None
 
 
 class CallingPrincipal(Wire):
-    """Who calls."""
+    """The identity of the caller."""
 
     type: Literal["session", "api_key", "oauth"] = Field(description="The kind of credential.", examples=["oauth"])
     user_id: str | None = Field(
-        None, exclude_if=_is_absent, description="Session and oauth principals only.", examples=["usr_5w1n8q2k7m3r9t4v"]
+        None,
+        exclude_if=_is_absent,
+        description="The user's ID. Session and oauth principals only.",
+        examples=["usr_5w1n8q2k7m3r9t4v"],
     )
     key_id: str | None = Field(
         None,
         exclude_if=_is_absent,
-        description="API keys only.",
+        description="The key's ID. API keys only.",
         examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"],
     )
     organization_id: str | None = Field(
         None,
         exclude_if=_is_absent,
-        description="API keys only: the organization the key belongs to.",
+        description="The organization that the key belongs to. API keys only.",
         examples=["org_3f8k2m9q7r1s5t6v"],
     )
     created_by: str | None = Field(
         None,
         exclude_if=_is_absent,
-        description="API keys only: who minted the key. Attribution, no authority.",
+        description="The user who created the key, for attribution only. API keys only.",
         examples=["usr_5w1n8q2k7m3r9t4v"],
     )
     active_organization_id: str | None = Field(
-        None, description="The organization acted in where none is named.", examples=["org_3f8k2m9q7r1s5t6v"]
+        None, description="The organization used if a request doesn't name one.", examples=["org_3f8k2m9q7r1s5t6v"]
     )
 
 
 class ReachableOrganization(Wire):
-    """An organization under both generations of field names: `id` and `organizationId`, and so on."""
+    """An organization, under the field names of both API generations: `id` and `organizationId`, and so on."""
 
-    id: str = Field(description="The organization's id.", examples=["org_3f8k2m9q7r1s5t6v"])
-    slug: str = Field(description="Its name in addresses.", examples=["acme"])
-    name: str = Field(description="Its name for people.", examples=["Acme"])
+    id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
+    slug: str = Field(description="The name used in URLs.", examples=["acme"])
+    name: str = Field(description="The display name.", examples=["Acme"])
     organization_id: str = Field(description="The same as `id`.", examples=["org_3f8k2m9q7r1s5t6v"])
     organization_slug: str = Field(description="The same as `slug`.", examples=["acme"])
     organization_name: str = Field(description="The same as `name`.", examples=["Acme"])
@@ -76,13 +79,15 @@ class ReachableOrganization(Wire):
 
 
 class CallingCredential(Wire):
-    """The credential of the request."""
+    """The credential that authenticated the request."""
 
     principal: CallingPrincipal
     active_organization_id: str | None = Field(
-        description="The organization acted in where none is named.", examples=["org_3f8k2m9q7r1s5t6v"]
+        description="The organization used if a request doesn't name one.", examples=["org_3f8k2m9q7r1s5t6v"]
     )
     scopes: list[str] = Field(
-        description="What the credential may do, sorted.", examples=[["organizations.read", "projects.read"]]
+        description="The credential's scopes, sorted.", examples=[["organizations.read", "projects.read"]]
     )
-    organizations: list[ReachableOrganization] = Field(description="Empty without the scope organizations.read.")
+    organizations: list[ReachableOrganization] = Field(
+        description="The organizations that the credential can access. Empty without the scope organizations.read."
+    )
