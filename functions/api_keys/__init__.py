@@ -1,1 +1,1 @@
-"""Organization API keys: shown once, hashed at rest, replaced or revoked at once."""
+"""API keys of organizations: shown once, hashed at rest, rolled or revoked immediately."""

@@ -1,4 +1,4 @@
-"""The rules of `api_keys`: admins and owners mint, roll and delete; a plan with API access is needed to mint."""
+"""Business rules of `api_keys`: admins manage keys; creating and rolling need a plan with API access."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class UnknownKey(NotFound):
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What the store refuses, as what the client is told."""
+    """Translates the store's exceptions to API errors."""
     try:
         yield
     except api_keys.PlanHasNoKeys:
@@ -43,30 +43,30 @@ def _refusals() -> Iterator[None]:
     except LegFailed as refusal:
         if refusal.leg != _CALLER:
             raise
-        raise Forbidden from None  # the role went away after this request was admitted
+        raise Forbidden from None  # the caller lost the role after this request was authorized
 
 
 def list_keys(organization_id: str, limit: int, after: str | None) -> QueryPage:
-    """One page, newest first; on every plan, so that a person can still see and delete keys after a downgrade."""
+    """Returns one page, newest first. Works on every plan, so that keys can be listed and deleted after a downgrade."""
     return api_keys.list_keys(organization_id, limit, after)
 
 
 def create_key(organization_id: str, name: str, user_id: str, beside: Mapping[str, Leg], secret: str) -> MintedKey:
-    """Raises PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
+    """Creates a key with this secret. Raises PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
     legs = {**beside, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
     with _refusals():
         return api_keys.create_key(organization_id, name, user_id, CREATED_FROM, beside=legs, secret=secret)
 
 
 def roll_key(organization_id: str, key_id: str, user_id: str, beside: Mapping[str, Leg], secret: str) -> MintedKey:
-    """Raises UnknownKey, PlanHasNoApiAccess, Forbidden."""
+    """Replaces the key with a new one with this secret. Raises UnknownKey, PlanHasNoApiAccess, Forbidden."""
     legs = {**beside, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
     with _refusals():
         return api_keys.roll_key(organization_id, key_id, user_id, CREATED_FROM, beside=legs, secret=secret)
 
 
 def delete_key(organization_id: str, key_id: str, user_id: str) -> None:
-    """Raises UnknownKey, Forbidden."""
+    """Revokes the key. Raises UnknownKey, Forbidden."""
     with _refusals():
         api_keys.delete_key(
             organization_id, key_id, {_CALLER: organizations.role_check(user_id, organization_id, "admin")}

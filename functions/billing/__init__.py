@@ -1,1 +1,1 @@
-"""What an organization pays for: its plan, its credits, and what the plan allows."""
+"""Billing: an organization's plan, its limits and features, and the credits."""

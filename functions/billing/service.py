@@ -1,4 +1,4 @@
-"""The rules of `billing`: which plan an organization is on, and what follows from it."""
+"""Business rules of `billing`: an organization's plan, limits, and credits."""
 
 from typing import Any, NamedTuple
 
@@ -9,18 +9,18 @@ from controlplane.store.organizations import UnknownOrganization
 
 
 class OrganizationGone(NotFound):
-    """It was deleted after this request was admitted."""
+    """The organization was deleted after this request was authorized."""
 
 
 class OrganizationBilling(NamedTuple):
-    """The plan, and the stored item with credits and top-up."""
+    """A plan and the stored billing item, which has the credits and the top-up settings."""
 
     plan: Plan
     item: dict[str, Any]
 
 
 def get_billing(organization_id: str) -> OrganizationBilling:
-    """Raises OrganizationGone."""
+    """Returns the organization's plan and billing item. Raises OrganizationGone."""
     try:
         organization, item = billing.get_billing(organization_id)
     except UnknownOrganization:

@@ -1,1 +1,1 @@
-"""Code audit: connected repositories, scans of them, and what the scans found."""
+"""Code audit: connected repositories, their scans, and the findings."""

@@ -144,7 +144,7 @@ class Scan(Wire):
         description="The scanned commit.", examples=["1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"]
     )
     pull_request_number: int | None = Field(
-        description="The scanned pull request, or null if there is none.", ge=1, examples=[None]
+        description="The scanned pull request, or null if the scan isn't of one.", ge=1, examples=[None]
     )
     scope: str = Field(description="The scope of the scan: `repository`.", examples=["repository"])
     trigger: str = Field(description="What triggered the scan: `manual`.", examples=["manual"])

@@ -1,4 +1,4 @@
-"""The rules of `code_audit`: which scan may start, what of a scan may be read, and what opening the rest costs."""
+"""Business rules of `code_audit`: starting scans, reading findings, and unlocking them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -64,7 +64,7 @@ class NothingToUnlock(Conflict):
 
 
 def get_repository(organization_id: str, repository_id: str) -> RepositoryItem:
-    """Raises NotFound, also for another organization's."""
+    """Returns the repository. Raises NotFound, also if it belongs to another organization."""
     located = ids.locate(ids.REPOSITORY, repository_id)
     if located is None or located.organization_id != organization_id:
         raise NotFound
@@ -77,9 +77,10 @@ def get_repository(organization_id: str, repository_id: str) -> RepositoryItem:
 def request_scan(
     repository: RepositoryItem, project_id: str | None, user_id: str, first: Mapping[str, Leg]
 ) -> RequestItem:
-    """A new request for a scan of the linked project, or of the first one that still exists.
+    """Requests a scan of the linked project, by default the first one that still exists.
 
-    Raises RepositoryNotLinked, ScanInProgress, NotFound. `first`: legs that go before those of the request.
+    `first` are legs that precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress,
+    NotFound.
     """
     request_id = scan_requests.new_request_id(repository.organization_id)
     message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
@@ -104,14 +105,14 @@ def _candidates(repository: RepositoryItem, project_id: str | None) -> list[Link
 
 
 class Outcome(NamedTuple):
-    """A request as it stands, with its scan once there is one."""
+    """The current state of a scan request, with its scan if that exists."""
 
     request: RequestItem
     scan: ScanItem | None
 
 
 def find_outcome(request: RequestItem) -> Outcome:
-    """Raises NotFound if the scan is gone, because its project was deleted."""
+    """Returns the request with its scan. Raises NotFound if the scan was deleted with its project."""
     try:
         return Outcome(request, scans.get_scan(request.scan_id) if request.scan_id else None)
     except scans.UnknownScan:
@@ -119,10 +120,10 @@ def find_outcome(request: RequestItem) -> Outcome:
 
 
 async def wait_for_outcome(request_id: str) -> Outcome:
-    """Returns the request once its scan exists or can't, or as it is after SCAN_START_WAIT_SECONDS.
+    """Waits up to SCAN_START_WAIT_SECONDS for the request to start its scan or fail, then returns its state.
 
-    It doesn't wait if too many requests do (`store.waiting`). Raises NotFound if request or scan is gone, because the
-    project was deleted.
+    Doesn't wait if too many requests are already waiting (`store.waiting`). Raises NotFound if the request or the scan
+    was deleted with its project.
     """
     request = _get_request(request_id)
     if request.status == "starting":
@@ -148,7 +149,7 @@ def _get_request(request_id: str) -> RequestItem:
 def list_scans(
     organization_id: str, limit: int, after: str | None, repository_id: str | None, status: str | None
 ) -> scans.ScanPage:
-    """One page, newest first. A repository that is none of the organization's has no scans."""
+    """Returns one page, newest first. The page is empty if the repository belongs to another organization."""
     if repository_id is not None:
         located = ids.locate(ids.REPOSITORY, repository_id)
         if located is None or located.organization_id != organization_id:
@@ -157,7 +158,7 @@ def list_scans(
 
 
 def list_visible_issues(scan: ScanItem) -> list[tuple[Finding, InboxItem | None]]:
-    """The findings that may be read, most urgent first, each with its inbox item. None once they have expired.
+    """Returns the readable findings with their inbox items, most urgent first. Empty if the findings have expired.
 
     Raises UnlockRequired.
     """
@@ -175,7 +176,7 @@ def list_visible_issues(scan: ScanItem) -> list[tuple[Finding, InboxItem | None]
 
 
 def unlock_scan(scan: ScanItem, user_id: str) -> bool:
-    """Whether this call unlocked and charged; False where the scan was unlocked before.
+    """Unlocks the scan and charges for it. Returns False, without charging, if it was unlocked before.
 
     Raises NothingToUnlock, InsufficientCredits, Forbidden, NotFound.
     """

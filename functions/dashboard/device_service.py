@@ -1,6 +1,6 @@
-"""The rules of approving a device on the pages: what a person is shown, and what their decision can grant.
+"""Business rules of approving devices in the dashboard: what a user is shown, and what their decision can grant.
 
-A decision carries a seal over what its session was shown, so nobody decides on a request they haven't seen.
+A decision includes a seal (HMAC) over what the session was shown, so users can only decide on requests they have seen.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from controlplane.store import device, organizations
 from controlplane.store.device import DeviceRequest
 from controlplane.store.organizations import Account
 
-# What the digest of the key ring is for.
+# The purpose of the key ring's digest.
 _REVIEW = "review of a device"
 
 
@@ -41,13 +41,13 @@ class NothingGranted(InvalidPayload):
 
 
 class NotReviewed(Forbidden):
-    """The decision does not come from the page that shows the request."""
+    """The decision wasn't submitted from the page that shows the request."""
 
     message = "This page has expired. Enter the code again."
 
 
 class Permission(NamedTuple):
-    """A scope that a device asks for, in words, and what to point out about it."""
+    """A requested scope, its description, and an optional warning."""
 
     scope: str
     words: str
@@ -55,9 +55,9 @@ class Permission(NamedTuple):
 
 
 class Review(NamedTuple):
-    """A device's request as a person decides on it, and the seal that the decision has to carry.
+    """A device request to decide on, and the seal that the decision must include.
 
-    `account` is the one that the device would act as, with the organizations that it would reach.
+    `account` is the account that the device would act as, with the organizations that the device could access.
     """
 
     request: DeviceRequest
@@ -68,7 +68,7 @@ class Review(NamedTuple):
 
 
 def review_device(code: str, user_id: str, secret: str) -> Review:
-    """The request that the code names. After some codes that do not exist, the person has to wait.
+    """Returns the device request with this user code. Too many attempts with unknown codes are throttled.
 
     Raises UnknownCode, CodeExpired, CodeDecided, TooManyCodes.
     """
@@ -90,7 +90,7 @@ def review_device(code: str, user_id: str, secret: str) -> Review:
 
 
 def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
-    """Approves the device of a reviewed request, with those of the scopes shown that were left checked.
+    """Approves the device of a reviewed request, with the scopes that the user left checked.
 
     Raises NothingGranted, NotReviewed, CodeExpired, CodeDecided, UnknownCode, TooManyCodes.
     """
@@ -102,7 +102,7 @@ def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
 
 
 def deny_device(form: dict[str, str], user_id: str, secret: str) -> None:
-    """Refuses the device of a reviewed request. Raises the same."""
+    """Denies the device of a reviewed request. Raises the same errors, except NothingGranted."""
     code, _ = _reviewed(form, secret)
     _decide(lambda: device.deny(code, user_id))
 
@@ -121,14 +121,14 @@ def _decide(decision: Callable[[], None]) -> None:
 
 
 def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
-    """Code and scopes as this session was shown them. A decision is about what was seen, and takes no guess."""
+    """Returns the code and scopes that this session was shown. Raises NotReviewed, CodeExpired."""
     code, until, scopes = (form.get(name, "") for name in ("user_code", "until", "scopes"))
     if not until.isascii() or not until.isdigit() or len(until) > 12:
         raise NotReviewed
     reviewed = _review(secret, code, int(until), scopes.split())
     if keyring.signer_of(_REVIEW, reviewed, form.get("seal", "")) is None:
         raise NotReviewed
-    # The code is not given to another request before that.
+    # Until then, no other request can get the same code.
     if int(until) <= clock.now():
         raise CodeExpired
     return code, scopes.split()
@@ -139,7 +139,7 @@ def _review(secret: str, code: str, until: int, scopes: list[str]) -> str:
 
 
 def _mark(scope: str) -> str | None:
-    """What a person should notice about the scope before approving it."""
+    """Returns the warning to show next to the scope, or None."""
     if scope == "members.write":
         return "Manages people"
     return None if scope.endswith(".read") else "Makes changes"

@@ -1,4 +1,4 @@
-"""What comes of a provider that does not do its part. By themselves, because `provider` loads libraries."""
+"""Errors of the sign-in provider. In a separate module, because importing `provider` is slow."""
 
 from controlplane.errors import InvalidPayload, ServiceUnavailable
 
@@ -8,6 +8,6 @@ class ProviderUnavailable(ServiceUnavailable):
 
 
 class SignInRejected(InvalidPayload):
-    """The provider refused the code, or what it answered cannot be trusted. The reason is for the log alone."""
+    """The provider rejected the code, or its response can't be trusted. `reason` is only logged."""
 
     message = "Sign-in failed. Try again."

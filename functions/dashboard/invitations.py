@@ -1,4 +1,4 @@
-"""The rules of the pages about invitations: accepting and declining them, and blocking organizations."""
+"""Business rules of the invitation pages: accepting and declining invitations, and blocking organizations."""
 
 from typing import Any
 
@@ -39,7 +39,10 @@ class NotBlocked(NotFound):
 
 
 def accept_invitation(invitation_id: str, user_id: str) -> Membership:
-    """Raises InvitationGone, AlreadyThere, InviterGone, OwnsTooMany."""
+    """Makes the user a member and returns the membership.
+
+    Raises InvitationGone, AlreadyThere, InviterGone, OwnsTooMany.
+    """
     try:
         return invitees.accept_invitation(invitation_id, _profile(user_id), settings.organizations_per_person)
     except invitations.UnknownInvitation:
@@ -53,7 +56,7 @@ def accept_invitation(invitation_id: str, user_id: str) -> Membership:
 
 
 def decline_invitation(invitation_id: str, user_id: str) -> str:
-    """The organization's name. Raises InvitationGone."""
+    """Declines the invitation. Returns the organization's name. Raises InvitationGone."""
     try:
         return invitees.decline_invitation(invitation_id, _profile(user_id))
     except invitations.UnknownInvitation:
@@ -69,7 +72,7 @@ def block_organization(invitation_id: str, user_id: str) -> str:
 
 
 def unblock_organization(organization_id: str, user_id: str) -> str:
-    """Returns the organization's name. Raises NotBlocked."""
+    """Unblocks the organization. Returns its name. Raises NotBlocked."""
     known = ids.is_root(ids.ORGANIZATION, organization_id)
     name = invitees.unblock_organization(user_id, organization_id) if known else None
     if name is None:
@@ -78,7 +81,7 @@ def unblock_organization(organization_id: str, user_id: str) -> str:
 
 
 def list_blocked(user_id: str, after: str | None) -> QueryPage:
-    """Returns a page of blocked organizations; `after` is the id with which the page before ended."""
+    """Returns a page of blocked organizations. `after` is the last ID of the previous page."""
     known = after is not None and ids.is_root(ids.ORGANIZATION, after)
     return invitees.list_blocked(user_id, BLOCKED_PER_PAGE, after if known else None)
 

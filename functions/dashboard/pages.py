@@ -1,6 +1,6 @@
-"""How the pages look: templates in, HTML out, with the headers that every page carries. No rule is decided here.
+"""Renders the templates to HTML responses, with the headers that every page has. Contains no business rules.
 
-Nothing on a page comes from another host, and no script runs on it; the policy of its content says so to the browser.
+The content security policy of the pages forbids scripts and resources of other hosts.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
-# The name changes with the content, so a browser may keep what it has.
+# The file name contains a content hash, so browsers can cache the file forever.
 _KEPT_FOR_EVER = "public, max-age=31536000, immutable"
 _TITLES = {
     400: "This did not work",
@@ -62,13 +62,13 @@ _templates = Environment(
 
 
 def address(path: str) -> str:
-    """The address of a page of ours, below the stage where the API has one."""
+    """Returns the path of a dashboard page, including the stage if the API has one."""
     return urlsplit(dashboard_base_url()).path + path
 
 
 @cache
 def style() -> tuple[str, bytes]:
-    """The style sheet: its name, which holds its hash, and its bytes."""
+    """Returns the style sheet's name, which contains its hash, and its bytes."""
     content = (_HERE / "static" / "style.css").read_bytes()
     return f"style.{hashlib.sha256(content).hexdigest()[:16]}.css", content
 
@@ -92,7 +92,7 @@ def _minute(timestamp: str) -> str:
 
 
 def _hour(timestamp: str) -> str:
-    """Only the hour of a credential's last use is known."""
+    """Formats a timestamp that is accurate to the hour, such as a credential's last use."""
     return f"{_day(timestamp)}, between {timestamp[11:13]}:00 and {timestamp[11:13]}:59 UTC"
 
 
@@ -115,7 +115,7 @@ def page(
     headers: Mapping[str, str] | None = None,
     **content: Any,
 ) -> Response:
-    """A page of that template. Everything it shows is escaped."""
+    """Renders the template to a response. All content is escaped."""
     signed_in = visitor is not None and visitor.access is not None
     text = _templates.get_template(f"{template}.html").render(
         style=address(f"/assets/{style()[0]}"),
@@ -129,7 +129,7 @@ def page(
 
 
 def redirect(location: str, cookies: list[str] | None = None) -> Response:
-    """Sends the browser on, by GET."""
+    """Returns a 303 redirect, which the browser follows with GET."""
     answer = Response(b"", 303, {**HEADERS, "location": location})
     for cookie in cookies or []:
         answer.headers.append("set-cookie", cookie)
@@ -141,7 +141,7 @@ def sign_in_address(target: str) -> str:
 
 
 class PageLook:
-    """How a page refuses (`controlplane.anonymous.Dialect`): as a page, or by the way to sign in."""
+    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.anonymous.Dialect`)."""
 
     def read(self, body: bytes) -> dict[str, Any]:
         raise NotImplementedError("pages declare no body")

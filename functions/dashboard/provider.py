@@ -1,7 +1,7 @@
-"""The OpenID Connect provider that people sign in with, as these pages use it: code flow with PKCE, public client.
+"""The OpenID Connect client for sign-in: authorization code flow with PKCE, as a public client.
 
-What a provider says is believed only as far as its signature, its issuer, the audience and the nonce go. Its metadata
-and keys are kept for an hour; a token signed with a key that is not among them has the keys fetched anew.
+A token is accepted only if its signature, issuer, audience, and nonce are valid. The provider's metadata and keys are
+cached for an hour. A token that can't be verified with the cached keys causes one refetch.
 """
 
 import re
@@ -26,11 +26,11 @@ from controlplane.store.sign_in import Identity
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
 _SCOPE = "openid email profile"
-# Signatures that only the provider can make: nothing symmetric, and not "none".
+# Asymmetric algorithms only: no HMAC and not "none".
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _KEPT_SECONDS = 3600
 _TIMEOUT_SECONDS = (3, 5)
-# Clocks of two machines differ.
+# Allows for clock skew.
 _LEEWAY_SECONDS = 60
 _NAME_LENGTH, _URL_LENGTH, _SUBJECT_LENGTH = 100, 2048, 255
 _INVISIBLE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
@@ -38,7 +38,7 @@ _INVISIBLE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069
 
 @dataclass
 class _Known:
-    """What was fetched from the provider, and when."""
+    """The cached metadata and keys of the provider, and the time they were fetched."""
 
     metadata: dict[str, Any] = field(default_factory=dict)
     keys: KeySet | None = None
@@ -46,7 +46,7 @@ class _Known:
 
 
 class Provider:
-    """One issuer. `metadata_url` is where its metadata stands, where that is not below the issuer's own address."""
+    """An issuer. `metadata_url` is needed only if the metadata isn't at the default location below the issuer's URL."""
 
     def __init__(self, issuer: str, metadata_url: str | None = None) -> None:
         self.issuer = issuer
@@ -54,20 +54,20 @@ class Provider:
         self._known = _Known()
 
     def is_named(self, issuer: str) -> bool:
-        """Whether that is this provider's name. Some write it with a slash at the end, which the setting has not."""
+        """Returns True if this is the provider's issuer. Ignores a trailing slash, which the setting doesn't have."""
         return issuer.removesuffix("/") == self.issuer
 
     def authorization_url(self, client_id: str, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Where a browser goes to sign in. Raises ProviderUnavailable."""
+        """Returns the URL at which the user signs in. Raises ProviderUnavailable."""
         endpoint = self._metadata()["authorization_endpoint"]
         with self._session(client_id, redirect_uri) as session:
             url, _ = session.create_authorization_url(endpoint, state=state, code_verifier=verifier, nonce=nonce)
         return str(url)
 
     def end_session_url(self, client_id: str, return_to: str) -> str | None:
-        """Where a browser goes to end the provider's own session, or None where there is no such place.
+        """Returns the URL that ends the provider's own session, or None if there is no such endpoint.
 
-        Named both ways, since Cognito has names of its own for what OpenID Connect's logout calls otherwise.
+        Has both the OpenID Connect parameters and those of Cognito, which differ. Raises ProviderUnavailable.
         """
         endpoint = self._metadata().get("end_session_endpoint")
         if not endpoint:
@@ -76,7 +76,7 @@ class Provider:
         return f"{endpoint}?{urlencode(query)}"
 
     def redeem(self, client_id: str, redirect_uri: str, code: str, verifier: str, nonce: str) -> Identity:
-        """Who signed in. Raises ProviderUnavailable, SignInRejected."""
+        """Redeems the code and returns the identity of the user. Raises ProviderUnavailable, SignInRejected."""
         endpoint = self._metadata()["token_endpoint"]
         try:
             with self._session(client_id, redirect_uri) as session, deadline.spending():
@@ -89,7 +89,9 @@ class Provider:
                 )
         except OAuthError as refusal:
             raise SignInRejected(details=[], reason=f"token endpoint: {refusal.error}") from refusal
-        except ValueError as failure:  # no JSON; requests' own errors of JSON are among its exceptions too
+        except (
+            ValueError
+        ) as failure:  # not JSON; before RequestException, because requests' JSON error is a subclass of both
             raise SignInRejected(details=[], reason="token endpoint: unreadable answer") from failure
         except requests.RequestException as failure:
             raise ProviderUnavailable(reason=type(failure).__name__) from failure
@@ -109,7 +111,7 @@ class Provider:
         return session
 
     def _verify(self, id_token: Any, access_token: Any, client_id: str, nonce: str) -> dict[str, Any]:
-        """The claims of a token that this issuer signed for us, in this sign-in."""
+        """Returns the claims of the token if this issuer signed it for us in this sign-in. Raises SignInRejected."""
         if not isinstance(id_token, str):
             raise SignInRejected(details=[], reason="no id_token")
         try:
@@ -133,7 +135,7 @@ class Provider:
         try:
             return jwt.decode(id_token, self._keys(), algorithms=_ALGORITHMS)
         except (JoseError, ValueError):
-            # The keys may have been changed for new ones since they were fetched.
+            # The keys may have been rotated since they were fetched.
             self._known = _Known()
             return jwt.decode(id_token, self._keys(), algorithms=_ALGORITHMS)
 
@@ -159,7 +161,7 @@ class Provider:
 
 
 def _fetch(url: str) -> dict[str, Any]:
-    """A JSON object. Raises ProviderUnavailable."""
+    """Fetches a JSON object. Raises ProviderUnavailable."""
     try:
         with requests.Session() as session, deadline.spending():
             _restrict(session)
@@ -189,7 +191,7 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 class _BoundedAdapter(HTTPAdapter):
-    """Keeps the request's deadline, also while an answer trickles in."""
+    """Enforces the request's deadline, even if a response trickles in slowly."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
@@ -197,14 +199,14 @@ class _BoundedAdapter(HTTPAdapter):
 
 
 def _restrict(session: requests.Session) -> None:
-    """No proxy and no credential of the environment, and no longer than the request may take."""
+    """Ignores proxies and credentials from the environment, and enforces the request's deadline."""
     session.trust_env = False
     for scheme in ("http://", "https://"):
         session.mount(scheme, _BoundedAdapter())
 
 
 def _identity(issuer: str, claims: dict[str, Any]) -> Identity:
-    """What the claims say of the person, cut to what an account holds. Raises SignInRejected."""
+    """Converts the claims to an identity, without fields that an account can't store. Raises SignInRejected."""
     subject = claims["sub"]
     if not isinstance(subject, str) or not 0 < len(subject) <= _SUBJECT_LENGTH:
         raise SignInRejected(details=[], reason="id_token: sub")
@@ -217,7 +219,7 @@ def _identity(issuer: str, claims: dict[str, Any]) -> Identity:
 
 
 def _is_true(claim: Any) -> bool:
-    # Cognito hands on as text what some providers verified.
+    # Cognito passes this claim as a string for some providers.
     return claim is True or claim == "true"
 
 

@@ -1,6 +1,6 @@
-"""HTTP of `dashboard`: the pages that people see. They answer HTML, refusals too, and work without a script.
+"""Routes of `dashboard`: HTML pages that work without scripts. Errors are HTML pages, too.
 
-A GET changes nothing but the sign-in it is part of. What changes something is a form with the session's token.
+A GET changes nothing except during sign-in. Every change is a POST of a form with the session's CSRF token.
 """
 
 from typing import Annotated
@@ -23,7 +23,7 @@ router = ControlRouter(tags=["Pages"], include_in_schema=False)
 _LOOK = PageLook()
 
 Anyone = Annotated[Visitor, Visits(_LOOK, signed_in=False)]
-# Each makes the service ask the provider.
+# Rate-limited, because each request may call the provider.
 _SIGN_INS = Anonymous("pages.sign-in", settings.sign_in_requests_per_minute)
 SignsIn = Annotated[Visitor, Visits(_LOOK, signed_in=False, counted=_SIGN_INS)]
 SignedIn = Annotated[Visitor, Visits(_LOOK)]
@@ -35,7 +35,7 @@ Text = Annotated[str | None, Query(max_length=4096)]
 
 @router.get("/", operation_id="showOverview")
 async def show_overview(visitor: Anyone) -> Response:
-    """Where a person stands: the organizations, what waits for an answer; to strangers, what this is."""
+    """Shows the user's organizations and pending invitations, or a welcome page if signed out."""
     if visitor.access is None:
         return page("welcome", visitor)
     standing = service.get_standing(visitor.user_id, service.OVERVIEW_INVITATIONS)
@@ -44,7 +44,7 @@ async def show_overview(visitor: Anyone) -> Response:
 
 @router.get("/sign-in", operation_id="beginSignIn")
 async def begin_sign_in(_visitor: SignsIn, return_to: Text = None) -> Response:
-    """Sends the browser to the sign-in service. `return_to` is a page of ours; any other address counts as none."""
+    """Redirects to the sign-in provider. `return_to` is ignored unless it is a dashboard page."""
     begun = service.begin_sign_in(return_to)
     return redirect(begun.url, [visitors.cookie(begun.purpose, begun.note, service.SIGN_IN_SECONDS)])
 
@@ -53,14 +53,14 @@ async def begin_sign_in(_visitor: SignsIn, return_to: Text = None) -> Response:
 async def finish_sign_in(
     visitor: SignsIn, code: Text = None, state: Text = None, error: Text = None, iss: Text = None
 ) -> Response:
-    """Where the sign-in service sends the browser back to. The first sign-in makes the account."""
+    """Completes the sign-in when the provider redirects back. The first sign-in creates the account."""
     purpose = service.note_purpose(state or "")
     if error is not None or code is None or state is None or purpose is None:
         raise service.SignInCanceled((error or "incomplete")[:100])
     secret, return_to = service.finish_sign_in(
         state, code, iss, lambda purpose: visitor.cookies.get(visitors.cookie_name(purpose), ""), visitor.address
     )
-    # A session that this browser had before is not left behind.
+    # Revokes the browser's previous session, if any.
     service.sign_out(visitor.secret)
     session = visitors.cookie("session", secret, LIFE_SECONDS)
     return redirect(address(return_to), [session, visitors.cookie(purpose, "", 0)])
@@ -68,27 +68,27 @@ async def finish_sign_in(
 
 @router.post("/sign-out", operation_id="signOut")
 async def sign_out(visitor: Submits) -> Response:
-    """Ends the session, as a cookie and as a bearer."""
+    """Revokes the session, both as a cookie and as a bearer token."""
     service.sign_out(visitor.secret)
     return redirect(address("/signed-out"), [visitors.cookie("session", "", 0)])
 
 
 @router.get("/signed-out", operation_id="showSignedOut")
 async def show_signed_out(visitor: SignsIn) -> Response:
-    """Says so, and how to end the sign-in service's own session."""
+    """Confirms the sign-out and links to the sign-out of the provider."""
     return page("signed_out", visitor, provider=service.provider_sign_out_url())
 
 
 @router.get("/device", operation_id="showDevice")
 async def show_device(visitor: SignedIn, user_code: Text = None) -> Response:
-    """Asks for the code that a device shows. A link may bring it along, and does no more than that."""
+    """Asks for the user code that a device shows. A link can prefill the code but not submit it."""
     _check_devices()
     return _device_form(visitor, user_code or "")
 
 
 @router.post("/device", operation_id="reviewDevice")
 async def review_device(visitor: Submits) -> Response:
-    """Shows who asks, from where, and for what. A code that is none counts as a try."""
+    """Shows the device request for review. An unknown code counts as a failed attempt."""
     _check_devices()
     code = visitor.form.get("user_code", "")[:100]
     if not code.strip():
@@ -102,25 +102,25 @@ async def review_device(visitor: Submits) -> Response:
 
 @router.post("/device/approve", operation_id="approveDevice")
 async def approve_device(visitor: Submits) -> Response:
-    """Approves the device, with those of the shown scopes that were left checked."""
+    """Approves the device with the scopes that were left checked."""
     return _decide(visitor, approves=True)
 
 
 @router.post("/device/deny", operation_id="denyDevice")
 async def deny_device(visitor: Submits) -> Response:
-    """Refuses the device."""
+    """Denies the device."""
     return _decide(visitor, approves=False)
 
 
 @router.get("/invitations", operation_id="showInvitations")
 async def show_invitations(visitor: SignedIn) -> Response:
-    """What the account's verified address is invited to."""
+    """Shows the pending invitations for the account's verified email address."""
     return _invitations(visitor)
 
 
 @router.post("/invitations/accept", operation_id="acceptInvitation")
 async def accept_invitation(visitor: Submits) -> Response:
-    """Makes the person a member of the organization."""
+    """Accepts an invitation: makes the user a member of the organization."""
     try:
         joined = invitations.accept_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
     except _REFUSED_INVITATION as refusal:
@@ -130,7 +130,7 @@ async def accept_invitation(visitor: Submits) -> Response:
 
 @router.post("/invitations/decline", operation_id="declineInvitation")
 async def decline_invitation(visitor: Submits) -> Response:
-    """Ends the invitation."""
+    """Declines an invitation."""
     try:
         name = invitations.decline_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
     except _REFUSED_INVITATION as refusal:
@@ -140,7 +140,7 @@ async def decline_invitation(visitor: Submits) -> Response:
 
 @router.post("/invitations/block", operation_id="blockOrganization")
 async def block_organization(visitor: Submits) -> Response:
-    """Declines the invitation, and hides further ones of its organization."""
+    """Declines an invitation and hides future invitations from its organization."""
     try:
         name = invitations.block_organization(visitor.form.get("invitation_id", ""), visitor.user_id)
     except _REFUSED_INVITATION as refusal:
@@ -150,13 +150,13 @@ async def block_organization(visitor: Submits) -> Response:
 
 @router.get("/invitations/blocked", operation_id="showBlockedOrganizations")
 async def show_blocked_organizations(visitor: SignedIn, after: Text = None) -> Response:
-    """The organizations whose invitations the person does not want to see."""
+    """Lists the organizations that the user has blocked."""
     return _blocked(visitor, after)
 
 
 @router.post("/invitations/unblock", operation_id="unblockOrganization")
 async def unblock_organization(visitor: Submits) -> Response:
-    """Shows invitations of the organization again."""
+    """Unblocks an organization, so that its invitations are shown again."""
     try:
         name = invitations.unblock_organization(visitor.form.get("organization_id", ""), visitor.user_id)
     except invitations.NotBlocked as refusal:
@@ -166,13 +166,13 @@ async def unblock_organization(visitor: Submits) -> Response:
 
 @router.get("/sessions", operation_id="showSessions")
 async def show_sessions(visitor: SignedIn, cursor: Cursor = None) -> Response:
-    """Lists everything that can act as the person, with a way to revoke each."""
+    """Lists the user's sessions, devices, and tokens, with a button to revoke each."""
     return _sessions(visitor, cursor)
 
 
 @router.post("/sessions/revoke", operation_id="endSession")
 async def end_session(visitor: Submits) -> Response:
-    """Ends one session, device, or token. If it is this very session, the person is signed out."""
+    """Revokes a session, device, or token. Revoking the current session signs the user out."""
     try:
         revoked = session_service.revoke_session(visitor.form.get("session_id", ""), visitor.user_id)
     except session_service.UnknownSession as refusal:
@@ -184,7 +184,7 @@ async def end_session(visitor: Submits) -> Response:
 
 @router.post("/sessions/revoke-others", operation_id="endOtherSessions")
 async def end_other_sessions(visitor: Submits) -> Response:
-    """Ends everything but this session."""
+    """Revokes all sessions, devices, and tokens except the current session."""
     ended, more = session_service.revoke_others(visitor.user_id, _current_session(visitor))
     counted = f"{ended} {'entry' if ended == 1 else 'entries'}"
     rest = " There are more: press the button again." if more else " Only this session has access now."
@@ -193,13 +193,13 @@ async def end_other_sessions(visitor: Submits) -> Response:
 
 @router.get("/organizations", operation_id="showOrganizations")
 async def show_organizations(visitor: SignedIn) -> Response:
-    """The organizations the person belongs to, and which of them is saved as the default."""
+    """Lists the user's organizations and marks the default one."""
     return _organizations(visitor)
 
 
 @router.post("/organizations", operation_id="saveOrganization")
 async def save_organization(visitor: Submits) -> Response:
-    """Saves the organization that requests without `organizationId` act in."""
+    """Saves the default organization, which is used for requests without `organizationId`."""
     try:
         saved = service.save_organization(visitor.form.get("organization_id", ""), visitor.user_id)
     except service.NoMembership as refusal:
@@ -209,14 +209,14 @@ async def save_organization(visitor: Submits) -> Response:
 
 @router.get("/organizations/{organizationSlug}/delete", operation_id="showOrganizationDeletion")
 async def show_organization_deletion(visitor: SignedIn, organization_slug: OrganizationSlug) -> Response:
-    """Says what deleting the organization removes, and asks an owner to type its name."""
+    """Explains what deleting the organization removes, and asks an owner to type its name or slug."""
     organization = service.get_own_organization(organization_slug, visitor.user_id)
     return page("organization_delete", visitor, organization=organization, typed="", problem=None)
 
 
 @router.post("/organizations/{organizationSlug}/delete", operation_id="deleteOrganization")
 async def delete_organization(visitor: Submits, organization_slug: OrganizationSlug) -> Response:
-    """Deletes the organization if its name or slug was typed."""
+    """Deletes the organization if the user typed its name or slug."""
     organization = service.get_own_organization(organization_slug, visitor.user_id)
     typed = visitor.form.get("confirmation", "")[:200]
     try:
@@ -235,7 +235,7 @@ async def delete_organization(visitor: Submits, organization_slug: OrganizationS
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}", operation_id="showProject")
 async def show_project(visitor: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug) -> Response:
-    """A project with its websites, as its members see it: where `dashboardUrl` leads."""
+    """Shows a project with its websites. `dashboardUrl` links to this page."""
     return _project("project", visitor, organization_slug, project_slug)
 
 
@@ -243,13 +243,13 @@ async def show_project(visitor: SignedIn, organization_slug: OrganizationSlug, p
 async def show_project_consent(
     visitor: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug
 ) -> Response:
-    """The project's consent instance: what it trusts, its branding, where it runs."""
+    """Shows the project's consent instance: trusted origins, branding, and runtime."""
     return _project("project_consent", visitor, organization_slug, project_slug)
 
 
 @router.get("/assets/{fileName}", operation_id="getAsset")
 async def get_asset(file_name: Annotated[str, Path(alias="fileName")]) -> Response:
-    """The style sheet, under the name that the pages of now link to."""
+    """Returns the style sheet. The name must be that of the current version."""
     if file_name != style()[0]:
         raise RouteNotFound
     return style_sheet()

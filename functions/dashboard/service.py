@@ -1,7 +1,7 @@
-"""The rules of the pages: how a sign-in begins and ends, what a person may decide, and what is said to them.
+"""Business rules of the dashboard: sign-in and sign-out, organizations, and projects.
 
-Between its two halves a sign-in leaves nothing here: the browser keeps a sealed note of it, and the proof key and the
-nonce follow from the note's state and the signing secret.
+A sign-in in progress isn't stored on the server. The browser keeps a signed note of it in a cookie; the PKCE verifier
+and the nonce are derived from the note's state and the signing key.
 """
 
 import hmac
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from dashboard.provider import Provider
 
 SIGN_IN_SECONDS = 600
-# The overview only says how many invitations there are; a page of invitations stays far below Lambda's 6 MB.
+# The overview shows only the number of invitations. The second limit keeps a page far below Lambda's 6 MB.
 OVERVIEW_INVITATIONS, PAGE_INVITATIONS = 20, 50
 _STATE_LENGTH = 43
 _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
-# What the digest of the key ring is for.
+# The purpose of the key ring's digest.
 _NOTE = "note of a sign-in"
-# Pages that a sign-in can return to, by path.
+# Paths that a sign-in can return to.
 _PAGES = {"/", "/device", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_SLUG = re.compile(_SLUG)
@@ -45,7 +45,7 @@ class SignInOff(NotFound):
 
 
 class SignInLost(InvalidPayload):
-    """The sign-in did not begin in this browser, or too long ago."""
+    """The sign-in was started in another browser, or has expired."""
 
     message = "This sign-in wasn't started in this browser, or took longer than ten minutes. Start again."
 
@@ -75,7 +75,7 @@ class AddressNotAccepted(Forbidden):
 
 
 class AnotherIdentity(Forbidden):
-    """The address is that of an account with another identity from this issuer. `user_id` is for the log."""
+    """The email address belongs to an account with another identity of this issuer. `user_id` is only logged."""
 
     def __init__(self, user_id: str) -> None:
         contact = settings.contact_email or "the operator of this service"
@@ -107,7 +107,7 @@ class NoProject(NotFound):
 
 
 class Begun(NamedTuple):
-    """A sign-in on its way: where the browser goes, and the note it keeps (a cookie's purpose and value)."""
+    """A sign-in in progress: the URL to redirect to, and the purpose and value of the cookie with the note."""
 
     url: str
     purpose: str
@@ -115,7 +115,7 @@ class Begun(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What the first page shows."""
+    """The content of the overview page."""
 
     account: Account
     received: Received
@@ -125,7 +125,7 @@ _providers: dict[tuple[str, str | None], "Provider"] = {}
 
 
 def _provider() -> tuple["Provider", str]:
-    """The provider and what it calls us. Raises SignInOff."""
+    """Returns the provider and our client ID there. Raises SignInOff."""
     client_id = sign_in_client_id()
     if settings.sign_in_issuer is None or client_id is None:
         raise SignInOff
@@ -140,7 +140,7 @@ def _callback() -> str:
 
 
 def begin_sign_in(return_to: str | None) -> Begun:
-    """Raises SignInOff, ProviderUnavailable."""
+    """Starts a sign-in. Raises SignInOff, ProviderUnavailable."""
     provider, client_id = _provider()
     state = secrets.token_urlsafe(32)[:_STATE_LENGTH]
     key = keyring.current()
@@ -152,16 +152,16 @@ def begin_sign_in(return_to: str | None) -> Begun:
 def finish_sign_in(
     state: str, code: str, issuer: str | None, note_of: Callable[[str], str], address: str
 ) -> tuple[str, str]:
-    """The secret of the new session, and the page to go to. `note_of` reads the browser's note by its purpose.
+    """Completes a sign-in. Returns the secret of the new session and the page to redirect to.
 
-    `address` is the browser's IP address, which the person sees in the list of their sessions.
+    `note_of` returns the browser's note by purpose. `address` is the browser's IP address, for the list of sessions.
 
     Raises SignInLost, SignInRejected, AddressUnverified, AddressNotAccepted, AnotherIdentity, ProviderUnavailable,
     SignInOff.
     """
     provider, client_id = _provider()
     return_to, key = _open_note(state, note_of)
-    # RFC 9207: a provider that names itself must be the one that was asked.
+    # RFC 9207: if the response has an issuer, it must be the expected one.
     if issuer is not None and not provider.is_named(issuer):
         raise SignInRejected(details=[], reason="another issuer answered")
     identity = provider.redeem(client_id, _callback(), code, _verifier(key, state), _nonce(key, state))
@@ -180,7 +180,7 @@ def finish_sign_in(
 
 
 def note_purpose(state: str) -> str | None:
-    """Under which purpose the browser keeps the note of this sign-in; None where the state is none of ours."""
+    """Returns the cookie purpose for this sign-in's note, or None if the state isn't one of ours."""
     return _note_purpose(state) if _STATE.fullmatch(state) else None
 
 
@@ -189,7 +189,7 @@ def sign_out(secret: str) -> None:
 
 
 def provider_sign_out_url() -> str | None:
-    """Where the provider's own session ends; None where there is no such place, or nobody answers."""
+    """Returns the URL that ends the provider's session, or None if there isn't one or the provider is unavailable."""
     try:
         provider, client_id = _provider()
         return provider.end_session_url(client_id, f"{dashboard_base_url()}/signed-out")
@@ -198,7 +198,7 @@ def provider_sign_out_url() -> str | None:
 
 
 def own_page(target: str | None) -> str:
-    """The page of ours that is meant, or the first one for anything else: no address leads away from here."""
+    """Returns the target if it is a dashboard page, or else `/`, which prevents open redirects."""
     if target is not None and (
         target in _PAGES or any(page.fullmatch(target) for page in (_DEVICE_PAGE, _PROJECT_PAGE, _DELETION_PAGE))
     ):
@@ -207,7 +207,7 @@ def own_page(target: str | None) -> str:
 
 
 def _note_purpose(state: str) -> str:
-    # One cookie for each sign-in, so that two tabs do not get into each other's way.
+    # One cookie per sign-in, so that two tabs don't overwrite each other's.
     return f"sign-in-{state[:8]}"
 
 
@@ -225,7 +225,7 @@ def _seal_note(key: SigningKey, state: str, until: int, return_to: str) -> str:
 
 
 def _open_note(state: str, note_of: Callable[[str], str]) -> tuple[str, SigningKey]:
-    """The page to return to, and the signing key that the sign-in was started with. Raises SignInLost."""
+    """Returns the page to return to and the signing key with which the sign-in was started. Raises SignInLost."""
     purpose = note_purpose(state)
     note = note_of(purpose) if purpose else ""
     text, _, seal = note.rpartition(".")
@@ -239,7 +239,7 @@ def _open_note(state: str, note_of: Callable[[str], str]) -> tuple[str, SigningK
 
 
 def get_standing(user_id: str, most: int) -> Standing:
-    """Returns the person's account, and at most that many of the invitations they received."""
+    """Returns the user's account and at most `most` of the invitations they received."""
     account = organizations.get_account(user_id)
     return Standing(account, invitees.list_received(account.profile, most))
 
@@ -249,7 +249,7 @@ def devices_are_offered() -> bool:
 
 
 def save_organization(organization_id: str, user_id: str) -> Membership:
-    """Makes it the one that is used where none is named. Raises NoMembership."""
+    """Saves the user's default organization, used if a request doesn't name one. Raises NoMembership."""
     known = ids.is_root(ids.ORGANIZATION, organization_id)
     membership = organizations.find_membership(user_id, organization_id) if known else None
     if membership is None:
@@ -262,7 +262,7 @@ def save_organization(organization_id: str, user_id: str) -> Membership:
 
 
 def get_own_organization(organization_slug: str, user_id: str) -> Membership:
-    """The organization of that slug, which the person owns. Raises NoMembership, OwnersOnly."""
+    """Returns the organization with this slug if the user owns it. Raises NoMembership, OwnersOnly."""
     memberships = organizations.get_account(user_id).memberships
     membership = next((held for held in memberships if held.slug == organization_slug), None)
     if membership is None:
@@ -273,7 +273,7 @@ def get_own_organization(organization_slug: str, user_id: str) -> Membership:
 
 
 def delete_organization(organization: Membership, confirmation: str, user_id: str) -> None:
-    """Deletes the organization if the person has typed its name or slug and still owns it.
+    """Deletes the organization if the user typed its name or slug and still owns it.
 
     Raises NotConfirmed, OwnersOnly, NoMembership.
     """
@@ -288,7 +288,7 @@ def delete_organization(organization: Membership, confirmation: str, user_id: st
 
 
 def get_project(organization_slug: str, project_slug: str, user_id: str) -> tuple[Membership, ProjectItem]:
-    """A project of one of the person's organizations. Raises NoProject."""
+    """Returns a project of one of the user's organizations. Raises NoProject."""
     memberships = organizations.get_account(user_id).memberships
     membership = next((held for held in memberships if held.slug == organization_slug), None)
     if membership is None or not _PROJECT_SLUG.fullmatch(project_slug):

@@ -1,4 +1,4 @@
-"""The rules of the page that lists what can act as the person: sessions of the pages, devices, and tokens."""
+"""Business rules of the page that lists a user's sessions, devices, and tokens."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,19 +8,19 @@ from controlplane.store import credential_index, revocations
 from controlplane.store.credential_index import Credential
 
 PER_PAGE = 50
-# One request ends at most this many, each with a read and a transaction, and stays far below the function's timeout.
+# The maximum per request. Each needs a read and a transaction; the total stays far below the function's timeout.
 _ENDED_AT_ONCE = 100
 _KINDS = {"session": "Web session", "device": "Device", "token": "Token made by the operator"}  # nosec B105
 
 
 class UnknownSession(NotFound):
-    """Also the answer to another person's session."""
+    """Also raised for another user's session."""
 
     message = "This entry is no longer there: it has expired or was revoked."
 
 
 class Shown(NamedTuple):
-    """An entry as the page shows it."""
+    """An entry of the page."""
 
     session_id: str
     kind: str
@@ -38,19 +38,19 @@ class ShownPage(NamedTuple):
 
 
 def list_sessions(user_id: str, current: str | None, after: str | None) -> ShownPage:
-    """A page of the person's live credentials, newest first. `current` is the own part of the session in use."""
+    """Returns a page of the user's unexpired credentials, newest first. `current` is the local ID of this session."""
     page = credential_index.list_credentials(user_id, PER_PAGE, after)
     live = [credential for credential in page.credentials if credential.is_live]
     return ShownPage([_shown(credential, credential.local == current) for credential in live], page.next_sk)
 
 
 def current_session(token: Mapping[str, Any] | None) -> str | None:
-    """The own part of the session that the token belongs to."""
+    """Returns the local ID of the session that the token belongs to."""
     return credential_index.local_of(token) if token else None
 
 
 def revoke_session(session_id: str, user_id: str) -> str:
-    """Ends a credential of the person; returns its own part. Raises UnknownSession."""
+    """Revokes a credential of the user and returns its local ID. Raises UnknownSession."""
     credential = credential_index.find_credential(user_id, session_id)
     if credential is None:
         raise UnknownSession
@@ -59,7 +59,7 @@ def revoke_session(session_id: str, user_id: str) -> str:
 
 
 def revoke_others(user_id: str, current: str | None) -> tuple[int, bool]:
-    """Ends everything but the session in use: how many, and whether there are more."""
+    """Revokes all credentials but this session. Returns the number revoked, and True if there are more."""
     return revocations.revoke_others(user_id, current, _ENDED_AT_ONCE)
 
 

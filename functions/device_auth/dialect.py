@@ -1,6 +1,6 @@
-"""OAuth as its libraries speak it: form-encoded requests, answers and refusals of RFC 6749, RFC 8628 and RFC 7009.
+"""Form-encoded OAuth requests and their responses and errors (RFC 6749, RFC 8628, RFC 7009).
 
-The same operations as in the contract's JSON; only names and shapes differ. These answers are not enveloped.
+The operations are the same as with JSON; only names and shapes differ. These responses have no envelope.
 """
 
 import json
@@ -18,22 +18,22 @@ MEDIA_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 64
 _CAPITAL = re.compile(r"[A-Z]")
 _FIELD = re.compile(r"[a-z_]+")
-# RFC 6749 section 5.2: what an error_description may not hold.
+# Characters not allowed in an error_description (RFC 6749 section 5.2).
 _UNSPEAKABLE = re.compile(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]")
 _HEADERS = {"content-type": "application/json", "cache-control": "no-store", "pragma": "no-cache"}
-# The refusals that keep their status; OAuth gives every other one 400.
+# Errors with these statuses keep them. All others get 400, as in OAuth.
 _KEPT = {413, 429, 500, 503}
 _ERRORS = {"RATE_LIMITED": "slow_down", "INTERNAL_ERROR": "server_error", "SERVICE_UNAVAILABLE": "server_error"}
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthForm:
-    """The dialect of one operation, with the parameters that OAuth requires and JSON does without."""
+    """The form encoding of an operation. `required` are parameters that OAuth requires but JSON doesn't."""
 
     required: tuple[str, ...] = ()
 
     def read(self, body: bytes) -> dict[str, Any]:
-        """The parameters. Those without a value count as left out, unknown ones too (RFC 6749 section 3.2)."""
+        """Returns the parameters, without empty and unknown ones (RFC 6749 section 3.2). Raises InvalidPayload."""
         try:
             pairs = parse_pairs(body, _MAX_FIELDS)
         except ValueError:
@@ -56,12 +56,12 @@ class OAuthForm:
         return fields
 
     def success(self, content: BaseModel) -> Response:
-        """200 with the bare fields in snake_case."""
+        """Returns 200 with the fields in snake_case, without an envelope."""
         fields = content.model_dump(by_alias=False, exclude_none=True)
         return Response(json.dumps(fields), 200, _HEADERS)
 
     def failure(self, error: ApiError) -> Response:
-        """`{error, error_description}`, with the status 400 but for what is no matter of OAuth."""
+        """Returns `{error, error_description}` with status 400, or with the error's own status if it is in `_KEPT`."""
         status = error.status if error.status in _KEPT else 400
         fields = {"error": _error(error), "error_description": _describe(error)}
         headers = {name: value for name, value in error.headers.items() if name != "WWW-Authenticate"}
@@ -69,7 +69,7 @@ class OAuthForm:
 
 
 def _error(error: ApiError) -> str:
-    """OAuth's word for the refusal: the one it brings along, else the one its code stands for."""
+    """Returns the OAuth error code: the error's `oauth_error`, or else the one that matches its API code."""
     return getattr(error, "oauth_error", None) or _ERRORS.get(error.code, "invalid_request")
 
 
@@ -81,5 +81,5 @@ def _describe(error: ApiError) -> str:
 
 
 def _name(path: list[str]) -> str:
-    """The parameter's name in OAuth's spelling."""
+    """Returns the parameter's name in snake_case."""
     return _CAPITAL.sub(lambda letter: "_" + letter[0].lower(), ".".join(path)) or "body"

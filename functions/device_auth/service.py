@@ -1,7 +1,7 @@
-"""The rules of `device_auth`: who may ask, what may be asked for, and what a poll, a refresh or a revocation comes to.
+"""Business rules of `device_auth`: requesting codes, polling, and refreshing and revoking tokens.
 
-Each refusal has OAuth's word for it (`oauth_error`) beside the contract's code: RFC 6749 section 5.2, RFC 8628 section
-3.5, RFC 7009 section 2.2.1.
+Each error has an OAuth error code (`oauth_error`) in addition to the API's code: RFC 6749 section 5.2, RFC 8628
+section 3.5, RFC 7009 section 2.2.1.
 """
 
 import base64
@@ -48,7 +48,7 @@ class CodeUsed(Conflict):
 
 
 class CodeExpired(Unauthorized):
-    """Also the answer to a code that nobody issued."""
+    """Also raised for a code that was never issued."""
 
     oauth_error: ClassVar[str] = "expired_token"
     message = "This device code is unknown or has expired. Request a new one."
@@ -71,7 +71,7 @@ class WrongVerifier(Unauthorized):
 
 
 class RefreshRefused(Unauthorized):
-    """One answer to every refresh token that does not work, so that a caller cannot tell why."""
+    """Raised for every invalid refresh token, so that a caller can't tell why it is invalid."""
 
     oauth_error: ClassVar[str] = "invalid_grant"
     message = "This refresh token is unknown, expired, used, or revoked. Request a new device code."
@@ -109,14 +109,14 @@ class UnsupportedToken(InvalidPayload):
 
 
 def is_enabled() -> bool:
-    """Whether devices may be let in at all."""
+    """Returns True if device authorization is enabled."""
     return settings.device_authorization_enabled
 
 
 def request_code(client_id: str, challenge: str, scope: str | None, device_name: str | None, address: str) -> Issued:
-    """A new device request. Raises UnknownClient, InvalidScope.
+    """Creates a device request. Raises UnknownClient, InvalidScope.
 
-    Without a scope it asks for the read scopes only: a client that changes anything says so.
+    Without `scope`, it requests only the read scopes: a client must request write scopes explicitly.
     """
     _check_client(client_id)
     scopes = [*READ_SCOPES] if scope is None else _parse_scope(scope)
@@ -124,14 +124,14 @@ def request_code(client_id: str, challenge: str, scope: str | None, device_name:
 
 
 def verification_uri() -> str:
-    """The page on which a person decides."""
+    """Returns the URL of the page on which the user approves or denies a device."""
     return f"{dashboard_base_url()}/device"
 
 
 def redeem(device_code: str, code_verifier: str, client_id: str) -> Pair:
-    """The tokens of an approved request, once.
+    """Redeems an approved device code, once, and returns its tokens.
 
-    Raises UnknownClient, CodeExpired, WrongVerifier, CodeUsed (and the first redemption's tokens are dead),
+    Raises UnknownClient, CodeExpired, WrongVerifier, CodeUsed (after revoking the tokens of the first redemption),
     AccessDenied, AuthorizationPending, PolledTooSoon.
     """
     _check_client(client_id)
@@ -144,13 +144,13 @@ def redeem(device_code: str, code_verifier: str, client_id: str) -> Pair:
         try:
             return _redeem_as_it_stands(item)
         except device.NotRedeemable:
-            continue  # decided or redeemed since it was read
+            continue  # decided or redeemed since the read
     raise Throttled("the device request keeps changing")
 
 
 def _redeem_as_it_stands(item: Mapping[str, Any]) -> Pair:
     if item["status"] == "redeemed":
-        # One of the two who presented it is not the device (fosite does the same; ASVS 10.4.2 for other codes).
+        # One of the two clients that sent the code isn't the device (as in fosite; ASVS 10.4.2 for other codes).
         token_families.revoke(item["familyId"], "the device code was presented again")
         raise CodeUsed
     if device.is_expired(item):
@@ -163,7 +163,7 @@ def _redeem_as_it_stands(item: Mapping[str, Any]) -> Pair:
 
 
 def refresh(refresh_token: str, client_id: str | None, scope: str | None) -> Pair:
-    """The pair of tokens that follows the refresh token. Raises UnknownClient, InvalidScope, RefreshRefused."""
+    """Exchanges the refresh token for a new pair. Raises UnknownClient, InvalidScope, RefreshRefused."""
     if client_id is not None:
         _check_client(client_id)
     scopes = None if scope is None else _parse_scope(scope)
@@ -178,9 +178,9 @@ def refresh(refresh_token: str, client_id: str | None, scope: str | None) -> Pai
 
 
 def revoke(token: str, client_id: str | None) -> None:
-    """Ends what the token belongs to: refresh token and access tokens of one approval. Unknown tokens are no error.
+    """Revokes all tokens of the approval that the token belongs to. Ignores unknown tokens.
 
-    A token of another client than the one named stays as it is. Raises UnknownClient, UnsupportedToken.
+    Also ignores a token of a client other than `client_id`. Raises UnknownClient, UnsupportedToken.
     """
     if client_id is not None:
         _check_client(client_id)
@@ -199,7 +199,7 @@ def _check_client(client_id: str) -> None:
 
 
 def _parse_scope(scope: str) -> list[str]:
-    """The scopes of a space-separated list (RFC 6749 section 3.3). Raises InvalidScope."""
+    """Parses a space-separated list of scopes (RFC 6749 section 3.3). Raises InvalidScope."""
     scopes = sorted(set(scope.split(" ")) - {""})
     unknown = [name for name in scopes if name not in SCOPES]
     if unknown or not scopes:
@@ -208,5 +208,5 @@ def _parse_scope(scope: str) -> list[str]:
 
 
 def _challenge(code_verifier: str) -> str:
-    """RFC 7636 section 4.6, S256."""
+    """Returns the S256 code challenge (RFC 7636 section 4.6)."""
     return base64.urlsafe_b64encode(hashlib.sha256(code_verifier.encode()).digest()).rstrip(b"=").decode()

@@ -1,4 +1,4 @@
-"""The rules of a person's sessions: they see and end their own, and nobody else's exist for them."""
+"""Business rules of a user's sessions: users can list and revoke only their own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,24 +9,24 @@ from controlplane.store.credential_index import CredentialPage
 
 
 class UnknownSession(NotFound):
-    """Also the answer to another person's session."""
+    """Also raised for another user's session."""
 
     message = "You have no such session."
 
 
 def list_sessions(user_id: str, limit: int, after: str | None) -> CredentialPage:
-    """A page of the person's live credentials, newest first."""
+    """Returns a page of the user's unexpired credentials, newest first."""
     page = credential_index.list_credentials(user_id, limit, after)
     return page._replace(credentials=[credential for credential in page.credentials if credential.is_live])
 
 
 def current_session(token: Mapping[str, Any] | None) -> str | None:
-    """The own part of the session that the token belongs to."""
+    """Returns the local ID of the session that the token belongs to."""
     return credential_index.local_of(token) if token else None
 
 
 def revoke_session(user_id: str, session_id: str) -> None:
-    """Raises UnknownSession."""
+    """Revokes the user's session or device. Raises UnknownSession."""
     credential = credential_index.find_credential(user_id, session_id)
     if credential is None:
         raise UnknownSession

@@ -1,1 +1,1 @@
-"""Reports on the service itself, from agents and people."""
+"""Feedback on the service, from agents and people."""

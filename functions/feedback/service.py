@@ -1,4 +1,4 @@
-"""The rules of `feedback`: a report counts once a day, new ones are limited by the hour, and intake can be paused."""
+"""Business rules of `feedback`: daily deduplication, an hourly quota for new reports, and pausing the intake."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,10 @@ class IntakePaused(ServiceUnavailable):
 
 
 def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str, Leg]) -> Receipt:
-    """Raises HourlyQuotaReached, IntakePaused; nothing is written then. `first`: legs that go before."""
+    """Stores the report. Raises HourlyQuotaReached or IntakePaused without writing anything.
+
+    `first` are legs that precede those of the report in the transaction.
+    """
     try:
         return feedback.submit_report(caller_id, report, first)
     except feedback.QuotaUsedUp as refusal:

@@ -1,1 +1,1 @@
-"""The inbox: what was found, what people decided about it, and the issues they opened for it."""
+"""The inbox: findings, their status, and the GitHub issues opened for them."""

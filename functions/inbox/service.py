@@ -1,4 +1,4 @@
-"""The rules of `inbox`: whose change of a finding counts, and what it takes to open an issue for one."""
+"""Business rules of `inbox`: optimistic locking of status changes, and opening an issue for a finding."""
 
 from collections.abc import Iterator
 
@@ -11,12 +11,12 @@ from controlplane.store.inbox import InboxItem
 from controlplane.store.issue_attempts import Attempt
 from inbox.schemas import InboxItemUpdate
 
-# Waiting looks often at first, for GitHub answers within a second as a rule.
+# Polls often at first, because GitHub usually responds within a second.
 _FIRST_PAUSES_SECONDS = (0.2, 0.3, 0.5)
 _PAUSE_SECONDS = 1.0
-# Who asks again after an attempt that old has waited before, and is told at once.
+# If the attempt is older than this, an earlier request has already waited for it, so this one returns immediately.
 _OLD_ATTEMPT_SECONDS = 30
-# Reasons of `issue_creation` that mean: our access to the repository is gone.
+# Reasons of `issue_creation` for which we no longer have access to the repository.
 _NO_ACCESS = {"repository-not-connected", "repository-gone", "access-lost"}
 
 
@@ -43,7 +43,7 @@ class RepositoryNotLinked(ApiError):
 
 
 class CreationPending(Conflict):
-    """Whether the issue was opened is not known yet."""
+    """The outcome of the attempt to open the issue isn't known yet."""
 
     message = "The issue is being opened. Retry later: a retry never opens a second issue."
 
@@ -52,7 +52,7 @@ class CreationPending(Conflict):
 
 
 class CreationRefused(Conflict):
-    """The code host made no issue, for a reason that stays until somebody mends it there."""
+    """The code host rejected the issue, for a reason that persists until it is fixed there."""
 
     message = "The code host rejected the issue. See details.reason, fix it there, then retry."
 
@@ -61,7 +61,7 @@ class CreationRefused(Conflict):
 
 
 def change_status(item: InboxItem, body: InboxItemUpdate, user_id: str) -> InboxItem:
-    """The item in its new status. Raises StaleVersion, NotFound."""
+    """Changes the status and returns the item. Raises StaleVersion, NotFound."""
     try:
         return inbox.change_status(item, body.status, body.version, user_id, body.reason)
     except inbox.StaleVersion as refusal:
@@ -71,10 +71,10 @@ def change_status(item: InboxItem, body: InboxItemUpdate, user_id: str) -> Inbox
 
 
 async def open_issue(item: InboxItem, user_id: str) -> InboxItem:
-    """The item with its issue, which is opened by this request where there is none.
+    """Returns the item with its issue, and opens the issue if there isn't one.
 
-    Raises NotACodeFinding, RepositoryNotLinked, Forbidden where the role is gone by then, CreationPending,
-    CreationRefused.
+    Raises NotACodeFinding, RepositoryNotLinked, CreationPending, CreationRefused, and Forbidden if the user has lost
+    the role.
     """
     if item.github_issue is not None:
         return item
@@ -96,9 +96,9 @@ async def open_issue(item: InboxItem, user_id: str) -> InboxItem:
 
 
 async def _wait_for_issue(attempt: Attempt) -> InboxItem | None:
-    """The item once it has its issue; None if the attempt is still open after the wait.
+    """Waits until the item has its issue and returns it, or None if the attempt is still open after the wait.
 
-    An old attempt isn't waited for, nor is any if too many requests wait already (`store.waiting`): one look.
+    Checks only once if the attempt is old or if too many requests are already waiting (`store.waiting`).
     """
     is_old = attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS)
     seconds = 0.0 if is_old else settings.issue_wait_seconds
@@ -112,7 +112,7 @@ async def _wait_for_issue(attempt: Attempt) -> InboxItem | None:
 
 
 def _check_repository(item: InboxItem) -> None:
-    """Raises NotACodeFinding, RepositoryNotLinked."""
+    """Raises NotACodeFinding or RepositoryNotLinked if an issue can't be opened for the item."""
     if item.source != "code-audit":
         raise NotACodeFinding(item.source)
     try:
@@ -124,7 +124,7 @@ def _check_repository(item: InboxItem) -> None:
 
 
 def _pauses(left: float) -> Iterator[float]:
-    """The pauses before each look at the attempt, one at least, which add up to `left` seconds."""
+    """Yields the pauses before each poll, at least one, which add up to `left` seconds."""
     for seconds in _FIRST_PAUSES_SECONDS:
         yield min(seconds, left)
         left -= seconds
@@ -136,7 +136,10 @@ def _pauses(left: float) -> Iterator[float]:
 
 
 def _find_settled(attempt: Attempt) -> InboxItem | None:
-    """The item once it has its issue; None while the attempt is open. Raises CreationRefused, RepositoryNotLinked."""
+    """Returns the item if it has its issue, or None while the attempt is open.
+
+    Raises CreationRefused, RepositoryNotLinked, and NotFound if the item was deleted.
+    """
     standing = issue_attempts.find_standing(attempt.item_id)
     if standing is None:
         raise NotFound

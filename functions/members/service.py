@@ -1,4 +1,4 @@
-"""The rules of `members`: admins and owners manage members and invitations, and only owners what concerns owners."""
+"""Business rules of `members`: admins manage members and invitations; anything about owners needs an owner."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -57,7 +57,7 @@ class TooManyInvitations(Conflict):
 
 
 class AddressNotInvitable(Conflict):
-    """The address has too many pending invitations. The answer does not say so: they are other organizations'."""
+    """The address has too many pending invitations. The message hides this, as they belong to other organizations."""
 
     message = "This address can't be invited at the moment. Try again in a few days."
 
@@ -84,14 +84,15 @@ def list_members(organization_id: str, limit: int, after: str | None) -> QueryPa
 
 
 def update_member(caller_id: str, caller: Membership, member: dict[str, Any], role: Role) -> bool:
-    """Gives the member the role; False where they have it already.
+    """Changes the member's role. Returns False if the member already has it.
 
-    Raises OwnerRequired, LastOwner, OwnsTooMany; Forbidden or NotFound if the caller or the member changed meanwhile.
+    Raises OwnerRequired, LastOwner, OwnsTooMany, and Forbidden or NotFound if the caller or the member changed
+    concurrently.
     """
 
     def change(caller: Membership, now: dict[str, Any]) -> bool:
         if now["role"] == role != member["role"]:
-            return True  # by our own write, whose answer was lost, or by the like of it at the same moment
+            return True  # written by our own attempt, whose response was lost, or by a concurrent request
         least = _least_role(caller, now["role"], role)
         if now["role"] == role:
             return False
@@ -103,7 +104,7 @@ def update_member(caller_id: str, caller: Membership, member: dict[str, Any], ro
 
 
 def delete_member(caller_id: str, caller: Membership, member: dict[str, Any]) -> None:
-    """Ends the membership. Raises OwnMembership, OwnerRequired, LastOwner, Forbidden, NotFound."""
+    """Deletes the membership. Raises OwnMembership, OwnerRequired, LastOwner, Forbidden, NotFound."""
     if member["userId"] == caller_id:
         raise OwnMembership
 
@@ -120,7 +121,7 @@ def list_invitations(organization_id: str, limit: int, after: str | None) -> Que
 def create_invitation(
     caller_id: str, caller: Membership, email: str, role: Role, beside: Mapping[str, Leg]
 ) -> dict[str, Any]:
-    """Invites the address.
+    """Creates an invitation for the address.
 
     Raises OwnerRequired, Forbidden, AlreadyMember, AlreadyInvited, TooManyInvitations, AddressNotInvitable.
     """
@@ -143,7 +144,7 @@ def create_invitation(
 
 
 def delete_invitation(caller_id: str, organization_id: str, invitation: dict[str, Any]) -> None:
-    """Cancels the invitation. Raises NotFound for one that is expired or gone, Forbidden."""
+    """Cancels the invitation. Raises NotFound if it has expired or was deleted, and Forbidden."""
     if not invitations.is_pending(invitation):
         raise NotFound
     try:
@@ -155,7 +156,7 @@ def delete_invitation(caller_id: str, organization_id: str, invitation: dict[str
 
 
 def _least_role(caller: Membership, *concerned: Role) -> Role:
-    """The least role that may do what concerns these roles. Raises OwnerRequired, Forbidden for a caller below it."""
+    """Returns the minimum role for an action on these roles. Raises OwnerRequired, Forbidden if the caller lacks it."""
     if "owner" in concerned:
         if caller.role != "owner":
             raise OwnerRequired
@@ -168,7 +169,7 @@ def _least_role(caller: Membership, *concerned: Role) -> Role:
 def _decide[T](
     caller_id: str, caller: Membership, member: dict[str, Any], act: Callable[[Membership, dict[str, Any]], T]
 ) -> T:
-    """What `act` comes to, on roles as they are at its commit: where they moved meanwhile it is asked again."""
+    """Runs `act`, re-reading both memberships and retrying if they changed concurrently."""
     for _ in range(_TRIES):
         try:
             return act(caller, member)

@@ -1,1 +1,1 @@
-"""Organizations: listing, reading and creating them."""
+"""Organizations: list, get, and create."""

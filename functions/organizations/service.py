@@ -1,4 +1,4 @@
-"""The rules of `organizations`: which ones a credential sees, and how a new one gets its slug."""
+"""Business rules of `organizations`: which ones a credential can list, and how a new one gets its slug."""
 
 import hashlib
 import secrets
@@ -20,7 +20,7 @@ _RANDOM_TRIES = 5
 
 
 class SlugTaken(Conflict):
-    """Also the answer to a creation repeated without an Idempotency-Key: the first one is in the caller's list."""
+    """Also raised for a retry without an Idempotency-Key: the organization created first is in the caller's list."""
 
     message = "Another organization uses this slug. Choose a different one, such as one of details.suggestions."
 
@@ -36,7 +36,7 @@ class OwnsTooMany(Conflict):
 
 
 def list_organizations(principal: Principal) -> list[Membership]:
-    """The organizations the credential reaches, by slug."""
+    """Returns the organizations the credential can access, sorted by slug."""
     if principal.user_id is None:
         return [key_organization(principal)]
     memberships = organizations.get_account(principal.user_id).memberships
@@ -44,10 +44,10 @@ def list_organizations(principal: Principal) -> list[Membership]:
 
 
 def create_organization(user_id: str, name: str, slug: str | None, beside: Mapping[str, Leg]) -> Membership:
-    """Returns a new organization on the free plan, owned by the person. Raises SlugTaken, OwnsTooMany, Unauthorized.
+    """Creates an organization on the free plan, owned by the user. Raises SlugTaken, OwnsTooMany, Unauthorized.
 
-    A slug made from the name is refused like a chosen one when it is taken: a numbered one in its place would make
-    a second organization of every repeated request.
+    A slug derived from the name is rejected if taken, like a chosen one: a numbered slug instead would create a second
+    organization for every retry.
     """
     profile = users.find_user(user_id)
     if profile is None:
@@ -64,7 +64,7 @@ def create_organization(user_id: str, name: str, slug: str | None, beside: Mappi
 
 
 def derive_slug(name: str) -> str:
-    """The slug of a name: its letters, or for a name with too few of them a digest. The same for the same name."""
+    """Returns a deterministic slug for the name. If the name has too few usable characters, appends a digest."""
     slug = _fit(slugify(name), SLUG_LONGEST)
     if len(slug) >= SLUG_SHORTEST:
         return slug
@@ -73,10 +73,10 @@ def derive_slug(name: str) -> str:
 
 
 def suggest_slugs(slug: str) -> list[str]:
-    """Three free ones: the lowest numbers behind the slug, or random endings where these are taken. One round trip."""
+    """Returns three available slugs, with the lowest free numbers or random suffixes. Needs one round trip."""
     endings = [str(number) for number in _NUMBERED]
     endings += [secrets.token_hex(_RANDOM_BYTES) for _ in range(_RANDOM_TRIES)]
-    # Distinct ones, since two random endings can be the same.
+    # Removes duplicates: two random suffixes can be equal.
     candidates = list(dict.fromkeys(f"{_fit(slug, SLUG_LONGEST - len(end) - 1)}-{end}" for end in endings))
     taken = organizations.slugs_taken(candidates)
     return [candidate for candidate, used in zip(candidates, taken, strict=True) if not used][:_SUGGESTIONS]

@@ -1,1 +1,1 @@
-"""Projects: what they are called, where their websites run, and how they ask for consent."""
+"""Projects: their names, websites, and consent settings."""

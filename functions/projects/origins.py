@@ -1,8 +1,8 @@
-"""Reads an address a client sends as a website or trusted origin, and writes it in one form.
+"""Parses and normalizes the address of a website or trusted origin.
 
-Two spellings of one address give one string, so callers can compare and store `Origin.origin` as it is.
-Nothing here looks an address up: no DNS, no connection. The two tables that cost time to load (public suffixes,
-international names, some 40 ms each) are loaded by the first address that needs them.
+All spellings of an address give the same string, so callers can compare and store `Origin.origin` directly.
+This module makes no DNS lookups and no connections. The tables of public suffixes and international names take about
+40 ms each to load, so they are loaded when the first address needs them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_ADDRESS_LENGTH: Final = 2048
 MAX_HOST_LENGTH: Final = 253  # RFC 1035 section 2.3.4, without the root's trailing dot
 MAX_PORT: Final = 65535
 
-# The stored form has no scheme, so neither of the two web schemes' ports says anything.
+# The stored form has no scheme, so the default ports of both web schemes are dropped.
 _DEFAULT_PORTS: Final = frozenset({80, 443})
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,252}")
@@ -31,12 +31,12 @@ _LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _APP_HOST: Final = re.compile(r"[a-z0-9._-]{0,253}")
 _CHROME_EXTENSION_ID: Final = re.compile(r"[a-p]{32}")
-# `htps`, `htttp`, `ttps`: with a letter missing or doubled these would otherwise pass as the scheme of an app.
+# `htps`, `htttp`, `ttps`: with a missing or doubled letter, these would otherwise be accepted as app schemes.
 _MISSPELT_WEB_SCHEME: Final = re.compile(r"h*t+p+s*")
-# What a browser reads as a number it takes for an IPv4 address (URL Standard, "ends in a number checker").
+# A browser parses a host that ends in a number as an IPv4 address (URL Standard, "ends in a number checker").
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
-# Schemes no app is served from.
+# Schemes that can't serve an app.
 _REFUSED_SCHEMES: Final = frozenset(
     {
         # The address carries the code or the content itself.
@@ -44,13 +44,13 @@ _REFUSED_SCHEMES: Final = frozenset(
         # Files, the browser's own pages, and links that open another program.
         *("chrome", "content", "devtools", "edge", "file", "filesystem", "geo", "intent", "magnet", "mailto"),
         *("resource", "sip", "sips", "sms", "tel", "urn", "view-source"),
-        # Protocols that serve no pages.
+        # Protocols that don't serve pages.
         *("feed", "ftp", "ftps", "git", "gopher", "imap", "irc", "ldap", "ldaps", "news", "nntp", "pop", "rtsp"),
         *("sftp", "smb", "ssh", "stun", "telnet", "turn", "ws", "wss"),
     }
 )
 
-# RFC 6761 (localhost, test), RFC 6762 (local), RFC 8375 (home.arpa); `internal` is set aside by ICANN for private
+# RFC 6761 (localhost, test), RFC 6762 (local), RFC 8375 (home.arpa); `internal` is reserved by ICANN for private
 # use. Names below them never resolve in public DNS.
 _DEVELOPMENT_SUFFIXES: Final = ("localhost", "test", "local", "internal", "home.arpa")
 _DEVELOPMENT_ENDINGS: Final = tuple(f".{suffix}" for suffix in _DEVELOPMENT_SUFFIXES)
@@ -59,7 +59,7 @@ _DEVELOPMENT_IPV4: Final = tuple(
     IPv4Network(block)
     for block in (
         "10.0.0.0/8",
-        "100.64.0.0/10",  # shared address space (RFC 6598), which overlay networks hand out to machines
+        "100.64.0.0/10",  # shared address space (RFC 6598), used by overlay networks
         "127.0.0.0/8",
         "169.254.0.0/16",
         "172.16.0.0/12",
@@ -67,16 +67,16 @@ _DEVELOPMENT_IPV4: Final = tuple(
     )
 )
 _DEVELOPMENT_IPV6: Final = (IPv6Network("fe80::/10"), IPv6Network("fc00::/7"))
-# Servers started on "every address" print it as the address to open.
+# Development servers that listen on all interfaces print this as the address to open.
 _UNSPECIFIED: Final = (IPv4Address(0), IPv6Address(0))
 
 _GLOBAL_UNICAST_IPV6: Final = IPv6Network("2000::/3")
-# Teredo and 6to4 carry an IPv4 address inside, possibly a private one, so they could pass it off as public.
+# Teredo and 6to4 embed an IPv4 address, possibly a private one, which would then count as public.
 _TUNNELLED_IPV6: Final = (IPv6Network("2001::/32"), IPv6Network("2002::/16"))
 
 
 class InvalidOrigin(ValueError):
-    """`value` is no address a website can have; `reason` is a sentence the client may read."""
+    """`value` isn't a valid website address. `reason` is a sentence that is safe to show to the client."""
 
     def __init__(self, value: str, reason: str) -> None:
         super().__init__(value, reason)
@@ -89,28 +89,28 @@ class InvalidOrigin(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """An address in its stored form: no web scheme, no path, no default port, lower case, A-labels."""
+    """An address in its stored form: lowercase, A-labels, no web scheme, no path, no default port."""
 
     origin: str
     kind: OriginKind
 
 
 class _Refused(Exception):
-    """Carries the sentence up to `parse_origin`, the one place that knows the value as the client sent it."""
+    """Carries the reason to `parse_origin`, which adds the value as the client sent it."""
 
 
 def parse_origin(value: str) -> Origin:
-    """Read one address (contract, Website `origin`).
+    """Parses an address (contract, Website `origin`).
 
-    Accepted: `*`, an app's `capacitor://localhost`, and hosts: `example.com`, `*.example.com`, `203.0.113.7`,
-    `[2001:db8::1]`, `localhost:3000`. A host may have `http://` or `https://` in front, which is not kept: a website
-    is the same one before and after its redirect to https. Ports 80 and 443 go with it, whichever was written.
-    `parse_origin(parse_origin(x).origin)` equals `parse_origin(x)`.
+    Accepts `*`, an app origin such as `capacitor://localhost`, and hosts: `example.com`, `*.example.com`,
+    `203.0.113.7`, `[2001:db8::1]`, `localhost:3000`. The prefixes `http://` and `https://` are dropped, because a
+    website is the same before and after its redirect to https. So are the ports 80 and 443, with either prefix.
+    The function is idempotent: `parse_origin(parse_origin(x).origin)` equals `parse_origin(x)`.
 
-    A public IP address is a `domain`, as a scanner can reach it. An address that only means something on the
-    reader's own machine or network is `development`, however it is spelt, so nothing ever scans it.
+    A public IP address is a `domain`, because a scanner can reach it. An address that is only valid on the client's
+    own machine or network is `development` in every spelling, so it is never scanned.
 
-    Raises InvalidOrigin, and nothing else, for any text.
+    Raises only InvalidOrigin, for any text.
     """
     try:
         return _parse(_checked_text(value))
@@ -130,7 +130,7 @@ def _parse(text: str) -> Origin:
 
 
 def _checked_text(value: str) -> str:
-    """The value without the blanks around it, free of every character that could hide in an address."""
+    """Returns the trimmed value. Rejects whitespace, control, and invisible characters, and ambiguous syntax."""
     if len(value) > MAX_ADDRESS_LENGTH:
         raise _Refused(f"An address may have at most {MAX_ADDRESS_LENGTH} characters.")
     text = value.strip(" \t\r\n")
@@ -150,7 +150,7 @@ def _checked_text(value: str) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    # The two joiners are part of correct names in Persian and several Indic scripts; IDNA checks their context.
+    # Names in Persian and several Indic scripts use the two joiners; IDNA checks their context.
     if character in "\u200c\u200d":
         return False
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")
@@ -190,7 +190,7 @@ def _parse_wildcard(host: str, port: str) -> Origin:
 
 def _parse_ipv4(name: str, port: str) -> Origin:
     try:
-        # Refuses octal, hexadecimal and short forms, which programs read as different addresses.
+        # Rejects octal, hexadecimal, and short forms, which programs parse as different addresses.
         address = IPv4Address(name)
     except AddressValueError:
         raise _Refused("An IPv4 address must be four decimal numbers from 0 to 255, as in 203.0.113.7.") from None
@@ -209,7 +209,7 @@ def _parse_ipv6(authority: str) -> Origin:
     mapped = address.ipv4_mapped
     if mapped is None:
         return Origin(f"[{address}]{port}", _kind_of_ipv6(address))
-    # Browsers write the embedded address in hexadecimal, `ipaddress` in dotted form.
+    # Browsers write the embedded address in hexadecimal; `ipaddress` writes it in dotted form.
     high, low = divmod(int(mapped), 0x10000)
     return Origin(f"[::ffff:{high:x}:{low:x}]{port}", _kind_of_ipv4(mapped))
 
@@ -246,7 +246,7 @@ def _split_port(authority: str) -> tuple[str, str]:
 
 
 def _normalised_port(text: str, without: frozenset[int] = _DEFAULT_PORTS) -> str:
-    """`:8443`, or nothing for a port in `without`."""
+    """Returns `:8443`, for example, or an empty string for a port in `without`."""
     if not _PORT.fullmatch(text) or not 1 <= int(text) <= MAX_PORT:
         raise _Refused(f"What follows the host and a colon must be a port from 1 to {MAX_PORT}.")
     port = int(text)
@@ -254,7 +254,7 @@ def _normalised_port(text: str, without: frozenset[int] = _DEFAULT_PORTS) -> str
 
 
 def _normalised_name(host: str) -> str:
-    """The host in lower case and A-labels (RFC 5890), mapped as browsers map it (UTS 46), without the root's dot."""
+    """Returns the host in lowercase A-labels (RFC 5890), mapped as in browsers (UTS 46), without the trailing dot."""
     name = (host.lower() if host.isascii() else _mapped(host)).removesuffix(".")
     labels = [_normalised_label(label) for label in name.split(".")]
     name = ".".join(labels)
@@ -264,8 +264,8 @@ def _normalised_name(host: str) -> str:
 
 
 def _normalised_label(label: str) -> str:
-    # Only international labels go through IDNA: its rule against `--` in third place would refuse `v2--site`, a
-    # plain name that hosting services give to previews.
+    # Only international labels go through IDNA. Its rule against `--` in the third position would reject `v2--site`,
+    # the kind of name that hosting services give to previews.
     if not label.isascii() or label.startswith("xn--"):
         label = _a_label(label)
     if not _LABEL.fullmatch(label):
@@ -302,7 +302,7 @@ def _is_development_name(name: str) -> bool:
 
 
 def _refuse_public_suffix(name: str) -> None:
-    """Refuse a name that many owners share (`com`, `co.uk`, `github.io`) or that stands under no known suffix."""
+    """Rejects a suffix shared by many owners (`com`, `co.uk`, `github.io`) and a name without a known suffix."""
     if name in _DEVELOPMENT_SUFFIXES or _public_suffixes().is_public(name):
         raise _Refused("This is a suffix that many owners share; name a host below it.")
     if not _public_suffixes().is_private(name):
@@ -317,7 +317,7 @@ def _public_suffixes() -> PublicSuffixList:
 
 
 def _parse_app(scheme: str, rest: str) -> Origin:
-    # Lower case comes after: it would turn the Kelvin sign into a plain k.
+    # Before lowercasing, which would turn the Kelvin sign into a plain k.
     if not (scheme + rest).isascii():
         raise _Refused("The address of an app must be written in ASCII.")
     scheme, rest = scheme.lower(), rest.lower()
@@ -335,6 +335,6 @@ def _parse_app(scheme: str, rest: str) -> Origin:
         )
     if scheme == "chrome-extension" and not _CHROME_EXTENSION_ID.fullmatch(host):
         raise _Refused("The ID of a Chrome extension must be 32 letters from a to p.")
-    # A scheme of one's own has no default port, so none is dropped.
+    # A custom scheme has no default port, so no port is dropped.
     port = _normalised_port(port_text, without=frozenset()) if colon else ""
     return Origin(f"{scheme}://{host}{port}", "app")

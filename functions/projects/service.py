@@ -1,4 +1,4 @@
-"""The rules of `projects`: what a project may be made of, what its plan allows, and who may take what from it."""
+"""Business rules of `projects`: input validation, plan limits, and the role needed to remove websites."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class UnsupportedRegion(ApiError):
 
 
 class UnusableOrigin(ApiError):
-    """An address that no website can have; details name the place of each, the message is the first one's reason."""
+    """A website address is invalid. `details` has the path and reason of each; the message is the first reason."""
 
     code = "INVALID_ORIGIN"
 
@@ -67,7 +67,7 @@ class NoConsent(NotFound):
 
 
 class Draft(NamedTuple):
-    """A project to create, checked as far as the request alone allows."""
+    """A project to create, validated as far as possible without the database."""
 
     name: str
     region: str
@@ -76,7 +76,7 @@ class Draft(NamedTuple):
 
 
 def read_draft(body: ProjectCreate) -> Draft:
-    """The project that either shape of the body asks for. Raises InvalidPayload, UnsupportedRegion, UnusableOrigin."""
+    """Converts either shape of the body. Raises InvalidPayload, UnsupportedRegion, UnusableOrigin."""
     given, consent = body.model_fields_set, body.consent
     path, listed = ["websites"], body.websites
     if "trusted_origins" in consent.model_fields_set:
@@ -99,7 +99,10 @@ def read_draft(body: ProjectCreate) -> Draft:
 
 
 def create_project(organization_id: str, draft: Draft, first: Mapping[str, Leg]) -> ProjectItem:
-    """Raises BrandingNotIncluded, ProjectLimitReached; nothing is written then. `first`: legs that go before."""
+    """Creates the project. Raises BrandingNotIncluded or ProjectLimitReached without writing anything.
+
+    `first` are legs that precede those of the project in the transaction.
+    """
     try:
         return projects.create_project(
             organization_id,
@@ -116,21 +119,21 @@ def create_project(organization_id: str, draft: Draft, first: Mapping[str, Leg])
 
 
 def get_consent(project: ProjectItem) -> ConsentItem:
-    """Raises NoConsent."""
+    """Returns the project's consent instance. Raises NoConsent."""
     if project.consent is None:
         raise NoConsent
     return project.consent
 
 
 class Change(NamedTuple):
-    """What to change, checked as far as the request alone allows, and whether it speaks of consent."""
+    """A change, validated as far as possible without the database. `of_consent` is True if the body has `consent`."""
 
     fields: ProjectChange
     of_consent: bool
 
 
 def read_change(body: ProjectUpdate) -> Change:
-    """What the body asks for. Raises InvalidPayload, UnusableOrigin."""
+    """Converts the body. Raises InvalidPayload, UnusableOrigin."""
     given, consent = body.model_fields_set, body.consent
     change = ProjectChange()
     if "project_name" in given:
@@ -151,9 +154,9 @@ def read_change(body: ProjectUpdate) -> Change:
 
 
 def update_project(project: ProjectItem, role: Role, change: Change) -> ProjectItem:
-    """The project after the change.
+    """Applies the change and returns the updated project.
 
-    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and NotFound where it is gone by then.
+    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and NotFound if the project was deleted.
     """
     if change.of_consent:
         get_consent(project)
@@ -172,7 +175,7 @@ def _contradiction(path: list[str], message: str) -> InvalidPayload:
 
 
 def _parse(path: list[str], listed: Sequence[str]) -> list[Address]:
-    """The addresses in their stored form and in order, each once. Raises UnusableOrigin."""
+    """Returns the addresses in their stored form, in order and without duplicates. Raises UnusableOrigin."""
     kinds: dict[str, str] = {}
     refused: dict[int, str] = {}
     for position, text in enumerate(listed):
@@ -188,7 +191,7 @@ def _parse(path: list[str], listed: Sequence[str]) -> list[Address]:
 
 
 def delete_website(project: ProjectItem, website_id: str) -> int:
-    """How many audits went with it. Raises NotFound, LastTrustedWebsite."""
+    """Deletes the website and returns the number of audits deleted with it. Raises NotFound, LastTrustedWebsite."""
     try:
         return projects.delete_website(project, website_id)
     except (projects.UnknownProject, projects.UnknownWebsite):
@@ -198,7 +201,7 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
 
 
 def delete_project(project: ProjectItem) -> ProjectItem:
-    """The project as it was. Raises NotFound where it is gone already."""
+    """Deletes the project and returns it as it was. Raises NotFound if it was already deleted."""
     try:
         return projects.delete_project(project)
     except projects.UnknownProject:
@@ -206,7 +209,10 @@ def delete_project(project: ProjectItem) -> ProjectItem:
 
 
 def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, user_id: str) -> str | None:
-    """The id of the finding that the decision resolved, if there is one. Raises NotFound where the project is gone."""
+    """Stores the decision and returns the ID of the finding that it resolved, or None if there is no such finding.
+
+    Raises NotFound if the project was deleted.
+    """
     try:
         return vendors.decide_vendor(project, vendor_id, state, user_id)
     except projects.UnknownProject:

@@ -1,1 +1,1 @@
-"""Health, regions, the calling credential, and the API's description of itself."""
+"""Health, regions, the calling credential, and the API's own documentation."""

@@ -1,7 +1,6 @@
-"""The documents that travel in this package, served as they stand: the API's description and its reference.
+"""Serves the documents bundled with this package: the OpenAPI document and the reference.
 
-They are made when a version is built. Some addresses in them stand for those of this deployment, which differ from one
-to the next, and give way to them here.
+They are generated when a version is built. Placeholder addresses in them are replaced here by those of the deployment.
 """
 
 import gzip
@@ -18,11 +17,11 @@ from controlplane.errors import RouteNotFound
 from controlplane.settings import settings
 
 _REFERENCE = Path(__file__).parent / "reference"
-# What stands in the files for the address of the API, for that of the pages, and for who answers questions by mail.
+# Placeholders in the files for the API's address, the dashboard's address, and the contact email address.
 _API_ADDRESS = "https://api.assent.example"
 _PAGES_ADDRESS = "https://dashboard.assent.example"
 _MAIL_ADDRESS = "api@assent.example"
-# How a build leaves the files behind: gzip takes nine tenths off them.
+# A build compresses the files with gzip, which shrinks them by 90 %.
 _PACKED = ".gz"
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -32,9 +31,9 @@ _MEDIA_TYPES = {
     ".md": "text/markdown; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
 }
-# A file whose name changes with its content may be kept for good.
+# Names of these files contain a content hash, so clients can cache them forever.
 _HASHED = {".css", ".js"}
-# Redoc adds two style elements, an empty one that its script fills and a fixed one. These hashes allow no other.
+# Redoc adds two style elements: an empty one, filled by its script, and a fixed one. These hashes allow only those.
 _REDOC_STYLES = (
     "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
 )
@@ -49,7 +48,7 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-# Relative to /docs, which has the stage before it where there is no custom domain.
+# Relative to /docs, because the stage precedes the path unless there is a custom domain.
 _LINKS = ", ".join(
     f'<{target}>; rel="{relation}"; type="{media_type}"'
     for target, relation, media_type in (
@@ -61,17 +60,17 @@ _LINKS = ", ".join(
 
 
 def describe_api(if_none_match: str | None) -> Response:
-    """The OpenAPI document."""
+    """Returns the OpenAPI document."""
     return _answer(_REFERENCE / "openapi.json", if_none_match)
 
 
 def list_for_agents(if_none_match: str | None) -> Response:
-    """llms.txt."""
+    """Returns llms.txt."""
     return _answer(_REFERENCE / "llms.txt", if_none_match)
 
 
 def show_reference(accept: str, if_none_match: str | None) -> Response:
-    """The reference as a page, or its introduction as Markdown, whichever the client would rather have."""
+    """Returns the reference as HTML or its introduction as Markdown, whichever the client prefers."""
     name = "introduction.md" if _prefers_markdown(accept) else "index.html"
     answer = _answer(_REFERENCE / name, if_none_match)
     answer.headers["link"] = _LINKS
@@ -80,7 +79,7 @@ def show_reference(accept: str, if_none_match: str | None) -> Response:
 
 
 def get_file(name: str, if_none_match: str | None) -> Response:
-    """A part of the reference by its name. Raises RouteNotFound for any other name."""
+    """Returns a file of the reference by name. Raises RouteNotFound if there is no such file."""
     if name not in _names():
         raise RouteNotFound
     return _answer(_REFERENCE / name, if_none_match)
@@ -88,13 +87,13 @@ def get_file(name: str, if_none_match: str | None) -> Response:
 
 @lru_cache
 def _names() -> frozenset[str]:
-    """The files that have addresses of their own below /docs."""
+    """Returns the names of the files that are served below /docs."""
     names = (path.name.removesuffix(_PACKED) for path in _REFERENCE.iterdir())
     return frozenset(name for name in names if Path(name).suffix in {".md", *_HASHED})
 
 
 def _prefers_markdown(accept: str) -> bool:
-    """Whether the client names Markdown and likes HTML no better. Browsers do not name it."""
+    """Returns True if the client accepts Markdown and doesn't prefer HTML. Browsers don't list Markdown."""
     liked = {"text/markdown": 0.0, "text/html": 0.0}
     for part in accept.lower().split(","):
         media_type, *parameters = (piece.strip() for piece in part.split(";"))
@@ -121,24 +120,24 @@ def _text(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, api: str, pages: str, mail: str) -> tuple[bytes, str]:
-    """A file with this deployment's addresses, and what tells this content from another one (RFC 9110's ETag)."""
+    """Returns the file with this deployment's addresses, and its ETag (RFC 9110)."""
     text = _text(path)
     for placeholder, address in ((_API_ADDRESS, api), (_PAGES_ADDRESS, pages), (_MAIL_ADDRESS, mail)):
         text = text.replace(placeholder, _written(address, path.suffix))
     content = text.encode()
-    # Weak: the gateway may compress what it passes on.
+    # A weak ETag, because API Gateway may compress the response.
     return content, f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 def _written(address: str, suffix: str) -> str:
-    """The address as files of that kind write it."""
+    """Returns the address, escaped for that file type."""
     if suffix == ".html":
         return escape(address)
     return json.dumps(address)[1:-1] if suffix == ".json" else address
 
 
 def _answer(path: Path, if_none_match: str | None) -> Response:
-    """The file, or 304 for a client that has it."""
+    """Returns the file, or 304 if the client's copy is current."""
     content, etag = _read(path, public_base_url(), dashboard_base_url(), settings.contact_email or _MAIL_ADDRESS)
     kept = "public, max-age=31536000, immutable" if path.suffix in _HASHED else "public, max-age=300"
     headers = {**_HEADERS, "cache-control": kept, "etag": etag, "vary": "Accept-Encoding"}

@@ -1,4 +1,4 @@
-"""The rules of `system`: what a credential reaches, whether the database answers, how to sign in and to report."""
+"""Business rules of `system`: health check, reachable organizations, and the two discovery documents."""
 
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ from controlplane.store import feedback, organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.table import StoreError, table
 
-# A monitor wants to know soon.
+# Short, so that monitors fail fast.
 _HEALTH_SECONDS = 1.2
 
 
@@ -32,9 +32,9 @@ def check_database() -> None:
 
 
 def describe_authorization_server() -> dict[str, Any]:
-    """The authorization server metadata of RFC 8414, with the device grant of RFC 8628 section 4.
+    """Returns the authorization server metadata (RFC 8414), with the device grant (RFC 8628 section 4).
 
-    Raises RouteNotFound where device authorization is switched off: there is no authorization server then.
+    Raises RouteNotFound if device authorization is disabled, because there is no authorization server then.
     """
     if not settings.device_authorization_enabled:
         raise RouteNotFound
@@ -45,11 +45,11 @@ def describe_authorization_server() -> dict[str, Any]:
         "token_endpoint": f"{issuer}/v1/auth/device/token",
         "revocation_endpoint": f"{issuer}/v1/auth/device/revoke",
         "grant_types_supported": ["urn:ietf:params:oauth:grant-type:device_code", "refresh_token"],
-        # There is no authorization endpoint. The member is required all the same.
+        # Required by RFC 8414 although there is no authorization endpoint.
         "response_types_supported": ["none"],
         "scopes_supported": sorted(SCOPES),
         "code_challenge_methods_supported": ["S256"],
-        # Clients are public: they have an id and no secret.
+        # Clients are public: they have an ID but no secret.
         "token_endpoint_auth_methods_supported": ["none"],
         "revocation_endpoint_auth_methods_supported": ["none"],
         "service_documentation": f"{issuer}/docs",
@@ -57,7 +57,7 @@ def describe_authorization_server() -> dict[str, Any]:
 
 
 def describe_feedback() -> dict[str, Any]:
-    """The discovery document of the feedback.now protocol: what may be reported, where, how often and how."""
+    """Returns the feedback.now discovery document: what to report, where, how often, and how."""
     base, name = public_base_url(), settings.service_brand
     return {
         "schema_version": "1.0",
@@ -112,7 +112,7 @@ def describe_feedback() -> dict[str, Any]:
 
 
 def list_reachable(principal: Principal) -> tuple[list[Membership], Membership | None]:
-    """The organizations the credential reaches, by slug, and the one acted in where none is named."""
+    """Returns the organizations the credential can access, sorted by slug, and the default one or None."""
     if principal.user_id is None:
         own = key_organization(principal)
         return [own], own
