@@ -14,7 +14,7 @@ router = ControlRouter(tags=["Billing"])
 ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="query")]
 
 
-@router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits and limits")
+@router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits, and limits")
 @refuses(service.OrganizationGone)
 async def get_billing(access: ReadsBilling) -> Billing:
     """Returns the organization's plan with its limits and features, the credit balance, and the top-up settings."""

@@ -57,7 +57,9 @@ async def create_device_code(stranger: AsksForCode, body: DeviceCodeCreate) -> D
     )
 
 
-@router.post("/v1/auth/device/token", operation_id="createDeviceToken", summary="Redeem a device code or renew tokens")
+@router.post(
+    "/v1/auth/device/token", operation_id="createDeviceToken", summary="Exchange a device code or refresh token"
+)
 @refuses(
     service.UnsupportedGrant,
     service.UnknownClient,

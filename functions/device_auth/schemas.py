@@ -190,7 +190,7 @@ class Session(Wire):
         examples=["198.51.100.7"],
     )
     created_at: str | None = Field(
-        description="The time it was approved or created. Null if it is older than this list.",
+        description="The time it was approved or created. Null if it predates this list.",
         examples=["2026-03-04T05:06:07.000Z"],
         json_schema_extra=_TIME,
     )
