@@ -1,4 +1,4 @@
-"""What every test stands on: an environment of its own, a clock it can set, a fresh table made from the template."""
+"""Setup that every test depends on: its own environment, a settable clock, and a fresh table made from the template."""
 
 import os
 
@@ -14,7 +14,7 @@ os.environ.update(
     AWS_ACCESS_KEY_ID="testing",
     AWS_SECRET_ACCESS_KEY="testing",
     AWS_EC2_METADATA_DISABLED="true",
-    # No worker runs beside a test's request: it asks for the scan once and waits no time.
+    # No worker runs while a test's request does: the request looks for the scan once and doesn't wait.
     SCAN_START_WAIT_SECONDS="0",
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="assent",
@@ -27,6 +27,6 @@ os.environ.pop("AWS_SESSION_TOKEN", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from tests.support import permissions  # not before the environment stands
+    from tests.support import permissions  # only after the environment is set
 
     config.pluginmanager.register(permissions.Run())

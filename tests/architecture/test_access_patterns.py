@@ -1,4 +1,4 @@
-"""docs/access-patterns.md and the store's functions that reach the table, compared both ways."""
+"""Compares docs/access-patterns.md with the store functions that reach the table, in both directions."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ _FOUNDATION = {"__init__", "client", "codec", "keys", "table"}
 
 @cache
 def _functions() -> dict[str, ast.FunctionDef]:
-    """Every function of the store's nouns, as `module.name`."""
+    """Returns every function of the store's entity modules, keyed by `module.name`."""
     found = {}
     for path in sorted(STORE.glob("*.py")):
         if path.stem not in _FOUNDATION:
@@ -25,7 +25,7 @@ def _functions() -> dict[str, ast.FunctionDef]:
 
 @cache
 def _imported(module: str) -> dict[str, str]:
-    """What the module imported by name from another one of the store, as `module.name`."""
+    """Returns the names that the module imports from other store modules, mapped to `module.name`."""
     return {
         alias.name: f"{node.module.rpartition('.')[2]}.{alias.name}"
         for node in ast.parse((STORE / f"{module}.py").read_text()).body
@@ -35,7 +35,7 @@ def _imported(module: str) -> dict[str, str]:
 
 
 def _called(name: str) -> set[str]:
-    """What a function names of the store: `table`, its own module's functions, other modules' functions."""
+    """Returns the store names that a function refers to: `table`, and functions of its own and other store modules."""
     module = name.partition(".")[0]
     named = set()
     for node in ast.walk(_functions()[name]):
@@ -47,7 +47,7 @@ def _called(name: str) -> set[str]:
 
 
 def _reaching() -> set[str]:
-    """The functions that reach the table, by themselves or through others."""
+    """Returns the functions that reach the table, directly or through others."""
     reaching: set[str] = set()
     while True:
         more = {name for name in _functions() if {"table", *reaching} & _called(name)} - reaching

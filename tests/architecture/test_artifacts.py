@@ -1,4 +1,4 @@
-"""What scripts/build makes of the folders that SAM leaves: small, complete, and compiled for good."""
+"""The artifacts that scripts/build makes from SAM's build folders: small, complete, and precompiled."""
 
 import ast
 import gzip
@@ -24,7 +24,7 @@ def write(path: Path, content: str = "") -> Path:
 
 
 def bundle(*labels: str) -> str:
-    """Certificates as certifi and botocore write them down."""
+    """Returns certificates in the format of certifi's and botocore's bundles."""
     return "".join(
         f'\n# Issuer: CN={label}\n# Label: "{label}"\n# Serial: 1\n'
         f"-----BEGIN CERTIFICATE-----\n{label}\n-----END CERTIFICATE-----\n"
@@ -34,7 +34,7 @@ def bundle(*labels: str) -> str:
 
 @pytest.fixture
 def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What SAM leaves of a layer, in little."""
+    """Creates a small version of a layer as SAM builds it."""
     monkeypatch.setattr(artifacts, "SERVICES", ("dynamodb",))
     packages = tmp_path / "build" / "SharedLayer" / "python"
     write(packages / "controlplane" / "__init__.py", '"""Ours."""\n')
@@ -192,7 +192,7 @@ class TestRoots:
 
 @cache
 def imported_names(source: Path) -> set[str]:
-    """The modules a file imports, and what it imports from them, as dotted names."""
+    """Returns the modules a file imports, and the names it imports from them, as dotted names."""
     names = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

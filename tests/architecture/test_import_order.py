@@ -1,4 +1,4 @@
-"""The import diet can only leave out what nobody has imported yet, so it comes first wherever FastAPI follows."""
+"""The import diet can only skip modules that aren't imported yet, so it must run before FastAPI is imported."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _imports(path: Path) -> list[str]:
-    """The modules that a module's own statements import, in order."""
+    """Returns the modules that a module's own statements import, in order."""
     found: list[str] = []
     for statement in ast.parse(path.read_text()).body:
         if isinstance(statement, ast.Import):

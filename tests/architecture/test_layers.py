@@ -1,4 +1,4 @@
-"""The rules of imports in pyproject.toml leave no function out. `make lint` holds the code to them."""
+"""The import rules in pyproject.toml cover every function. `make lint` enforces the rules."""
 
 import tomllib
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Whatever reads text of a client or a repository takes time that is linear in its length.
+"""Code that reads text from a client or a repository runs in time linear in the text's length.
 
-The parsers and expressions are discovered, not listed: a new one is tested, or fails `test_*_is_found`, by existing.
-The text almost matches (tests/support/hostile_text.py), and CPU time may grow by 2.5 when its length doubles.
+Parsers and expressions are discovered, not listed: a new one is tested automatically, or fails `test_*_is_found`. The
+text almost matches (tests/support/hostile_text.py), and CPU time may grow by at most 2.5 when its length doubles.
 """
 
 import re
@@ -27,17 +27,17 @@ from tests.support.text_calls import (
 )
 from tests.support.text_code import FoundPattern
 
-# More than the longest run that any expression is bounded to; quadratic time is plain at that length.
+# Longer than the longest bounded run of any expression; quadratic time is obvious at this length.
 _LONGEST_MATCHED = 8_192
 _MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
-# What counts is CPU time. Beside other work it may take far longer on the clock.
+# The tests measure CPU time. On a busy machine, wall-clock time may be far longer.
 pytestmark = pytest.mark.timeout(900)
-# Compiles what the rules say, and nothing else: `rule_patterns` collects all they say.
+# Only compiles the text of rules; `rule_patterns` collects all of it.
 _COMPILES_RULES = "conditions"
 
 
 class _NoTable:
-    """What is tested is how text gets into a request, not the request."""
+    """Replaces the table: these tests cover how text gets into a request, not the request itself."""
 
     def __getattr__(self, operation: str) -> Any:
         raise ConnectionError(operation)
@@ -51,7 +51,7 @@ def _without_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def rule_patterns() -> Iterator[FoundPattern]:
-    """Every text in a rule's conditions, since each may be an expression."""
+    """Returns every text in a rule's conditions, since each may be an expression."""
 
     def texts(value: Any) -> Iterator[str]:
         if isinstance(value, str):
@@ -66,7 +66,7 @@ def rule_patterns() -> Iterator[FoundPattern]:
 
 
 def too_slow(found: FoundPattern) -> str | None:
-    """What of the expression grows too much, if anything does."""
+    """Returns a description of the method and text whose CPU time grows too much, or None."""
     pattern, methods = found.pattern, found.methods
     used: list[Callable[[Any], object]] = []
     if methods & _MANY:
@@ -93,7 +93,7 @@ class TestExpressions:
         hidden = [place for module in text_code.modules() for place in text_code.hidden_expressions(module)]
         assert [place for place in hidden if f"analysis.{_COMPILES_RULES}:" not in place] == []
         assert len(hidden) <= 1
-        # Were nothing found, nothing would fail.
+        # If nothing were found, nothing would fail.
         assert len({id(found.pattern) for found in text_code.patterns()}) > 80
         assert len(list(rule_patterns())) > 60
 
@@ -103,7 +103,7 @@ class TestExpressions:
         assert [slow for found in every.values() if (slow := too_slow(found))] == []
 
     def test_patterns_of_validated_text_run_in_the_linear_engine(self):
-        """pydantic's own engine has no backtracking. A compiled expression, or a setting, would choose Python's."""
+        """pydantic's default engine doesn't backtrack. A compiled expression or a setting would select Python's."""
         strings = {str(schema["pattern"]): (place, schema) for place, schema in text_code.schema_strings()}
         assert len(strings) > 8
         for written, (place, schema) in strings.items():
@@ -116,7 +116,7 @@ class TestExpressions:
     @pytest.mark.parametrize(
         "written",
         [
-            # What stood here before: strict_json, visitors, analysis/sources, analysis/secrecy.
+            # Earlier versions, in this order: strict_json, visitors, analysis/sources, analysis/secrecy.
             rb'"(?:[^"\\]|\\.)*"|[\[{\]}]',
             r"\s*[;,]\s*",
             r"""import\s+(?:type\s+)?([^;"'`]{1,500}?)\s+from\s+["']mixpanel-browser["']""",
@@ -181,7 +181,7 @@ class TestFunctions:
         assert set(ADAPTERS) - by_other_means <= names
 
     def test_the_analysis_of_a_file_is_linear(self):
-        """Its rules and conditions see a tree. They are measured together, on code that is full of candidates."""
+        """Measures all rules and conditions together, on code that is full of candidates, because they read a tree."""
         limits = Limits(max_seconds_per_file=1_000, max_line_length=10**9, minified_line_length=10**9)
         tag = "'https://www.google-analytics.com/a.js'"
         codes = {

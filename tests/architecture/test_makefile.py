@@ -1,4 +1,4 @@
-"""The Makefile explains itself, and docs/development.md names every target of it."""
+"""`make help` describes every target, and docs/development.md names every target."""
 
 import re
 from pathlib import Path

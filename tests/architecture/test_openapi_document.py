@@ -1,4 +1,4 @@
-"""The rules of docs/openapi.json, so that a new route cannot forget them."""
+"""Rules for docs/openapi.json that every new route must follow."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from tests.support.api import FORM, operations
 from tests.support.described import PATH, Described, document, operations_described, parts, resolve
 
 JSON = "application/json"
-# Python would read the name of the first header as four words.
+# Python name conversion would split the first header's name into four words.
 RATE_HEADERS = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
-# Refusals of a request whose credential is not known yet.
+# Rejections that happen before the credential is known.
 UNCOUNTED = {401, 413}
 ROUTES = {operation.name: operation for operation in operations() if operation.route.include_in_schema}
 
@@ -209,7 +209,7 @@ class TestAnswers:
 
 class TestFields:
     def test_every_field_of_a_schema_shows_a_value(self):
-        """A field that is an object of its own shows those of its fields."""
+        """An object field shows the values of its own fields."""
         silent = []
         for at, schema in parts(document()["components"]["schemas"], "#/components/schemas"):
             for name, field in schema.get("properties", {}).items() if "type" in schema else ():
@@ -219,7 +219,7 @@ class TestFields:
         assert silent == []
 
     def test_every_schema_and_every_field_says_what_it_is(self):
-        """A field that refers to a schema has that one's words."""
+        """A field that refers to a schema uses that schema's description."""
         schemas = document()["components"]["schemas"]
         silent = [name for name, schema in schemas.items() if "description" not in schema]
         for name, schema in schemas.items():

@@ -1,4 +1,4 @@
-"""Every example in docs/openapi.json is one: its schema allows it."""
+"""Every example in docs/openapi.json is valid against its schema."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/operations.md: every command in it exists, with the options it is given, and it speaks of every alarm."""
+"""Every command in docs/operations.md exists with the options shown, and every alarm is described."""
 
 import json
 import re
@@ -69,7 +69,7 @@ class TestAws:
 
 
 class TestWebAcl:
-    """The rules that docs/operations.md gives to a web ACL."""
+    """The web ACL rules that docs/operations.md recommends."""
 
     (RULES,) = map(json.loads, re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 
@@ -97,7 +97,7 @@ class TestStack:
     def test_has_every_resource_that_is_looked_up(self):
         named = set(re.findall(r"\$\(resource ([A-Z]\w+)\)|arn ([A-Z]\w+)", TEXT))
         wanted = {one or other for one, other in named} | set(re.findall(r"for mapping in ([^;]+);", TEXT)[0].split())
-        # What SAM makes of a function's event is called by both.
+        # SAM names the resource of a function's event after the function and the event.
         made = {f"{name}{event}" for name, it in RESOURCES.items() for event in it["Properties"].get("Events", {})}
         assert wanted <= RESOURCES.keys() | made
 
@@ -137,7 +137,7 @@ class TestOps:
     def test_takes_the_command_as_it_stands(self, line: str):
         noun, verb, *words = line.split()
         group: Any = typer.main.get_command(app)
-        # Raises where an option is unknown, or an argument is missing or one too many.
+        # Raises if an option is unknown, or if an argument is missing or extra.
         group.commands[noun].commands[verb].make_context(verb, words)
 
     def test_has_every_command_that_the_text_names(self):
@@ -148,11 +148,11 @@ class TestOps:
 
 
 class TestRelease:
-    """SAM publishes no version where nothing but a parameter's value has changed: each deployment has a name."""
+    """SAM publishes no version if only a parameter's value has changed, so each deployment has a release name."""
 
     def test_is_part_of_every_function_and_of_every_version(self):
         functions = [it["Properties"] for it in RESOURCES.values() if it["Type"] == "AWS::Serverless::Function"]
-        # In the environment as well: Lambda publishes no second version of one and the same function.
+        # The environment has the name too: Lambda publishes no new version of an unchanged function.
         assert TEMPLATE["Globals"]["Function"]["Environment"]["Variables"]["RELEASE"] == {"Ref": "Release"}
         assert [function["VersionDescription"] for function in functions] == [{"Ref": "Release"}] * len(functions)
 

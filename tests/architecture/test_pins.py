@@ -1,4 +1,4 @@
-"""The pins: every lock carries hashes, names no place to download from, and all of them agree on what is deployed."""
+"""Pinned dependencies: every lock file has hashes and no index URLs, and all agree on the deployed versions."""
 
 import json
 import re

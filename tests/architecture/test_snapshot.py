@@ -1,6 +1,6 @@
-"""SnapStart: one snapshot becomes many copies, so what is made at import must be right in each, and at any later time.
+"""SnapStart: one snapshot is restored many times, so state created at import must be valid in every copy, at any time.
 
-No connection, no credential, no moment and no random state may be in it.
+A snapshot must not contain connections, credentials, timestamps, or random state.
 """
 
 import ast
@@ -18,7 +18,7 @@ from controlplane.store import client
 ROOT = Path(__file__).parents[2]
 PRODUCT = [*(ROOT / "layers/shared/controlplane").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
 GROUPS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
-# Modules whose calls give a moment, a random value, a connection or a credential.
+# Modules whose calls return a time, a random value, a connection, or a credential.
 PASSING = {
     "clock",
     "time",
@@ -33,7 +33,8 @@ PASSING = {
     "tokens",
 }
 
-# Imports one function as Lambda does before a snapshot, where every way out is closed, and tells what it then holds.
+# Imports one function as Lambda does before a snapshot, with all network access blocked, and reports the state that it
+# then holds.
 PROGRAM = """
 import importlib, json, socket, sys
 
@@ -55,7 +56,7 @@ print(json.dumps({"held": held, "handler": callable(module.handler)}))
 
 
 def before_snapshot(group: str, program: str = PROGRAM) -> tuple[list[dict], dict]:
-    """What the function wrote while it was imported, and what it held at the end."""
+    """Returns what the function printed during import, and the state that it held afterwards."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     done = subprocess.run(
         [sys.executable, "-c", program, group],
@@ -113,18 +114,18 @@ class TestTheseTests:
 
 
 def made_at_import(tree: ast.AST) -> list[int]:
-    """The lines that ask for something passing while the module is imported."""
+    """Returns the lines that request a time, a random value, a connection, or a credential at import."""
     found = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            # Its defaults are made at import; its body is not.
+            # Default values are evaluated at import; the body isn't.
             found += [line for default in node.args.defaults for line in made_at_import(ast.Expression(default))]
             continue
         if isinstance(node, ast.Call):
             root = node.func
             while isinstance(root, ast.Attribute):
                 root = root.value
-            # A datetime of fixed numbers is the same at all times.
+            # A datetime made from constants doesn't depend on the current time.
             fixed = isinstance(node.func, ast.Name) and node.func.id == "datetime"
             if isinstance(root, ast.Name) and root.id in PASSING and not fixed:
                 found.append(node.lineno)
@@ -138,7 +139,7 @@ def test_no_module_makes_a_moment_or_a_random_value_at_import(path: Path):
 
 
 def test_random_values_come_from_the_system():
-    """The module `random` goes on from a state that is in the snapshot, so every copy would draw the same."""
+    """The `random` module would continue from state in the snapshot, so every copy would draw the same values."""
     for path in PRODUCT:
         names = [
             name
@@ -150,14 +151,14 @@ def test_random_values_come_from_the_system():
 
 
 class TestPreparedClient:
-    """What a snapshot holds of the database's client, and what the first client after it takes from there."""
+    """The database client state in a snapshot, and how the first client after a restore uses it."""
 
     def test_is_one_like_any_other_and_made_of_what_was_read_before(self, monkeypatch: pytest.MonkeyPatch):
         read: list[str] = []
         inner = Loader.load_service_model
 
         def load_service_model(self: Loader, service: str, *rest: str, **options: str) -> object:
-            # What its cache answers is the same object each time.
+            # Its cache returns the same object each time.
             model = inner(self, service, *rest, **options)
             read.append(f"{service} {id(model)}")
             return model

@@ -1,4 +1,4 @@
-"""What linters of templates do not say: routes against the apps, least privilege, logs, the gateway's own answers."""
+"""Template rules that no linter checks: routes match the apps, least privilege, logs, API Gateway's own responses."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.support.template import Route, api_functions, gateway_responses, keys
 FUNCTIONS = resources("AWS::Serverless::Function")
 GATEWAY_RESPONSES = gateway_responses()
 
-# Every type a REST API knows (API Gateway developer guide, "Gateway response types").
+# Every response type of a REST API (API Gateway developer guide, "Gateway response types").
 RESPONSE_TYPES = {
     "ACCESS_DENIED",
     "API_CONFIGURATION_ERROR",

@@ -1,4 +1,4 @@
-"""events/ has a real event for each function of the API, and one for each message of a worker."""
+"""events/ has a real event for each API function, and one for each message type of a worker."""
 
 import json
 import re
@@ -14,7 +14,7 @@ EVENTS = Path(__file__).parents[2] / "events"
 
 
 def expected() -> dict[str, Route]:
-    """The route of each event, by the event's name."""
+    """Returns the route of each event, by the event's name."""
     found = {}
     for function in api_functions().values():
         group = Path(function["Properties"]["CodeUri"]).name
@@ -30,18 +30,18 @@ def read(name: str) -> dict[str, Any]:
 
 
 def workers() -> set[str]:
-    """The functions that no route calls, by the names of their folders."""
+    """Returns the folder names of the functions that no route calls."""
     functions = resources("AWS::Serverless::Function")
     return {Path(functions[name]["Properties"]["CodeUri"]).name for name in functions.keys() - api_functions().keys()}
 
 
 def of_worker(stem: str) -> str | None:
-    """The worker that an event is for, if it is for one."""
+    """Returns the worker that an event is for, or None."""
     return next((worker for worker in workers() if stem.startswith(f"{worker}_")), None)
 
 
 def of_routes() -> set[str]:
-    """The events that aren't a worker's."""
+    """Returns the events that aren't for a worker."""
     return {path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem) is None}
 
 

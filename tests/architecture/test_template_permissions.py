@@ -1,6 +1,6 @@
-"""What the functions may do, and that the functional tests can tell when it is too little or too much.
+"""The functions' permissions, and whether the functional tests detect missing and excess permissions.
 
-That each permission is made use of is judged by those tests together: tests/support/permissions.py.
+The functional tests together check that each permission is used: tests/support/permissions.py.
 """
 
 import re
@@ -17,14 +17,14 @@ from tests.support.template import listed, policies, resources, target_of
 ROOT = Path(__file__).parents[2]
 POLICIES = policies()
 FUNCTIONS = {Path(it["Properties"]["CodeUri"]).name: it for it in resources("AWS::Serverless::Function").values()}
-# The service whose actions belong to a resource.
+# Maps each resource type to the service of its actions.
 SERVICES = {
     "AWS::DynamoDB::Table": "dynamodb",
     "AWS::SQS::Queue": "sqs",
     "AWS::SecretsManager::Secret": "secretsmanager",
 }
-# AWS's own policies are full of wildcards. Who names one, and why no other will do. Those that SAM adds to each
-# function's role, to log and to trace, are cut down by the boundary.
+# AWS managed policies are full of wildcards. Lists who uses one, and why there is no alternative. The boundary
+# restricts the ones that SAM adds to each function's role for logging and tracing.
 AWS_POLICIES = {
     "GatewayLogRole": "API Gateway refuses a role that may not write every log group",
 }
@@ -33,12 +33,12 @@ WILDCARDS = {
     "xray:PutTelemetryRecords": "X-Ray knows no resources",
     "xray:PutTraceSegments": "X-Ray knows no resources",
 }
-# Lambda calls these in the name of a queue's worker.
+# Lambda calls these on behalf of a queue's worker.
 POLLING = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 
 
 def granted(function: str, service: str) -> dict[str, set[str]]:
-    """What a function may do by service, by target."""
+    """Returns the actions that a function may perform, by service and target."""
     found: dict[str, set[str]] = {}
     for statement in POLICIES[function]:
         for target in statement.targets:
@@ -49,7 +49,7 @@ def granted(function: str, service: str) -> dict[str, set[str]]:
 
 
 def plain(statements: list[dict]) -> list[dict]:
-    """The statements, also those that stand under a condition."""
+    """Returns the statements, including conditional ones."""
     return [it["Fn::If"][1] if "Fn::If" in it else it for it in statements]
 
 
@@ -87,14 +87,14 @@ def _function_of(mapping: dict) -> str:
 
 
 class TestLeadingKeys:
-    """What a function may do in the table ends at the kinds of partition keys that its work takes.
+    """Limits each function's table access to the partition key prefixes that it needs.
 
-    The two sides of a membership are an exception: the organization's (`ORG#…`, sort key `MEMBER#…`) has the partition
-    key of everything else in the organization, and IAM doesn't know sort keys.
+    The two sides of a membership are an exception: the organization's side (`ORG#…`, sort key `MEMBER#…`) has the same
+    partition key as everything else in the organization, and IAM can't restrict sort keys.
     """
 
-    # Who may write an item of a kind that gives access, beyond counting the call of a credential in it. The dashboard
-    # deletes organizations with their keys, and revokes devices; the sweeper removes what is left.
+    # Functions that may write each kind of item that grants access, beyond counting a credential's calls in it. The
+    # dashboard deletes organizations with their keys, and revokes devices; the sweeper removes leftovers.
     WRITERS = {  # noqa: RUF012
         "KH#*": {"api_keys", "dashboard", "sweeper"},
         "TH#*": {"device_auth", "dashboard"},
@@ -114,12 +114,12 @@ class TestLeadingKeys:
     def test_limit_every_statement_on_the_table(self, function: str):
         for statement in POLICIES[function]:
             assert bool(statement.keys) == (statement.targets == ["Table"])
-            # One kind each, and as tests/support/permissions.py names them.
+            # One prefix each, in the format of tests/support/permissions.py.
             assert all(re.fullmatch(r"[A-Z]+(#\*)?", keys) for keys in statement.keys)
 
     @pytest.mark.parametrize("function", POLICIES)
     def test_are_part_of_every_call_that_is_allowed(self, function: str):
-        """ForAllValues also holds for a call without partition keys: Scan and PartiQL could be one. None is allowed."""
+        """ForAllValues also matches calls without partition keys, such as Scan and PartiQL. None is allowed."""
         actions = {action for statement in POLICIES[function] if statement.keys for action in statement.actions}
         assert actions <= self.READS | self.CHECKS | self.WRITES
 
@@ -139,7 +139,7 @@ class TestLeadingKeys:
         assert {*POLICIES} == counting | workers | {"sweeper"}
 
     def _writers(self, counts: set[str], *kinds: str) -> dict[str, set[str]]:
-        """The functions that may write items of these kinds; for a key or a token, otherwise than to count."""
+        """Returns the functions that may write items of these kinds; for keys and tokens, more than their counters."""
         found: dict[str, set[str]] = {}
         for function, statements in POLICIES.items():
             for statement in statements:
@@ -170,10 +170,10 @@ class TestAllPolicies:
 
 
 class TestBoundary:
-    """What no function can go beyond, whatever its role says."""
+    """The permissions boundary that limits every function, whatever its role allows."""
 
     def allowed(self, service: str) -> tuple[set[str], set[str]]:
-        """Actions and targets of one service."""
+        """Returns the actions and targets of one service."""
         entry = load_template()["Resources"]["FunctionBoundary"]
         (statement,) = [
             it
@@ -207,7 +207,7 @@ class TestBoundary:
 
 
 class TestRecording:
-    """A recording that sees nothing, or takes anything for granted, would let every policy pass."""
+    """A recorder that sees nothing, or that assumes permissions, would accept every policy."""
 
     @pytest.fixture(autouse=True)
     def _nothing_seen(self, monkeypatch: pytest.MonkeyPatch):
@@ -258,7 +258,7 @@ class TestRecording:
         }
 
     def note(self, operation: str, parameters: dict) -> None:
-        """Notes a call as if the function `billing` had made it."""
+        """Records a call as if the function `billing` had made it."""
         group = "billing"  # as tests/support/api.py has it in the frame that calls a function
         code = compile("note('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
         exec(code, {"note": permissions.note, "operation": operation, "parameters": parameters, "group": group})

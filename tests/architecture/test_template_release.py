@@ -1,4 +1,4 @@
-"""How a version takes over and goes back, what is kept, bounded and encrypted, and what scanners may skip."""
+"""Releases: traffic shifting, rollback, retention, limits, encryption, and scanner exceptions."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from tests.support.template import api_functions, resources
 FUNCTIONS = resources("AWS::Serverless::Function")
 ALARMS = resources("AWS::CloudWatch::Alarm")
 KEY = {"Fn::If": ["HasKmsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
-# Lambda makes snapshots of functions with no more than this in /tmp.
+# Lambda makes snapshots only of functions with at most this much storage in /tmp.
 SNAPSHOT_STORAGE = 512
-# What a line of the access log may say: nothing of who called, and no path, which holds ids.
+# Fields allowed in the access log: nothing about the caller, and no path, which contains IDs.
 LOGGED = {
     "$context.requestId",
     "$context.xrayTraceId",
@@ -41,7 +41,7 @@ def parameter(name: str) -> dict[str, Any]:
 
 
 def rollback_alarm(function: str) -> str:
-    """The alarm that sends a function back."""
+    """Returns the alarm that rolls a function back."""
     (alarm,) = FUNCTIONS[function]["Properties"]["DeploymentPreference"]["Alarms"]
     name: str = alarm["Ref"] if "Ref" in alarm else alarm["Fn::If"][1]["Ref"]
     return name
@@ -175,7 +175,7 @@ class TestLogs:
 
 
 class TestKey:
-    """A key of one's own, where there is one, encrypts all that lies anywhere."""
+    """A customer managed key, if configured, encrypts all data at rest."""
 
     @pytest.mark.parametrize(
         ("kind", "attribute"),
@@ -211,7 +211,7 @@ class TestConcurrency:
 
     @pytest.mark.parametrize("name", resources("AWS::Lambda::EventSourceMapping"))
     def test_of_a_queue_is_no_more_than_the_least_reservation(self, name: str):
-        """Lambda would hand a worker more messages than it may take, and they would come to be dead letters."""
+        """Otherwise, Lambda would pass a worker more messages than it can process, which would dead-letter them."""
         least = 10
         assert re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least))
         assert not re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least - 1))
@@ -220,7 +220,7 @@ class TestConcurrency:
 
 
 class TestSkips:
-    """What a scanner need not find: by resource, each with its reason."""
+    """Scanner findings to suppress, by resource, each with its reason."""
 
     def skips(self) -> list[tuple[str, dict[str, str]]]:
         return [

@@ -1,4 +1,4 @@
-"""Alarms and dashboard: everything stands on it, and no metric is asked for that nobody measures."""
+"""Alarms and dashboard: the dashboard shows every alarm and metric, and refers only to metrics that exist."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.support.logs import captured_logs
 from tests.support.mailbox import Mailbox
 from tests.support.template import api_functions, resources
 
-# What AWS publishes: namespace, dimensions, metrics.
+# The metrics that AWS publishes: namespace, dimensions, metrics.
 AWS_METRICS = [
     ("AWS/ApiGateway", "ApiName Stage", "Count 4XXError 5XXError Latency"),
     ("AWS/ApiGateway", "ApiName Stage Method Resource", "Count 4XXError 5XXError Latency"),
@@ -53,7 +53,7 @@ def dashboard() -> list[dict[str, Any]]:
 
 
 def drawn() -> list[Series]:
-    """Every series of the dashboard: namespace, metric and dimensions; `.` stands for what stood there before."""
+    """Returns every series on the dashboard: namespace, metric, and dimensions. `.` repeats the previous value."""
     found = []
     for widget in dashboard():
         before: list[str] = []
@@ -66,7 +66,7 @@ def drawn() -> list[Series]:
 
 
 def _text(value: Any) -> str:
-    """A value of an alarm as the dashboard writes it."""
+    """Returns a value of an alarm in the dashboard's format."""
     match value:
         case {"Ref": name}:
             return f"${{{name}}}"
@@ -78,7 +78,7 @@ def _text(value: Any) -> str:
 
 
 def watched(name: str) -> list[Series]:
-    """What an alarm looks at."""
+    """Returns the series that an alarm watches."""
     properties = ALARMS[name]["Properties"]
     stats = [it["MetricStat"]["Metric"] for it in properties.get("Metrics", []) if "MetricStat" in it] or [properties]
     return [
@@ -93,7 +93,7 @@ def watched(name: str) -> list[Series]:
 
 @pytest.fixture(scope="module")
 def emitted() -> dict[str, list[set[str]]]:
-    """What the code measures, and by which dimensions, from what it writes when everything goes wrong once."""
+    """Returns the emitted metrics with their dimensions, from the output of a run in which everything fails."""
     lines: list[str] = []
     with pytest.MonkeyPatch.context() as patched, captured_logs() as log:
         patched.setattr(observability.metrics.provider, "service", "any")
@@ -117,7 +117,7 @@ def emitted() -> dict[str, list[set[str]]]:
 
 
 def take_badly() -> None:
-    """One message that fails for the last time: counted, failed, buried."""
+    """Processes a message that fails for the last time: counted, failed, and dead-lettered."""
 
     def fail(message: Message) -> None:
         raise ArithmeticError
@@ -131,7 +131,7 @@ def take_badly() -> None:
 
 
 def sweep_badly(patched: pytest.MonkeyPatch) -> None:
-    """One sweep of every step."""
+    """Runs one sweep in which every step fails."""
     patched.setattr(sweeps, "STEPS", dict.fromkeys(sweeps.STEPS, lambda run: None))
     sweeper.handler({}, None)
 
@@ -187,7 +187,7 @@ class TestDashboard:
             assert names <= known, query
 
     def test_names_resources_that_there_are(self):
-        # SAM makes the rule of the sweep's schedule under this name.
+        # SAM gives the schedule's rule this name.
         known = {*load_template()["Resources"], *load_template()["Parameters"], "SweeperFunctionSweep", "Logs"}
         body, _ = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
         named = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", body)}
@@ -240,7 +240,7 @@ class TestEachAlarm:
 
 
 class TestQuestions:
-    """What the alarms answer, by the metric that answers it."""
+    """The conditions that the alarms detect, by metric."""
 
     def series(self) -> set[tuple[str, str]]:
         return {(namespace, metric) for name in LIVE for namespace, metric, _ in watched(name)}

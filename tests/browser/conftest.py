@@ -1,7 +1,7 @@
-"""The pages in a real browser: the whole local stack, its sign-in page, and the Chromium that the system has.
+"""The pages in a real browser: the whole local stack, its sign-in page, and the system's Chromium.
 
-`make browser` runs these. Where Chromium, MiniStack or axe is missing they are skipped on a person's machine, and fail
-in CI. BROWSER_PICTURES names a folder that every page is pictured in.
+`make browser` runs these tests. If Chromium, MiniStack, or axe is missing, they fail in CI and are skipped elsewhere.
+BROWSER_PICTURES names a folder for screenshots of every page.
 """
 
 import json
@@ -59,7 +59,7 @@ def _chromium() -> str | None:
 
 @dataclass
 class Stack:
-    """`make run` on a free port, with data of its own, and what it says of the demo."""
+    """`make run` on a free port with its own data, and the credentials of the demo."""
 
     base_url: str
     credentials: dict[str, Any]
@@ -93,7 +93,7 @@ class Stack:
         deadline = time.monotonic() + 65
         while True:
             status, answer = self.call("/v1/auth/device/code", body)
-            # An address gets ten codes a minute, and every device here has the same.
+            # An address gets ten codes a minute, and all devices here share one address.
             if status != 429 or time.monotonic() > deadline:
                 break
             time.sleep(1)
@@ -103,7 +103,7 @@ class Stack:
 
 @dataclass
 class Device:
-    """A device that asked to be let in."""
+    """A device that requested authorization."""
 
     stack: Stack
     deviceCode: str  # noqa: N815 (as on the wire)
@@ -166,7 +166,7 @@ def chromium(stack: Stack) -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A person at a browser. Every page that `look` sees is checked against axe's rules."""
+    """A person with a browser. `look` checks each page against axe's rules."""
 
     stack: Stack
     context: BrowserContext
@@ -187,7 +187,7 @@ class Visit:
         self.page.get_by_role("button", name=name).click()
 
     def look(self, heading: str, name: str, except_for: Collection[str] = ()) -> None:
-        """Waits for the page with that heading, takes a screenshot, and checks axe's rules but those excepted."""
+        """Waits for the page with that heading, takes a screenshot, and checks axe's rules except those listed."""
         self.page.get_by_role("heading", name=heading, level=1).wait_for()
         self.page.wait_for_load_state("load")
         pictures = os.environ.get("BROWSER_PICTURES")
@@ -203,7 +203,7 @@ class Visit:
 
 @pytest.fixture
 def visit(stack: Stack, chromium: Browser) -> Iterator[Callable[..., Visit]]:
-    """Makes visits: at a width, in a colour scheme, with scripts or without."""
+    """Makes visits at a given width and color scheme, with or without scripts."""
     contexts: list[BrowserContext] = []
 
     def make(width: str = "desktop", scheme: Any = "light", *, scripts: bool = True) -> Visit:
@@ -227,13 +227,13 @@ def visit(stack: Stack, chromium: Browser) -> Iterator[Callable[..., Visit]]:
 
 
 def _is_refusal(text: str) -> bool:
-    """Whether the browser says that it did not do something a page asked for."""
+    """Returns whether the browser reports that it refused something a page requested."""
     return "Refused to" in text or "Content Security Policy" in text or "violates" in text
 
 
 @pytest.fixture
 def invitation(stack: Stack) -> Callable[[str], str]:
-    """Makes an organization and invites an address to it; the organization's name."""
+    """Creates an organization and invites an address to it. Returns the organization's name."""
 
     def make(email: str) -> str:
         name = f"Cedar {next(_NUMBERS)}"

@@ -1,4 +1,4 @@
-"""People sign in, approve and deny devices, and answer invitations, each page at zero violations of axe's rules."""
+"""People sign in, approve and deny devices, and answer invitations. Each page has zero violations of axe's rules."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ class TestEachLook:
         assert me["data"]["principal"]["userId"] == stack.person()["userId"]
 
     def test_a_device_is_denied_by_its_code(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
-        # Somebody else than in the other tests: who tries too many wrong codes has to wait.
+        # Not the same user as in the other tests: too many wrong codes cause a wait.
         person = signed_in(visit(width, scheme), "/device", "admin")
         device = stack.device()
         person.page.get_by_label("Code").fill("nonsense")

@@ -1,4 +1,4 @@
-"""The reference in a browser: what Redoc makes of the document under our content security policy."""
+"""The reference in a browser: Redoc renders the document under our content security policy."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The tools that know the API by its document alone, and an API for them to call."""
+"""Tools that know the API only from its document, and an API for them to call."""
 
 import json
 import os
@@ -18,7 +18,7 @@ TOOLS = ROOT / ".tools" / "conformance"
 
 @pytest.fixture(scope="session")
 def tools() -> Path:
-    """The programs of the environment. Without it CI fails and a person's run skips."""
+    """Returns the tools of the environment. If it is missing, fails in CI and skips elsewhere."""
     if not (TOOLS / ".ready").exists():
         reason = "the tools that read the document are not installed: `make test` does that"
         if os.environ.get("CI"):
@@ -28,7 +28,7 @@ def tools() -> Path:
 
 
 class Api:
-    """The whole API in a process of its own: what it serves, and what it has answered."""
+    """The whole API in its own process: the data that it serves, and the statuses that it has returned."""
 
     def __init__(self) -> None:
         paths = os.pathsep.join(["functions", "layers/shared", "."])
@@ -43,7 +43,7 @@ class Api:
         self.served = Served(**self._read())
 
     def answers(self) -> dict[str, dict[str, int]]:
-        """How often each operation has answered with which status."""
+        """Returns how often each operation has returned each status."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
@@ -59,7 +59,7 @@ class Api:
         return read
 
     def end(self) -> None:
-        """Lets it end its engine too, which it does at the end of what it reads."""
+        """Closes the process's input, so that it stops its engine and exits."""
         try:
             self._process.communicate(timeout=30)
         except subprocess.TimeoutExpired:

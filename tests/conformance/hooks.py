@@ -1,7 +1,7 @@
-"""What schemathesis is told beyond the document; it runs in an environment of its own (requirements/conformance.in).
+"""Settings of schemathesis beyond the document. They run in their own environment (requirements/conformance.in).
 
-No check is switched off. A request that fits the document and is refused with 400 is a failure, but for the refusals
-below, each of which rests on something that no schema can say.
+No check is disabled. A 400 response to a request that fits the document is a failure, except for the errors below, each
+of which has a cause that no schema can express.
 """
 
 import json
@@ -22,8 +22,8 @@ _NOT_SAID_BY_A_SCHEMA = {
     "invalid_client": "which clients there are is a setting",
     "invalid_scope": "which scopes there are changes with the service",
 }
-# OAuth's words for what JSON is told with 401, 403 or 409: it has 400 for everything (RFC 6749 section 5.2, RFC 8628
-# section 3.5), also for a code or token that is not known.
+# OAuth returns 400 for everything that a JSON request gets 401, 403, or 409 for (RFC 6749 section 5.2, RFC 8628 section
+# 3.5), including an unknown code or token.
 _REFUSED_GRANTS = {
     "invalid_client",
     "invalid_grant",
@@ -38,14 +38,14 @@ _numbers = count(1)
 
 @schemathesis.hook
 def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
-    """Gives each request an Idempotency-Key of its own: one used with another body is 400, as it must be."""
+    """Gives each request a unique Idempotency-Key: reusing one with another body correctly returns 400."""
     if "Idempotency-Key" in (case.headers or {}) and case.meta is not None and case.meta.generation.mode.is_positive:
         case.headers["Idempotency-Key"] = f"key-{os.getpid()}-{next(_numbers)}"
 
 
 @schemathesis.hook
 def filter_failure(context: HookContext, failure: Exception, case: Case, response: Response) -> bool:
-    """Whether the failure is one."""
+    """Returns whether the failure is real."""
     if not isinstance(failure, RejectedPositiveData) or response.status_code != 400:
         return True
     error = json.loads(response.content)["error"]

@@ -1,10 +1,10 @@
-"""The whole API on a port of this machine, for programs that know it by its document alone.
+"""The whole API on a local port, for programs that know it only from its document.
 
-`python -m tests.conformance.served` writes one line, `Served` as JSON, and serves until its input ends. To each line of
-it, it writes how often each operation has answered with which status. Every function is there as in `make run`; queues
-and the code host are those of the tests, in memory: what a request sent is worked off before the next one is answered.
-Each request comes a minute after the last one. So no limit of requests a minute is met, those by the hour are met and
-pass, and a run with the same requests has the same answers, but for ids.
+`python -m tests.conformance.served` writes one line, `Served` as JSON, and serves until its input ends. For each line
+of input, it writes how often each operation has returned each status. Every function runs as in `make run`; the queues
+and the code host are the tests' in-memory versions: messages from one request are processed before the next response.
+The clock advances by one minute per request. So requests never reach a limit per minute, hourly limits are reached and
+expire, and a run with the same requests returns the same responses, except for IDs.
 """
 
 import asyncio
@@ -44,27 +44,27 @@ from tests.support.table import create_table
 from tests.support.world import World
 
 HOST = "127.0.0.1"
-# Longer than any run lasts by its own clock.
+# Longer than any run lasts on its own clock.
 _LIFETIME_SECONDS = 10 * 365 * 86_400
-# Of what requests delete: enough that some is left for the operations after them.
+# The number of items that requests may delete: enough to leave some for later operations.
 _SPARE = 8
 _PAGE = '<html><head><script src="https://www.googletagmanager.com/gtag/js?id=G-1"></script></head></html>'
 
 
 @dataclass(frozen=True)
 class Served:
-    """Where the API is, and what is in it."""
+    """The address of the API, and the data in it."""
 
     base_url: str
     organization_id: str
     user_token: str
     api_key: str
-    # What the organization has, by the parameter or field that takes it.
+    # The organization's IDs, by the parameter or field that takes them.
     ids: dict[str, list[str]]
 
 
 class _Clock:
-    """Stands still until moved."""
+    """A clock that moves only when told to."""
 
     def __init__(self) -> None:
         self.seconds = 1_772_600_767.0
@@ -74,7 +74,7 @@ class _Clock:
 
 
 class _Background:
-    """The workers, each message as soon as the request that sent it is over."""
+    """Runs the workers on each message as soon as the request that sent it is over."""
 
     def __init__(self, mailbox: Mailbox, host: FakeHost) -> None:
         self._mailbox = mailbox
@@ -101,15 +101,15 @@ class _Background:
 
 
 def _fill(base_url: str) -> tuple[Served, FakeHost]:
-    """One organization with something of every kind in it, seen by its owner and by a key."""
+    """Creates an organization that contains every kind of item, with credentials of its owner and an API key."""
     world = World()
     company = world.company()
     token = world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
     listed = credential_index.list_credentials(company.owner.user_id, 100).credentials
     (own,) = [entry for entry in listed if entry.digest == tokens.digest(token)]
-    # The run's own token is listed nowhere, so that no request revokes it.
+    # Removes the run's own token from all lists, so that no request revokes it.
     table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)))
-    # The owner will belong to several: requests that name none go here.
+    # The owner belongs to several organizations, so requests that name none use this default.
     organizations.save_organization(company.owner.user_id, company.organization_id)
     world.credits(company, 10_000)
     for _ in range(_SPARE):
@@ -118,7 +118,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     members = [world.member(company) for _ in range(_SPARE)]
     keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]
     repository = world.connected_repository(company)
-    # Without a linked project, so that nothing of it can be scanned.
+    # Has no linked project, so it can't be scanned.
     unlinked = world.connected_repository(company, linked=False)
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 8)])
     items = [world.finding(company, repository), world.finding(company)]
@@ -126,7 +126,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     ids = {
         "organizationId": [company.organization_id],
         "repositoryId": [repository.repository_id, unlinked.repository_id],
-        # Others, for they are deleted before long, and a repository without a project is scanned no more.
+        # Separate projects: requests delete them early, and a repository without a project can't be scanned.
         "projectId": [link.project_id for _ in range(_SPARE) for link in world.connected_repository(company).links],
         "memberId": [member_id(company.organization_id, member.user_id) for member in members],
         "keyId": [key.item["keyId"] for key in keys],
@@ -140,7 +140,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 
 @contextmanager
 def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
-    """The functions over an engine of their own, with something in it."""
+    """Yields the functions on their own engine, with data in it."""
     now, mailbox = _Clock(), Mailbox()
     with sequential_client() as client, pytest.MonkeyPatch.context() as patch, IssueHost().installed(patch):
         table._client = client
@@ -151,7 +151,7 @@ def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
         background = _Background(mailbox, host)
 
         async def pause(seconds: float) -> None:
-            """Whoever waits for a worker has waited."""
+            """Runs the workers instead of waiting."""
             background.work()
 
         patch.setattr(clock, "pause", pause)
@@ -166,7 +166,7 @@ def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
 
 
 class _Counted:
-    """The app, and how often each of its operations answered with which status."""
+    """The app, with a count of each operation's response statuses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -190,7 +190,7 @@ async def _serve(app: ASGIApp, listener: socket.socket, until: Callable[[], obje
 
 
 def _listener() -> socket.socket:
-    """A port of this machine. With TCP named, asyncio sends each answer at once, and not 40 ms later."""
+    """Returns a local socket. If TCP is named, asyncio sends each response at once instead of 40 ms later."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.bind((HOST, 0))
     return made
@@ -203,7 +203,7 @@ def main() -> None:
         _listener() as listener,
         _product(f"http://{HOST}:{listener.getsockname()[1]}") as (served, app),
     ):
-        # The product writes its metrics there.
+        # The functions write their metrics to standard output.
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
         counted = _Counted(app)
         answer.write(json.dumps(asdict(served)) + "\n")

@@ -1,4 +1,4 @@
-"""A client that openapi-python-client makes of docs/openapi.json, without a warning, uses the API."""
+"""openapi-python-client generates a client from docs/openapi.json without a warning, and the client works."""
 
 import base64
 import hashlib
@@ -35,7 +35,7 @@ class Sdk:
         self._clients.close()
 
     def connect(self, base_url: str, token: str | None = None) -> Callable[..., Any]:
-        """Calls an operation with that credential; the answer has `status_code`, `headers` and `parsed`."""
+        """Returns a caller of operations with that credential; results have `status_code`, `headers`, and `parsed`."""
         settings = {"base_url": base_url, "raise_on_unexpected_status": True}
         made = self._package.AuthenticatedClient(**settings, token=token) if token else self._package.Client(**settings)
         client = self._clients.enter_context(made)
@@ -71,7 +71,7 @@ def sdk(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sdk]:
 
 
 def _mend(package: Path) -> None:
-    """Adds the one import that the generator (0.29.1) leaves out where a body has two media types."""
+    """Adds the import that the generator (0.29.1) omits if a body has two media types."""
     for module in (package / "api" / "device_authorization").glob("*_device_*.py"):
         text = module.read_text()
         assert "import UNSET, Response\n" in text, "the generator has changed: is this still needed?"
@@ -87,7 +87,7 @@ def running() -> Iterator[Api]:
 
 @pytest.fixture
 def call(sdk: Sdk, running: Api) -> Callable[..., Any]:
-    """Calls as the owner of the organization."""
+    """Calls operations as the owner of the organization."""
     return sdk.connect(running.served.base_url, running.served.user_token)
 
 

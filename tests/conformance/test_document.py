@@ -1,6 +1,6 @@
-"""schemathesis holds the API to docs/openapi.json: all its checks, in all its phases.
+"""schemathesis checks the API against docs/openapi.json, with all checks in all phases.
 
-FUZZ_EXAMPLES and FUZZ_SEED make it draw more requests, and others (`make fuzz`).
+FUZZ_EXAMPLES and FUZZ_SEED make it generate more and different requests (`make fuzz`).
 """
 
 import json
@@ -20,14 +20,14 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES") or 5)
 SEED = int(os.environ.get("FUZZ_SEED") or 1)
 REQUESTS = ("--phases", "examples,coverage,fuzzing")
 SEQUENCES = ("--phases", "stateful", "--max-examples", str(8 * EXAMPLES))
-# A run ends early where the same beginning meets another state: most follow ten links or more, some three.
+# A run ends early if the same prefix reaches a different state: most follow ten links or more, some three.
 ENOUGH_LINKS = 12
-# With seeds that follow each other, until enough is met. What works is met by the first or the second.
+# Runs use consecutive seeds until they have followed enough links. If the code works, one or two runs are enough.
 MOST_RUNS = 6
 DESCRIBED_LINKS = "[phases.stateful.inference]\nalgorithms = []\n"
 
-# What asks for two things that belong together, for something that is there for a while, or for a person's approval.
-# With few examples hardly a request hits upon it; other tests do.
+# These need two related values, something that exists only for a while, or a person's approval. With few examples,
+# requests rarely succeed; other tests cover them.
 RARELY_REACHED = {
     "DELETE /v1/projects/{projectId}/websites/{websiteId}",
     "GET /v1/code-audit/scan-requests/{preparationId}",
@@ -36,19 +36,19 @@ RARELY_REACHED = {
     "POST /v1/code-audit/scans",
     "POST /v1/code-audit/scans/{scanId}/unlock",
 }
-# By method and path.
+# Keyed by method and path.
 OPERATIONS: dict[str, dict[str, Any]] = {
     f"{method.upper()} {path}": operation
     for path, methods in json.loads(DOCUMENT.read_text())["paths"].items()
     for method, operation in methods.items()
 }
 
-# Half a minute each, and several on a machine that does more at a time.
+# Half a minute each, or several on a busy machine.
 pytestmark = pytest.mark.timeout(300 + 60 * EXAMPLES)
 
 
 class Run(NamedTuple):
-    """What a run printed and reported."""
+    """The output and the report of a run."""
 
     output: str
     report: dict[str, Any]
@@ -60,14 +60,14 @@ class Run(NamedTuple):
 
 
 class Schemathesis:
-    """Runs of the program against one API."""
+    """Runs schemathesis against one API."""
 
     def __init__(self, program: Path, folder: Path, api: Api) -> None:
         self._program, self._folder, self._base_url = program, folder, api.served.base_url
         self._settings = (ROOT / "tests/conformance/schemathesis.toml").read_text() + _known(api.served.ids)
 
     def run(self, token: str, *options: str, seed: int = SEED, settings: str = "") -> Run:
-        """A run in which no answer differed from the document."""
+        """Runs schemathesis. Fails if any response differs from the document."""
         written, report = self._folder / "schemathesis.toml", self._folder / "report.json"
         written.write_text(self._settings + settings)
         run = subprocess.run(
@@ -91,7 +91,7 @@ class Schemathesis:
 
 
 def _known(ids: dict[str, list[str]]) -> str:
-    """Settings by which most requests name something that is there."""
+    """Returns settings that make most requests refer to existing items."""
     bound = [
         f'"{place}.{name}" = {{ dictionary = "{name}", probability = 0.9 }}\n'
         for name in ids
@@ -109,7 +109,7 @@ def schemathesis(tools: Path, tmp_path: Path, api: Api) -> Schemathesis:
 def never_succeeding(
     schemathesis: Schemathesis, api: Api, token: str, operations: dict[str, dict[str, Any]]
 ) -> set[str]:
-    """The operations that answer no request with a success. Where the few examples of one all miss, it gets others."""
+    """Returns the operations that never succeeded. If an operation's few examples all fail, it gets more."""
     left = operations
     for seed in range(SEED, SEED + MOST_RUNS):
         chosen = [("--include-operation-id", operation["operationId"]) for operation in left.values()]
@@ -124,7 +124,7 @@ def never_succeeding(
 
 
 def follow_links(schemathesis: Schemathesis, api: Api, settings: str = "") -> int:
-    """How many links were followed, by as many runs as that takes to be enough."""
+    """Returns how many links were followed, running until there are enough."""
     followed = 0
     for seed in range(SEED, SEED + MOST_RUNS):
         followed += schemathesis.run(api.served.user_token, *SEQUENCES, seed=seed, settings=settings).links_followed
@@ -147,7 +147,7 @@ class TestRequests:
 
 
 class TestSequences:
-    """What one request makes, the next ones read, change and delete."""
+    """Requests that read, change, and delete what an earlier request created."""
 
     def test_along_the_links_of_the_document(self, schemathesis: Schemathesis, api: Api):
         assert follow_links(schemathesis, api, DESCRIBED_LINKS) >= ENOUGH_LINKS

@@ -1,4 +1,4 @@
-"""End to end: built with SAM, deployed to a local AWS, driven through its gateway. Once a session."""
+"""End to end: built with SAM, deployed to a local AWS, and called through its gateway. Once a session."""
 
 from collections.abc import Iterator
 
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def sizes() -> str:
-    """Builds. Returns the report of sizes."""
+    """Builds the artifacts. Returns the report of sizes."""
     return deployment.build()
 
 
@@ -92,7 +92,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
 @pytest.fixture(scope="session")
 def stack(sizes: str, outside: Outside) -> Iterator[Stack]:
     with pytest.MonkeyPatch.context() as environment:
-        # MiniStack then enforces the functions' own roles: a call that a policy forgot is refused here too.
+        # MiniStack then enforces the functions' own roles: a call that a policy doesn't allow is denied here too.
         environment.setenv("AUTH", "true")
         with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
             deployment.deploy(engine.endpoint_url, outside.parameters)
@@ -104,7 +104,7 @@ def stack(sizes: str, outside: Outside) -> Iterator[Stack]:
 
 @pytest.fixture(scope="session")
 def world(stack: Stack) -> World:
-    """Makes people, organizations and keys in the deployed table, through the store as an operator does."""
+    """Creates users, organizations, and keys in the deployed table through the store, as an operator does."""
     table._client = create_client(stack.endpoint_url)
     table.name = stack.outputs["TableName"]
     return World()

@@ -1,8 +1,8 @@
-"""A Docker engine, and the image that Lambda functions start from, on a machine without a registry of images.
+"""A Docker engine and the base image of Lambda functions, on a machine without an image registry.
 
-The engine is the one that answers here already, else Debian's (package docker.io), started for the tests alone. The
-image is made of what the machine has: its Python, the Lambda runtime, the emulator of SAM CLI, and the shell and the
-libraries that these need. What AWS distributes under the same name has them in the same places.
+The engine is the one that is already running, or else Debian's (package docker.io), started only for the tests. The
+image is built from the machine's files: its Python, the Lambda runtime, SAM CLI's emulator, and the shell and libraries
+that these need. AWS's image of the same name has them at the same paths.
 """
 
 import os
@@ -29,16 +29,16 @@ _BOOTSTRAP = """#!/bin/sh
 export PYTHONPATH=/var/task:/opt/python:/var/runtime
 exec /var/lang/bin/python3.13 -m awslambdaric "$_HANDLER"
 """
-# SAM adds to the image by them.
+# SAM uses these to extend the image.
 _PROGRAMS = ("sh", "mv", "cp", "rm", "chmod")
-# What every build for Linux may take as given besides (PEP 600), and AWS's image has.
+# Every Linux build may also assume these (PEP 600), and AWS's image has them.
 _GIVEN_LIBRARIES = ("libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "librt.so.1", "libutil.so.1")
 _LEFT_OUT = {"__pycache__", "ensurepip", "idlelib", "site-packages", "test", "tkinter", "turtledemo"}
 
 
 @contextmanager
 def running_engine() -> Iterator[dict[str, str]]:
-    """Yields the variables by which Docker's clients find the engine. Without one CI fails, and others skip."""
+    """Yields the variables that point Docker's clients to the engine. Without one, fails in CI and skips elsewhere."""
     if sys.platform != "linux":
         pytest.skip("the image for functions is made of the programs of a Linux machine")
     if _answers({}):
@@ -55,7 +55,7 @@ def running_engine() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def _own_engine() -> Iterator[dict[str, str]]:
-    # Not pytest's folder: the path of a socket has a hundred characters at most.
+    # Not pytest's folder: a socket's path is limited to about a hundred characters.
     with TemporaryDirectory(prefix="engine-") as folder:
         variables = {"DOCKER_HOST": f"unix://{folder}/docker.sock"}
         log_file = Path(folder) / "log"
@@ -68,7 +68,7 @@ def _own_engine() -> Iterator[dict[str, str]]:
                     *("--exec-root", f"{folder}/exec"),
                     *("--pidfile", f"{folder}/pid"),
                     *("--host", variables["DOCKER_HOST"]),
-                    # Containers talk with this machine alone: its firewall and its routes stay as they are.
+                    # Containers only talk to this machine: the firewall and routes stay unchanged.
                     *("--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"),
                 ],
                 stdout=log,
@@ -100,7 +100,7 @@ def _answers(variables: dict[str, str]) -> bool:
 
 
 def _unmount(folder: str) -> None:
-    """An engine that was killed leaves file systems behind, which could not be deleted."""
+    """Unmounts file systems that a killed engine left behind, which couldn't be deleted otherwise."""
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
     for mount in sorted((mount for mount in mounts if mount.startswith(f"{folder}/")), reverse=True):
         subprocess.run(["umount", "--lazy", mount], capture_output=True, check=False)
@@ -108,7 +108,7 @@ def _unmount(folder: str) -> None:
 
 @contextmanager
 def imported_image(variables: dict[str, str]) -> Iterator[str]:
-    """The image's name, under which the engine knows it while the block runs."""
+    """Yields the name under which the engine knows the image while the block runs."""
     changes = (
         "ENV PATH=/var/lang/bin:/usr/bin:/bin",
         "ENV LAMBDA_TASK_ROOT=/var/task",
@@ -164,7 +164,7 @@ def _without_installers(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _libraries(compiled: Iterable[Path]) -> set[str]:
-    """The shared libraries of these files, and theirs, by the paths at which the loader looks for them."""
-    # A program of one architecture may have libraries of another beside it, which ldd says and which is no failure.
+    """Returns these files' shared libraries, including indirect ones, by the paths where the loader looks for them."""
+    # ldd also reports libraries of another architecture that a package includes; that isn't a failure.
     listed = subprocess.run(["ldd", *map(str, compiled)], capture_output=True, text=True, check=False).stdout
     return set(re.findall(r"(?:=>|^\s+)\s*(/\S+)\s+\(0x", listed, re.MULTILINE))

@@ -19,7 +19,7 @@ from tests.e2e.outside import Outside
 from tests.support.api import Reply, check_answer
 
 ROOT = Path(__file__).parents[2]
-# A folder of its own: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
+# A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
 BUILD = ROOT / ".aws-sam" / "e2e" / "build"
 ARCHITECTURE = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine().lower()]
 STACK = "assent-e2e"
@@ -29,11 +29,11 @@ REGION = "eu-central-1"
 
 
 class CommandFailed(Exception):
-    """A tool ended with an error; the message is what it printed."""
+    """A tool exited with an error. The message is its output."""
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """What the command printed. Raises CommandFailed."""
+    """Runs a command and returns its output. Raises CommandFailed."""
     result = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
@@ -48,7 +48,7 @@ def build() -> str:
 
 
 def deploy(endpoint_url: str, parameters: Mapping[str, str]) -> None:
-    """Deploys what was built, with these parameters of the template."""
+    """Deploys the built artifacts with these template parameters."""
     run(
         ROOT / ".tools" / "sam" / "bin" / "sam",
         "deploy",
@@ -69,7 +69,7 @@ def deploy(endpoint_url: str, parameters: Mapping[str, str]) -> None:
 
 
 class Invoked(NamedTuple):
-    """What a function answered; `failure` says how it failed, where it did."""
+    """A function's response; `failure` describes its error, if any."""
 
     failure: str | None
     answer: str
@@ -77,7 +77,7 @@ class Invoked(NamedTuple):
 
 @dataclass
 class Stack:
-    """The deployed stack, as the AWS API describes it and as its gateway answers."""
+    """The deployed stack, as the AWS API describes it and as its gateway responds."""
 
     endpoint_url: str
     request_timeout_seconds: float = 60
@@ -94,19 +94,19 @@ class Stack:
 
     @cached_property
     def physical_ids(self) -> dict[str, str]:
-        """The resources' own names, by logical id."""
+        """Returns the physical IDs of the resources, by logical ID."""
         pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=STACK)
         summaries = [summary for page in pages for summary in page["StackResourceSummaries"]]
         return {summary["LogicalResourceId"]: summary["PhysicalResourceId"] for summary in summaries}
 
     def function_environment(self, logical_id: str) -> dict[str, str]:
-        """The variables of a deployed function, with every reference of the template resolved."""
+        """Returns a deployed function's variables, with every reference of the template resolved."""
         configuration = self.client("lambda").get_function_configuration(FunctionName=self.physical_ids[logical_id])
         variables: dict[str, str] = configuration["Environment"]["Variables"]
         return variables
 
     def invoke(self, logical_id: str, event: str) -> "Invoked":
-        """Calls a function as AWS does, by the alias that deployments move, with the event of events/<event>.json."""
+        """Invokes a function as AWS does, through the alias that deployments move, with events/<event>.json."""
         answer = self.client("lambda").invoke(
             FunctionName=self.physical_ids[logical_id],
             Qualifier=ALIAS,
@@ -124,9 +124,9 @@ class Stack:
         raw_body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        """One request to the gateway, whose answer must have the shape that every answer has.
+        """Sends a request to the gateway and checks the envelope of the response.
 
-        `target`: a path with its query, with or without the stage, or a whole address of the API.
+        `target`: a path with its query, with or without the stage, or a full URL of the API.
         """
         target = target.removeprefix(self.outputs["BaseUrl"]).removeprefix(f"/{STAGE}") or "/"
         body = raw_body if raw_body is not None or json_body is None else json.dumps(json_body).encode()
@@ -150,7 +150,7 @@ class Stack:
         return reply
 
     def logs(self) -> dict[str, list[str]]:
-        """What was logged so far, by the log group."""
+        """Returns everything logged so far, by log group."""
         client = self.client("logs")
         groups = client.describe_log_groups(logGroupNamePrefix=f"/aws/lambda/{STACK}-")["logGroups"]
         pages = client.get_paginator("filter_log_events")
@@ -164,7 +164,7 @@ class Stack:
         }
 
     def errors(self) -> str:
-        """What the functions logged as warnings and errors so far: the reason behind a 500."""
+        """Returns the functions' warnings and errors so far: the reason behind a 500."""
         signs = ('"level":"ERROR"', '"level":"WARNING"', "[ERROR]", "Traceback")
         return "\n".join(
             message
@@ -175,9 +175,9 @@ class Stack:
 
 
 def import_gateway_responses(stack: Stack) -> None:
-    """Do by hand what AWS does when it imports the API and MiniStack leaves out: take over the gateway's own answers.
+    """Imports the gateway's own responses, as AWS does during the API import and MiniStack doesn't.
 
-    They come from the deployed stack's processed template, so what is tested is what the template says.
+    They come from the deployed stack's processed template, so the tests cover the template's content.
     """
     gateway, api_id = stack.client("apigateway"), stack.outputs["ApiId"]
     processed = stack.client("cloudformation").get_template(StackName=STACK, TemplateStage="Processed")["TemplateBody"]
@@ -199,19 +199,19 @@ def import_gateway_responses(stack: Stack) -> None:
 
 
 def connect(stack: Stack, outside: Outside) -> None:
-    """Tells stack and outside what neither could know before: the key of the GitHub App, and where the user pool is."""
+    """Passes on values that exist only after the deployment: the GitHub App's key, and the user pool's URL."""
     outside.pool_url = f"{stack.endpoint_url}/{stack.physical_ids['UserPool']}"
     secret = stack.physical_ids["GithubAppKey"]
     stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=outside.app_key)
 
 
-# Fields of answers that hold a credential: in JSON by their names on the wire, in pages as fields of forms.
+# Response fields that hold a credential: in JSON by their names on the wire, in pages as form fields.
 _CREDENTIAL_FIELDS = {"accessToken", "refreshToken", "access_token", "refresh_token", "deviceCode", "userCode", "key"}
 _FORM_CREDENTIAL = re.compile(r'name="(?:form_token|seal)" value="([^"]+)"')
 
 
 def _credentials_in(reply: Reply) -> set[str]:
-    """Every credential that the answer carries: cookies, tokens, keys and codes."""
+    """Returns every credential in the response: cookies, tokens, keys, and codes."""
     found = {cookie.partition("=")[2].partition(";")[0] for cookie in reply.cookies}
     content = reply.body.get("data", reply.body) if isinstance(reply.body, dict) else None
     if isinstance(content, dict):

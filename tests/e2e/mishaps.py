@@ -1,6 +1,6 @@
-"""What goes wrong in the story: functions die, the code host turns workers away, messages make no sense.
+"""Failures in the story: functions die, the code host throttles workers, and messages are invalid.
 
-What a function that died had written is written here through the store, as it would have.
+The items that a dead function would have written are written here through the store.
 """
 
 import json
@@ -30,7 +30,7 @@ QUEUES = ("ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake")
 
 @contextmanager
 def minutes_ago(minutes: int) -> Iterator[None]:
-    """What is written in the block was written then."""
+    """Sets the clock back for writes in the block."""
     then = clock.now() - 60 * minutes
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "source", lambda: then)
@@ -38,7 +38,7 @@ def minutes_ago(minutes: int) -> Iterator[None]:
 
 
 def request_scan(repository_id: str) -> tuple[str, Entry]:
-    """What the API writes when it is asked for a scan, without the message being sent: the request, the message."""
+    """Writes a scan request as the API does, without sending its message. Returns the request's ID and message."""
     repository = repositories.get_repository(repository_id)
     request_id = scan_requests.new_request_id(repository.organization_id)
     message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
@@ -49,7 +49,7 @@ def request_scan(repository_id: str) -> tuple[str, Entry]:
 
 @dataclass
 class Unsent:
-    """What functions wrote, and died before they told a worker: a request for a scan, and one for an issue."""
+    """The writes of functions that died before they sent a message: a scan request and an issue request."""
 
     request_id: str
     item_id: str
@@ -59,7 +59,7 @@ class Unsent:
 def unsent(
     world: World, call: Caller, scan: dict[str, Any], findings: list[dict[str, Any]], outside: Outside
 ) -> Unsent:
-    """The code host will turn the workers away that scan, as often as one delivery asks it."""
+    """Makes the code host throttle the workers of that scan for all the calls of one delivery."""
     for operation in ("GET /repos/{owner}/{repo}/branches/{branch}", "GET /repos/{owner}/{repo}/tarball/{ref}"):
         outside.github.faults.add(operation, LIMITED, LIMITED, LIMITED)
     user_id, item_id = call(200, "GET", "/v1/me")["principal"]["userId"], findings[1]["id"]
@@ -72,7 +72,7 @@ def unsent(
 
 @dataclass
 class Forgotten:
-    """A request for a scan whose message was lost."""
+    """A scan request whose message was lost."""
 
     request_id: str
     repository_id: str
@@ -91,7 +91,7 @@ def forgotten(world: World, operator: Operator, organization: Organization, proj
 
 @pytest.fixture(scope="session")
 def deleted_project(world: World, call: Caller, organization: Organization) -> Located:
-    """A project that was deleted, and had a vendor that was decided about."""
+    """Creates a project with a decided vendor, and deletes it."""
     body = {"name": "Magazine", "region": "eu-central", "websites": ["magazine.example.com"]}
     project_id = call(201, "POST", "/v1/projects", body)["id"]
     call(200, "POST", f"/v1/projects/{project_id}/vendors/segment/decision", {"decision": "ignore"})
@@ -103,19 +103,19 @@ def deleted_project(world: World, call: Caller, organization: Organization) -> L
 
 @pytest.fixture(scope="session")
 def swept(stack: Stack, unsent: Unsent, forgotten: Forgotten, deleted_project: Located) -> Invoked:
-    """The sweeper has run, as it does every minute: here it may have done some of its work before it is called."""
+    """Runs the sweeper. It also runs every minute, so it may have done some of its work already."""
     return stack.invoke("SweeperFunction", "sweeper_sweep")
 
 
 @pytest.fixture(scope="session")
 def second_scan(scans: Scans, unsent: Unsent, swept: Invoked) -> dict[str, Any]:
-    """The scan that the sweeper had to send on, and whose workers the code host had turned away."""
+    """Returns the scan that the sweeper sent again and whose workers the code host throttled."""
     return scans.wait_for_end(scans.wait_for_start(unsent.request_id))
 
 
 @pytest.fixture(scope="session")
 def late_issue(stack: Stack, call: Caller, unsent: Unsent, swept: Invoked) -> dict[str, Any]:
-    """The issue that no worker had been told of."""
+    """Returns the issue whose message was never sent."""
 
     def look() -> dict[str, Any] | None:
         found: dict[str, Any] | None = call(200, "GET", f"/v1/inbox/{unsent.item_id}")["githubIssue"]
@@ -126,7 +126,7 @@ def late_issue(stack: Stack, call: Caller, unsent: Unsent, swept: Invoked) -> di
 
 @pytest.fixture(scope="session")
 def refused_scan(scans: Scans, second_scan: dict[str, Any], outside: Outside) -> dict[str, Any]:
-    """What became of a request for a scan of a branch that is gone."""
+    """Returns the outcome of a scan request for a deleted branch."""
     outside.github.faults.add("GET /repos/{owner}/{repo}/branches/{branch}", Fault(404))
     answer = scans.ask()
     return scans.wait_for_answer(answer["preparationId"]) if answer["status"] == "starting" else answer
@@ -134,14 +134,14 @@ def refused_scan(scans: Scans, second_scan: dict[str, Any], outside: Outside) ->
 
 @dataclass
 class Buried:
-    """A message among the dead letters of a queue, as a worker put it there."""
+    """A message in a dead-letter queue, as a worker put it there."""
 
     body: str
     reason: str
 
 
 def take_dead_letter(stack: Stack, queue: str, body: str) -> Buried | None:
-    """The message with that body among the queue's dead letters, which are left there."""
+    """Returns the message with that body from the dead-letter queue, without removing it."""
     answer = stack.client("sqs").receive_message(
         QueueUrl=stack.physical_ids[f"{queue}DeadLetters"],
         MaxNumberOfMessages=10,
@@ -157,7 +157,7 @@ def take_dead_letter(stack: Stack, queue: str, body: str) -> Buried | None:
 
 @pytest.fixture(scope="session")
 def buried(stack: Stack) -> dict[str, Buried]:
-    """What became of a message to each queue that no repetition mends."""
+    """Returns the dead letter of each queue, after a message that no retry can process."""
     sqs, body = stack.client("sqs"), json.dumps({"kind": "unknown", "version": 1})
     for queue in QUEUES:
         sqs.send_message(QueueUrl=stack.physical_ids[f"{queue}Queue"], MessageBody=body)

@@ -1,6 +1,6 @@
-"""What the deployed functions ask beyond AWS, on this machine: the code host, and where the user pool is found.
+"""Services outside AWS that the deployed functions call, run locally: the code host and the user pool's metadata.
 
-All of it is told to the stack by the template's parameters, before there is a stack.
+The stack gets their addresses from the template's parameters, before it is deployed.
 """
 
 import socket
@@ -24,10 +24,10 @@ _METADATA = "/user-pool/openid-configuration"
 
 
 class Outside:
-    """The stand-in for GitHub, and a signpost to the user pool's metadata.
+    """The stand-in for GitHub, and a redirect to the user pool's metadata.
 
-    A user pool of the local AWS calls itself by its address at AWS, and is not found there. Its own address is not
-    known either before it is deployed: hence the signpost.
+    A user pool of the local AWS reports an address at AWS, where it can't be reached. Its local address isn't known
+    before the deployment either, so the redirect has a fixed address.
     """
 
     def __init__(self, root: Path, url: str) -> None:
@@ -40,7 +40,7 @@ class Outside:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What the template is deployed with."""
+        """Returns the parameters that the template is deployed with."""
         return {
             "GithubApiUrl": f"{self.url}{API}",
             "GithubAppId": setup.APP_ID,
@@ -49,12 +49,12 @@ class Outside:
 
     @property
     def app_key(self) -> str:
-        """The private key of the GitHub App, in PEM form."""
+        """Returns the GitHub App's private key in PEM format."""
         return setup.key_file(self._root).read_text()
 
     @property
     def secrets(self) -> set[str]:
-        """The lines of the App's key, and every token that the code host gave out."""
+        """Returns the lines of the App's key, and every token that the code host issued."""
         lines = {line for line in self.app_key.splitlines() if not line.startswith("---")}
         shown = {request.headers.get("authorization", "") for request in self.github.requests}
         return lines | {header.partition(" ")[2] for header in shown} - {""}
@@ -69,11 +69,11 @@ class Outside:
 
 @contextmanager
 def running_outside(root: Path) -> Iterator[Outside]:
-    """Serves it, with the demo repository, while the block runs. Raises GitFailed where git is not installed."""
+    """Serves them, with the demo repository, while the block runs. Raises GitFailed if git isn't installed."""
     setup.prepare(root)
     listener = socket.create_server(("127.0.0.1", 0))
     outside = Outside(root, f"http://127.0.0.1:{listener.getsockname()[1]}")
-    # The Date header is the stand-in's own.
+    # The stand-in sets its own Date header.
     config = uvicorn.Config(
         outside.app, log_level="critical", lifespan="off", date_header=False, timeout_graceful_shutdown=1
     )

@@ -1,4 +1,4 @@
-"""Who uses the deployed product: people at a browser, their devices, and the operator."""
+"""The users of the deployed product: people with a browser, their devices, and the operator."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _CLIENT = "assent-cli"
 
 @dataclass
 class Caller:
-    """Somebody who calls the deployed API, and expects each answer to be the status given."""
+    """A client of the deployed API that checks the status of each response."""
 
     stack: Stack
     token: str | None = field(repr=False)
@@ -35,7 +35,7 @@ class Caller:
         return self.ask(expected, method, target, body, **headers).data
 
     def ask(self, expected: int, method: str, target: str, body: Any = None, **headers: str) -> Reply:
-        """The whole answer."""
+        """Returns the whole response."""
         reply = self.stack.call(method, target, self.token, json_body=body, headers=headers)
         assert reply.status == expected, f"{method} {target}: {reply.text}\n{self.stack.errors()}"
         return reply
@@ -52,7 +52,7 @@ class _Gateway(Api):
 
 
 class Person:
-    """Somebody with an account at the deployed user pool, and a browser without a script."""
+    """A person with an account in the deployed user pool, and a browser without scripts."""
 
     def __init__(self, stack: Stack, email: str, name: str) -> None:
         self.email = email
@@ -72,7 +72,7 @@ class Person:
         pool.admin_set_user_password(UserPoolId=pool_id, Username=email, Password=self._password, Permanent=True)
 
     def sign_in(self, page: str) -> Reply:
-        """Opens that page of ours by way of the sign-in page of the user pool. Returns the page."""
+        """Opens one of our pages after signing in at the user pool. Returns the page."""
         begun = self.open(303, f"/sign-in?return_to={page}")
         with httpx.Client(trust_env=False) as elsewhere:
             shown = elsewhere.get(begun.headers["location"])
@@ -94,14 +94,14 @@ class Person:
         return reply
 
     def submit(self, expected: int, path: str, **fields: str) -> Reply:
-        """Sends the form of the page that the browser shows."""
+        """Submits the form on the current page."""
         reply = self.browser.submit(f"/{STAGE}{path}", **fields)
         assert reply.status == expected, f"{path}: {reply.text}\n{self._stack.errors()}"
         return reply
 
 
 class Device:
-    """A command line that asks to be let in, as every device does with its codes."""
+    """A command line that requests authorization with device codes, as every device does."""
 
     def __init__(self, stack: Stack, name: str) -> None:
         self._stack = stack
@@ -124,13 +124,13 @@ class Device:
         return self._stack.call("POST", "/v1/auth/device/token", json_body=body)
 
     def redeem(self) -> None:
-        """Gets the tokens that the person has approved."""
+        """Redeems the device code for the tokens that the person approved."""
         reply = self.poll()
         assert reply.status == 200, f"{reply.text}\n{self._stack.errors()}"
         self.access_token, self._refresh_token = reply.data["accessToken"], reply.data["refreshToken"]
 
     def refresh(self) -> Reply:
-        """The next pair of tokens, as OAuth's libraries ask for it."""
+        """Returns the next pair of tokens, requested as OAuth libraries do."""
         reply = self._send_form("token", f"grant_type=refresh_token&refresh_token={self._refresh_token}")
         if reply.status == 200:
             self.access_token, self._refresh_token = reply.body["access_token"], reply.body["refresh_token"]
@@ -140,7 +140,7 @@ class Device:
         return self._send_form("revoke", f"token={self._refresh_token}")
 
     def approved_by(self, person: Person) -> None:
-        """The person opens the device's link, looks at the request, and approves it."""
+        """Opens the device's link as the person, reviews the request, and approves it."""
         person.open(200, self.link)
         person.submit(200, "/device")
         person.submit(200, "/device/approve")
@@ -157,6 +157,6 @@ class Operator:
     stack: Stack
 
     def __call__(self, *command: str) -> Any:
-        """What the command answers, as its JSON says it."""
+        """Runs the command and returns its JSON result."""
         where = ("--stack", STACK, "--region", REGION, "--endpoint-url", self.stack.endpoint_url, "--json")
         return json.loads(run(sys.executable, "-m", "ops", *where, *command, PYTHONPATH="functions:layers/shared:."))

@@ -1,8 +1,8 @@
-"""Runs one built function in the Lambda runtime: AWS's interface client, and the emulator of its other side.
+"""Runs one built function in the Lambda runtime: AWS's interface client, and an emulator of the Lambda service.
 
-awslambdaric imports the handler and calls it, as it does on AWS; the emulator comes with SAM CLI and takes invocations
-over HTTP. The function finds its own folder, the layer, the runtime and the standard library, and nothing else: a
-module that only the development environment has is missing here, as it would be there.
+awslambdaric imports the handler and calls it, as it does on AWS; the emulator is part of SAM CLI and takes invocations
+over HTTP. The function can import only its own folder, the layer, the runtime, and the standard library: a module that
+exists only in the development environment is missing here, as it is on AWS.
 """
 
 import json
@@ -28,7 +28,7 @@ _INVOCATION = "/2015-03-31/functions/function/invocations"
 
 @dataclass
 class Runtime:
-    """A function that runs, and waits for its next invocation."""
+    """A running function that waits for its next invocation."""
 
     port: int
     log_file: Path
@@ -38,7 +38,7 @@ class Runtime:
         return self.log_file.read_text(encoding="utf-8")
 
     def invoke(self, event: Any) -> Any:
-        """What the handler returned, or where it raised, the error as Lambda reports it (`errorType`)."""
+        """Invokes the handler. Returns its result, or Lambda's report of its error (`errorType`)."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request("POST", _INVOCATION, json.dumps(event))
@@ -52,7 +52,7 @@ class Runtime:
 
 @contextmanager
 def running_function(logical_id: str, properties: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[Runtime]:
-    """The built function with these variables, on a free port of this machine, gone when the block ends."""
+    """Runs the built function with these variables on a free local port until the block ends."""
     folder = BUILD / logical_id
     declared = {**load_template()["Globals"]["Function"], **properties}
     interpreter = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -89,5 +89,5 @@ def running_function(logical_id: str, properties: Mapping[str, Any], variables: 
             wait_until_listening(process, port)
             yield Runtime(port, log_file)
         finally:
-            # It ends the function's process too.
+            # This ends the function's process too.
             stop(process)

@@ -1,8 +1,8 @@
-"""The story that the deployed product is walked through, from the first sign-in to the last finding.
+"""The story of the deployed product, from the first sign-in to the last finding.
 
-Each step is a fixture that stands on those before it, and keeps what came of it for the tests to look at. So any test
-can be run alone, and where a step fails, every test that needs it says which one it was. People use the pages and the
-API, and what only an operator can do is done with assent-ops: nothing is written past the product.
+Each step is a fixture that depends on the earlier ones and keeps its results for the tests. So any test can run alone,
+and if a step fails, every test that depends on it names the step. People use the pages and the API, and steps that only
+an operator can take use assent-ops: nothing bypasses the product.
 """
 
 import json
@@ -23,13 +23,13 @@ from tests.support.browser import text_of
 
 ORIGIN = "shop.example.com"
 UNLOCK_CREDITS = 50
-# What the code host answers whom it turns away for a moment.
+# The code host's response to a client that it throttles.
 LIMITED = Fault(429, {"Retry-After": "1"}, {"message": "You have exceeded a secondary rate limit."})
 _PATIENCE_SECONDS = 60
 
 
 def eventually[T](look: Callable[[], T | None], what: str, stack: Stack) -> T:
-    """What `look` finds, as soon as it finds something: for what workers do in their own time."""
+    """Polls `look` until it returns something, because workers run asynchronously."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = look()
@@ -46,7 +46,7 @@ def operator(stack: Stack) -> Operator:
 
 @pytest.fixture(scope="session")
 def ada(stack: Stack) -> Person:
-    """Ada has signed in for the first time."""
+    """Signs Ada in for the first time."""
     person = Person(stack, "ada@shop.example.com", "Ada Lovelace")
     person.sign_in("/organizations")
     return person
@@ -54,7 +54,7 @@ def ada(stack: Stack) -> Person:
 
 @dataclass
 class LetIn:
-    """A device that Ada has let in: what it was told meanwhile."""
+    """A device that Ada approved, with the responses it got on the way."""
 
     device: Device
     waiting: Reply
@@ -75,13 +75,13 @@ def let_in(stack: Stack, ada: Person) -> LetIn:
 
 @pytest.fixture(scope="session")
 def call(stack: Stack, let_in: LetIn) -> Caller:
-    """Ada's device calls the API."""
+    """Returns a caller that uses the API as Ada's device."""
     return Caller(stack, let_in.device.access_token)
 
 
 @dataclass
 class Organization:
-    """Ada's organization: what it paid for when it was founded, and what it pays for since."""
+    """Ada's organization: the credits that it was created with, and its state on the paid plan."""
 
     organization_id: str
     slug: str
@@ -91,7 +91,7 @@ class Organization:
 
 @pytest.fixture(scope="session")
 def organization(call: Caller, operator: Operator) -> Organization:
-    """Founded by Ada, and put on the first plan that has an API by the operator."""
+    """Creates an organization as Ada. The operator then puts it on the first plan that includes the API."""
     made = call(201, "POST", "/v1/organizations", {"name": "Shop"}, **{"Idempotency-Key": "found-shop"})
     founded = call(200, "GET", f"/v1/billing?organizationId={made['id']}")
     operator("plan", "set", made["slug"], "starter")
@@ -100,7 +100,7 @@ def organization(call: Caller, operator: Operator) -> Organization:
 
 @pytest.fixture(scope="session")
 def grace(stack: Stack, call: Caller, organization: Organization) -> Person:
-    """Grace was invited before she had an account, signed in, and has accepted."""
+    """Grace was invited before she had an account, signed in, and accepted."""
     call(201, "POST", "/v1/invitations", {"email": "Grace@shop.example.com", "role": "admin"})
     person = Person(stack, "grace@shop.example.com", "Grace Hopper")
     shown = text_of(person.sign_in("/invitations"))
@@ -120,14 +120,14 @@ def project(call: Caller, organization: Organization) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def key(call: Caller, organization: Organization) -> str:
-    """The secret of an API key."""
+    """Returns the secret of an API key."""
     secret: str = call(201, "POST", "/v1/api-keys", {"name": "deploy"}, **{"Idempotency-Key": "deploy"})["key"]
     return secret
 
 
 @dataclass
 class Reported:
-    """What the same report was answered, twice on one day."""
+    """The responses to the same report, sent twice on one day."""
 
     first: Reply
     again: Reply
@@ -140,14 +140,14 @@ def reported(stack: Stack, key: str) -> Reported:
         return stack.call("POST", "/v1/feedback", key, json_body=body)
 
     first, again = report(), report()
-    if again.status == 201:  # the UTC day ended in between: this one is the new day's first
+    if again.status == 201:  # The UTC day changed in between: this is the new day's first
         first, again = again, report()
     return Reported(first, again)
 
 
 @pytest.fixture(scope="session")
 def repository(operator: Operator, organization: Organization, project: dict[str, Any], outside: Outside) -> str:
-    """The id of the demo repository, connected and linked to the project."""
+    """Returns the ID of the demo repository, connected and linked to the project."""
     owner, name = setup.DEMO_OWNER, setup.DEMO_NAME
     installation = str(setup.installation_id(owner))
     connected = operator(
@@ -160,19 +160,19 @@ def repository(operator: Operator, organization: Organization, project: dict[str
 
 
 class Scans:
-    """The scans of a repository, as who started them sees them."""
+    """The scans of a repository, as their requester sees them."""
 
     def __init__(self, call: Caller, repository_id: str) -> None:
         self._call = call
         self._repository_id = repository_id
 
     def ask(self) -> dict[str, Any]:
-        """Asks for a scan: the first answer."""
+        """Requests a scan. Returns the first response."""
         started: dict[str, Any] = self._call(202, "POST", "/v1/code-audit/scans", {"repositoryId": self._repository_id})
         return started
 
     def start(self) -> str:
-        """Asks for a scan, and waits until there is one: its id."""
+        """Requests a scan and waits until it starts. Returns its ID."""
         started = self.ask()
         if started["status"] == "starting":
             return self.wait_for_start(started["preparationId"])
@@ -180,7 +180,7 @@ class Scans:
         return scan_id
 
     def wait_for_answer(self, preparation_id: str) -> dict[str, Any]:
-        """What became of a request for a scan."""
+        """Waits for the outcome of a scan request."""
 
         def look() -> dict[str, Any] | None:
             target = f"/v1/code-audit/scan-requests/{preparation_id}?repositoryId={self._repository_id}"
@@ -210,13 +210,13 @@ def scans(call: Caller, repository: str) -> Scans:
 
 @pytest.fixture(scope="session")
 def scan(scans: Scans) -> dict[str, Any]:
-    """The first scan, which the deployed workers took from the queues and brought to its end."""
+    """Returns the first scan, which the deployed workers took from the queues and finished."""
     return scans.wait_for_end(scans.start())
 
 
 @dataclass
 class Preview:
-    """What the first scan showed before it was unlocked."""
+    """The first scan's results before it was unlocked."""
 
     issues: dict[str, Any]
     inbox: list[dict[str, Any]]
@@ -233,7 +233,7 @@ def list_code_findings(call: Caller) -> list[dict[str, Any]]:
 
 @dataclass
 class Unlock:
-    """How the rest of the findings was opened: without credits, with them, and once more."""
+    """The attempts to unlock the findings: without credits, with credits, and once more."""
 
     refused: Reply
     first: dict[str, Any]
@@ -254,7 +254,7 @@ def unlock(
 
 @pytest.fixture(scope="session")
 def findings(stack: Stack, call: Caller, scan: dict[str, Any], unlock: Unlock) -> list[dict[str, Any]]:
-    """The inbox with all findings of the scan, those included that a worker published once they were unlocked."""
+    """Returns the inbox with all findings of the scan, including those published after the unlock."""
 
     def look() -> list[dict[str, Any]] | None:
         found = list_code_findings(call)
@@ -265,7 +265,7 @@ def findings(stack: Stack, call: Caller, scan: dict[str, Any], unlock: Unlock) -
 
 @dataclass
 class Decision:
-    """A finding that was dismissed, and what a second decision on the same version got."""
+    """A dismissed finding, and the response to a second decision on the same version."""
 
     changed: dict[str, Any]
     refused: Reply
@@ -282,7 +282,7 @@ def decision(call: Caller, findings: list[dict[str, Any]]) -> Decision:
 
 @dataclass
 class Opened:
-    """An item whose issue was asked for twice."""
+    """An item whose issue was requested twice."""
 
     first: dict[str, Any]
     again: dict[str, Any]
@@ -290,14 +290,14 @@ class Opened:
 
 @pytest.fixture(scope="session")
 def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: Outside) -> Opened:
-    """Opened by the deployed worker at the code host, which turned it away first."""
+    """Returns the issue that the deployed worker created after the code host throttled it."""
     outside.github.faults.add("POST /repos/{owner}/{repo}/issues", LIMITED)
     target = f"/v1/inbox/{findings[-1]['id']}/github-issue"
 
     def look() -> dict[str, Any] | None:
         reply = stack.call("POST", target, call.token)
         if reply.status == 409 and reply.error["details"] == {"status": "creation_pending"}:
-            return None  # this machine is slower than a request waits: as the answer says, send it again
+            return None  # On a slow machine the request's wait can end first; the response says to retry
         assert reply.status == 201, f"{reply.text}\n{stack.errors()}"
         item: dict[str, Any] = reply.data
         return item
@@ -306,7 +306,7 @@ def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: O
 
 
 def send_event(stack: Stack, name: str, **changes: Any) -> None:
-    """Sends the message of events/<name>.json to the intake, about something that exists."""
+    """Sends the message in events/<name>.json to the intake, with the IDs of existing items."""
     event = json.loads((ROOT / "events" / f"{name}.json").read_text(encoding="utf-8"))
     message = {**json.loads(event["Records"][0]["body"]), **changes}
     url = stack.outputs["FindingIntakeQueueUrl"]
@@ -319,7 +319,7 @@ def find_item(call: Caller, source: str) -> dict[str, Any] | None:
 
 @pytest.fixture(scope="session")
 def detection(stack: Stack, call: Caller, project: dict[str, Any]) -> dict[str, Any]:
-    """The inbox item of a vendor that was seen at runtime."""
+    """Returns the inbox item of a vendor that was detected at runtime."""
     send_event(stack, "finding_intake_runtime_vendor_detection", projectId=project["id"])
     found = eventually(lambda: find_item(call, "runtime"), "the runtime detection in the inbox", stack)
     item: dict[str, Any] = call(200, "GET", f"/v1/inbox/{found['id']}")
@@ -328,7 +328,7 @@ def detection(stack: Stack, call: Caller, project: dict[str, Any]) -> dict[str, 
 
 @pytest.fixture(scope="session")
 def advisory(stack: Stack, call: Caller, organization: Organization, project: dict[str, Any]) -> dict[str, Any]:
-    """The inbox item of an advisory."""
+    """Returns the inbox item of an advisory."""
     ids = {"organizationId": organization.organization_id, "projectId": project["id"]}
     send_event(stack, "finding_intake_advisory", **ids)
     return eventually(lambda: find_item(call, "advisory"), "the advisory in the inbox", stack)

@@ -1,4 +1,4 @@
-"""What was built: small, compiled for good, and each function at work in the Lambda runtime with the layer alone."""
+"""The built artifacts: small, precompiled, and each function runs in the Lambda runtime with only the layer."""
 
 import json
 import os
@@ -17,7 +17,8 @@ from tests.support.world import World
 
 FUNCTIONS = resources("AWS::Serverless::Function")
 EVENTS = ROOT / "events"
-# FastAPI, Mangum, pydantic, boto3 and what they need, as pip installs and compiles them: `make bench` weighs them anew.
+# FastAPI, Mangum, pydantic, boto3, and their dependencies, as pip installs and compiles them: `make bench` measures
+# them again.
 PLAIN_PACKAGES_BYTES = 39.3 * 2**20
 # Unpacked, function and layers together (docs.aws.amazon.com/lambda, quotas).
 LAMBDA_LIMIT_BYTES = 250 * 2**20
@@ -32,8 +33,8 @@ def events_of(group: str) -> dict[str, dict[str, Any]]:
 
 
 def authorized(event: dict[str, Any], token: str) -> dict[str, Any]:
-    """The event with a credential that exists, where it had a placeholder."""
-    if "headers" not in event:  # a queue's or a schedule's
+    """Returns the event with a real credential in place of its placeholder."""
+    if "headers" not in event:  # an event of a queue or a schedule
         return event
     headers = dict(event["headers"])
     if "Authorization" in headers:
@@ -52,7 +53,7 @@ class TestBuild:
         limit_bytes = 0.55 * PLAIN_PACKAGES_BYTES
         layer = artifacts.size_bytes(BUILD / "SharedLayer")
         for logical_id in FUNCTIONS:
-            # A function with packages of its own does what those plain packages cannot: it is held to Lambda's limit.
+            # A function with its own packages can't meet that bound, so only Lambda's limit applies to it.
             has_own = (ROOT / "functions" / group_of(logical_id) / "requirements.txt").exists()
             together = layer + artifacts.size_bytes(BUILD / logical_id)
             assert together < (LAMBDA_LIMIT_BYTES if has_own else limit_bytes), sizes
@@ -63,7 +64,7 @@ class TestBuild:
 
 @dataclass
 class Ran:
-    """What a function answered to its events, by their names, and its log."""
+    """A function's responses to its events, by event name, and its log."""
 
     answers: dict[str, Any]
     log: str
@@ -71,7 +72,7 @@ class Ran:
 
 @pytest.fixture(scope="class")
 def ran(request: pytest.FixtureRequest, stack: Stack, world: World) -> Ran:
-    """Runs the function with the deployed one's variables, for somebody who owns one organization."""
+    """Runs the function with the deployed function's variables, for a user who owns one organization."""
     logical_id: str = request.param
     properties = FUNCTIONS[logical_id]["Properties"]
     token = world.company().owner.token
@@ -97,14 +98,14 @@ class TestEachFunctionInTheLambdaRuntime:
             if "Records" in event:
                 assert set(answer) == {"batchItemFailures"}, f"{name}\n{ran.log}"
                 continue
-            if "httpMethod" not in event:  # a schedule's
+            if "httpMethod" not in event:  # an event of a schedule
                 continue
             headers = {header.lower(): value for header, value in answer["headers"].items()}
             is_json = headers.get("content-type", "").startswith("application/json")
             body = json.loads(answer["body"]) if is_json else None
             reply = Reply(answer["statusCode"], headers, body, answer["body"])
             check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
-            # The events name ids that don't exist, and a session of the pages that doesn't either.
+            # The events contain IDs and a page session that don't exist.
             expected = {200, 201, 404}
             if is_page(event["path"]):
                 expected = {200, 303, 400, 401, 403}

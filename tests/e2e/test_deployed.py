@@ -1,4 +1,4 @@
-"""The deployed stack through its gateway: its routes, an errand with an API key, the refusals."""
+"""The deployed stack through its gateway: routes, one call of each operation with an API key, and rejections."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.support.template import Route, resources, routes_by_group
 from tests.support.world import Company, World
 
 ROUTES = [route for routes in routes_by_group().values() for route in routes]
-# Where a route is only there for names that are.
+# Routes that only exist for known names.
 FILES = {"/assets/{fileName}": f"/assets/{style()[0]}", "/docs/{fileName}": "/docs/createProject.md"}
 
 
@@ -32,13 +32,13 @@ class TestRoutes:
     def test_reach_their_function(self, stack: Stack, route: Route):
         path = FILES.get(route.path, route.path).replace("{", "").replace("}", "")
         reply = stack.call(route.method, path)
-        # 400: a public operation that was sent no body. A page asks for a session, or shows where to sign in.
+        # 400: a public operation got no body. A page requires a session, or redirects to the sign-in.
         expected = {200, 303, 400, 401, 403} if is_page(path) else {200, 400, 401}
         assert reply.status in expected, f"{reply.text}\n{stack.errors()}"
 
 
 class TestErrands:
-    """Each operation once, under the role of its function: a permission that its policy lacks shows here."""
+    """Calls each operation once, under its function's role, to find permissions that its policy lacks."""
 
     def test_a_project_is_created_and_listed_with_an_api_key(self, stack: Stack, world: World, company: Company):
         call = Caller(stack, world.key(company))

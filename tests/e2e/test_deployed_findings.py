@@ -1,4 +1,4 @@
-"""Scans and findings at the deployed product: through its queues and workers, to what people do about them."""
+"""Scans and findings in the deployed product: from queues and workers to people's decisions."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ class TestIssue:
         standing = outside.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
         (made,) = [it for it in standing if it.number == issue.first["githubIssue"]["number"]]
         assert issue.first["title"] in made.title
-        # Its text holds what only this attempt has.
+        # Only this attempt's text contains it.
         assert [it.number for it in standing if it.body == made.body] == [made.number]
         assert issue.first["githubIssue"]["url"].startswith(outside.url)
 

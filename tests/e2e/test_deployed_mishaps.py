@@ -1,4 +1,4 @@
-"""The deployed product after mishaps: nothing is lost, and nobody is left waiting."""
+"""The deployed product recovers from failures: nothing is lost, and no request waits forever."""
 
 import json
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class TestCodeHost:
 
 @pytest.mark.usefixtures("refused_scan", "late_issue", "detection", "advisory")
 class TestDeadLetters:
-    """When nothing else is under way."""
+    """Runs when no other work is in progress."""
 
     @pytest.mark.parametrize("queue", QUEUES)
     def test_take_a_message_that_no_repetition_mends_with_its_reason(self, buried: dict[str, Buried], queue: str):
@@ -65,7 +65,7 @@ class TestDeadLetters:
         body = json.dumps({"queue": queue})
         with paused(stack, mapping):
             sqs.send_message(QueueUrl=waiting, MessageBody=body)
-            # Five receives that nobody finishes; the sixth finds it gone.
+            # Five receives without a delete; at the sixth the message is gone.
             for _ in range(5):
                 taken = sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
                 assert [it["Body"] for it in taken.get("Messages", [])] == [body]
@@ -76,7 +76,7 @@ class TestDeadLetters:
 
 @contextmanager
 def paused(stack: Stack, mapping: str) -> Iterator[None]:
-    """The worker takes nothing from its queue while the block runs."""
+    """Pauses the worker's queue while the block runs."""
     client = stack.client("lambda")
 
     def enable(*, enabled: bool) -> None:

@@ -1,4 +1,4 @@
-"""People, devices and API keys at the deployed product: who is let in, as what, and what they set up."""
+"""People, devices, and API keys in the deployed product: sign-in, authorization, roles, and setup."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ class TestOrganization:
         caller, headers = Caller(stack, grace.browser.secret), {"Idempotency-Key": "another-shop"}
         refused = caller.ask(409, "POST", "/v1/organizations", {"name": "Shop"}, **headers)
         assert organization.slug not in refused.error["details"]["suggestions"]
-        # The refusal has kept no key: it is given again, and not a wait for the first request.
+        # The error didn't store the key: a retry returns the same error and doesn't wait for the first request.
         assert caller.ask(409, "POST", "/v1/organizations", {"name": "Shop"}, **headers).error == refused.error
 
     def test_is_made_the_default_on_the_page_of_organizations(self, stack: Stack, grace: Person):
@@ -112,10 +112,11 @@ class TestFeedback:
             headers = {"Idempotency-Key": f"report-{number}"}
             return stack.call("POST", "/v1/feedback", ada.browser.secret, json_body=body, headers=headers)
 
-        # Twice the quota, for the hour may end meanwhile.
+        # Tries twice the quota, because the hour may end in between.
         number, refused = next((n, reply) for n, reply in enumerate(map(report, range(21))) if reply.status != 201)
         assert (refused.status, refused.error["details"]["reason"]) == (429, "feedback_quota")
-        # The refusal has kept no Idempotency-Key: it is given again, and not a wait for the first request.
+        # The error didn't store the Idempotency-Key: a retry returns the same error and doesn't wait for the first
+        # request.
         assert report(number).error["details"]["reason"] == "feedback_quota"
 
 

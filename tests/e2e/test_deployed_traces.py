@@ -1,4 +1,4 @@
-"""What the deployed functions leave in their logs, and what their roles let them do."""
+"""The logs that the deployed functions leave, and the actions that their roles allow."""
 
 import json
 
@@ -17,7 +17,7 @@ FUNCTIONS = resources("AWS::Serverless::Function")
     "decision", "issue", "vendor_decision", "advisory", "reported", "refused_scan", "buried", "grace"
 )
 class TestLogs:
-    """What the functions have written when all of it has happened."""
+    """The functions' logs after everything else has run."""
 
     def test_every_function_has_written_to_its_own(self, stack: Stack, key: str):
         Caller(stack, key).ask(404, "GET", "/v1/projects/prj_unknown")
@@ -41,7 +41,7 @@ class TestLogs:
         assert [person.email for person in (ada, grace) if person.email in written] == []
 
     def test_tell_of_no_failure_but_those_that_were_arranged(self, stack: Stack):
-        """So of no call that a role refused, even where that failed no request."""
+        """This also covers calls that a role denied without failing a request."""
         lines = stack.errors().splitlines()
         told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
         found = {(it["message"], it.get("errorType", "")) for it in told}
@@ -49,7 +49,7 @@ class TestLogs:
 
 
 class TestRoles:
-    """What the local AWS does for a function without asking its role. On AWS it would be refused."""
+    """Calls that the local AWS makes for a function without checking its role. AWS would deny them."""
 
     @pytest.mark.parametrize("queue", QUEUES)
     def test_let_a_worker_take_the_messages_of_its_queue(self, stack: Stack, queue: str):

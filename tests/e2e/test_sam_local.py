@@ -1,4 +1,4 @@
-"""`scripts/sam-local` as a person meets it: beside a running `make run`, and each function in a container."""
+"""`scripts/sam-local` as developers use it: with a running `make run`, and each function in a container."""
 
 import json
 import os
@@ -39,13 +39,13 @@ def _call(base_url: str, method: str, path: str, token: str | None = None, body:
 
 @dataclass
 class Sam:
-    """`scripts/sam-local` with the engine and the image of the tests."""
+    """`scripts/sam-local` with the tests' engine and image."""
 
     variables: dict[str, str]
     image: str
 
     def containers(self) -> list[str]:
-        """What SAM has running, or has left behind."""
+        """Returns the containers that SAM is running or has left behind."""
         command = ["docker", "ps", "--all", "--quiet", "--filter", f"ancestor={self.image}"]
         result = subprocess.run(command, env=self.variables, capture_output=True, text=True, check=True)
         return result.stdout.split()
@@ -69,7 +69,7 @@ class Sam:
 
 @pytest.fixture(scope="module")
 def environment(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A stack of the tests' own, beside the one people use, without what other tests or make told this process."""
+    """Returns an environment for a separate stack, without variables that make or other tests set."""
     told = {"AUTH", "LOG_LEVEL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
     kept = {name: value for name, value in os.environ.items() if name not in told}
     return {**kept, "LOCAL_DIRECTORY": str(tmp_path_factory.mktemp("local"))}
@@ -77,7 +77,7 @@ def environment(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 @pytest.fixture(scope="module")
 def credentials(environment: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """What `make run` writes down, which runs meanwhile."""
+    """Yields the credentials that `make run` writes, while it runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "local"],
         cwd=ROOT,
@@ -111,7 +111,7 @@ def sam(environment: dict[str, str], credentials: dict[str, Any]) -> Iterator[Sa
 
 @pytest.fixture(scope="module")
 def api(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the API that `scripts/sam-local start-api` serves."""
+    """Yields the address of the API that `scripts/sam-local start-api` serves."""
     port, log_file = free_port(), tmp_path_factory.mktemp("sam") / "log"
     with log_file.open("w") as log:
         process = sam.start("start-api", "--port", str(port), output=log, errors=log)
@@ -124,7 +124,7 @@ def api(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(60)
-        sys.stdout.write(log_file.read_text())  # pytest shows it where a test failed
+        sys.stdout.write(log_file.read_text())  # pytest shows it if a test failed
         assert sam.containers() == []
 
 
@@ -154,7 +154,7 @@ class TestStartApi:
         started = _call(api, "POST", "/v1/code-audit/scans", owner["accessToken"], body)
         assert started.status == 202, started.text
         deadline = time.monotonic() + 60
-        while len(self._completed(api, owner["accessToken"])) < 2:  # the demo data come with one
+        while len(self._completed(api, owner["accessToken"])) < 2:  # the demo data include one
             assert time.monotonic() < deadline
             time.sleep(0.5)
 

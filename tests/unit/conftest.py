@@ -1,4 +1,4 @@
-"""Unit tests: no queue but the one in memory."""
+"""Unit tests: the only queue is in memory."""
 
 from tests.support.mailbox import mailbox
 

@@ -1,4 +1,4 @@
-"""Where the API says it is."""
+"""The API's own base URL."""
 
 import pytest
 

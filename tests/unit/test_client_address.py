@@ -1,4 +1,4 @@
-"""Which address is the client's, and which addresses count as one caller."""
+"""The client's address, and which addresses count as one caller."""
 
 from ipaddress import ip_network
 
@@ -32,7 +32,7 @@ def test_an_ipv4_address_or_a_network_of_64_bits(address: str, network: str):
 
 
 def seen(*headers: str, source: str = PROXY) -> str:
-    """The client's address of a request from `source` with these headers of the proxy."""
+    """Returns the client's address for a request from `source` with these proxy headers."""
     lines = [(b"x-forwarded-for", header.encode("latin-1")) for header in headers]
     return address_of(Request({"type": "http", "headers": lines, "client": (source, 1)}))
 
@@ -48,7 +48,7 @@ class TestBehindAProxy:
         ("header", "client"),
         [
             ("198.51.100.7", "198.51.100.7"),
-            # The rightmost that is not the proxy's: what is left of it, the client may have made up.
+            # The rightmost address that isn't the proxy's: the client may have forged those to its left.
             ("1.2.3.4, 198.51.100.7", "198.51.100.7"),
             ("1.2.3.4,198.51.100.7 ,\t192.0.2.11, 192.0.2.12", "198.51.100.7"),
             ("<script>, 198.51.100.7", "198.51.100.7"),
@@ -58,7 +58,7 @@ class TestBehindAProxy:
             ("fe80::1%<script>", "fe80::1"),
             ("192.0.2.11", "192.0.2.11"),
             ("192.0.2.11, 192.0.2.12", "192.0.2.11"),
-            # No address: the gateway's own counts.
+            # No address: the connection's own address is used.
             ("", PROXY),
             (",", PROXY),
             ("198.51.100.7,", PROXY),

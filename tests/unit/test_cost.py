@@ -1,4 +1,4 @@
-"""What a million requests cost: the arithmetic, its inputs, and the document that shows it."""
+"""The cost of a million requests: the arithmetic, its inputs, and the document that shows it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Cursors: valid only where they were issued, and only unchanged."""
+"""Cursors are valid only for the list that issued them, and only if unchanged."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""The budget of a request: what counts, and what is left of it."""
+"""A request's time budget: what counts toward it, and how much is left."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_calls_add_up_and_a_call_inside_a_call_counts_once(now: Clock):
             assert deadline.bounded(None) == 1
             now.seconds += 2
             assert deadline.is_over()
-            # A timeout of 0 would mean that the socket does not block.
+            # A timeout of 0 would make the socket non-blocking.
             assert 0 < deadline.bounded(3) < 0.01  # type: ignore[operator]
         assert deadline.is_over()
 

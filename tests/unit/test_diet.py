@@ -1,4 +1,4 @@
-"""The import diet in fresh interpreters, because what this one has imported cannot be taken back."""
+"""Tests the import diet in fresh interpreters, because imports in this one can't be undone."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def ask(app):
     return sent[0]["status"], sent[1]["body"].decode()
 """
 
-# A FastAPI that cannot be imported while its OpenAPI models are a placeholder.
+# A FastAPI that can't be imported while its OpenAPI models are a placeholder.
 CHANGED_FASTAPI = """
 import importlib.abc
 
@@ -56,7 +56,7 @@ sys.meta_path.insert(0, Changed())
 from controlplane import diet
 """
 
-# A botocore that cannot be imported while what writes its docstrings is left out.
+# A botocore that can't be imported while its docstring generator is skipped.
 CHANGED_BOTOCORE = """
 import importlib.abc
 
@@ -78,7 +78,7 @@ out["schemes"] = [HTTPBearer(bearerFormat="JWT").model.model_dump(mode="json", e
 
 
 def run(code: str) -> dict:
-    """What a new interpreter leaves in `out` after running the code."""
+    """Returns the value of `out` after a new interpreter has run the code."""
     script = "import sys\nout = {}\n" + textwrap.dedent(code) + "\nimport json\nprint(json.dumps(out))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script],

@@ -1,4 +1,4 @@
-"""What counts as an email address, and when two are the same."""
+"""Validation of email addresses, and when two addresses are the same."""
 
 import pytest
 

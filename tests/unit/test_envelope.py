@@ -1,4 +1,4 @@
-"""The bytes of an answer."""
+"""The serialized bytes of a response."""
 
 import json
 from typing import Any

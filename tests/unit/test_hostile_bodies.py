@@ -1,4 +1,4 @@
-"""What a body of 1 MB costs the parsers: a hostile one at most five times what a valid one does."""
+"""The parsing cost of a 1 MB body: a hostile one costs at most five times as much as a valid one."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ def least(call: Callable[[], object], attempts: int = 5) -> float:
 
 
 def too_dear(bodies: dict[str, bytes], parse: Callable[[bytes], object]) -> dict[str, float]:
-    """The bodies that cost more than they may, and how many times the valid one's time they take."""
+    """Returns the bodies that cost too much, with the ratio of their time to the valid body's."""
     valid = hostile_bodies.realistic()
     found = {}
     for name, body in bodies.items():

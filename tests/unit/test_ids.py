@@ -1,4 +1,4 @@
-"""Ids: what they locate, how they sort, and what is none."""
+"""IDs: what they locate, how they sort, and which strings are invalid."""
 
 from hypothesis import given
 from hypothesis import strategies as st

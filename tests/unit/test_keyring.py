@@ -1,4 +1,7 @@
-"""The key ring: a secret from before it still makes and accepts the same tokens, cursors, codes and records."""
+"""The key ring: an earlier release's secret still makes and accepts the same tokens, cursors, and codes.
+
+The same is true of stored records.
+"""
 
 import pytest
 
@@ -9,7 +12,7 @@ from controlplane.settings import SigningSecret, load
 from controlplane.store.credentials import Counted
 from tests.support.rings import NEW, use_ring
 
-# Made by the release before key rings, from this secret.
+# The release before key rings made these values from this secret.
 SECRET = "a-signing-secret-from-before-key-rings"
 REFRESH_TOKEN = "assent_rt_0123456789abcdef000000000000000000000000000000yWRf4qDks3OgY3JP8gKAVc"
 SUCCESSORS = (

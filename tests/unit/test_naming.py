@@ -1,4 +1,4 @@
-"""What a name may be: the rule, and the pattern that the document shows of it."""
+"""Valid names: the rule, and the pattern that the document shows."""
 
 import re
 

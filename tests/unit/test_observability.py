@@ -1,4 +1,4 @@
-"""Nothing that opens a door or names a person reaches a log."""
+"""Logs never contain a credential or personal data."""
 
 import io
 import json

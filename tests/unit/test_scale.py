@@ -1,4 +1,4 @@
-"""Where the service stops growing: the arithmetic, its inputs, and the documents that show it."""
+"""The service's scaling limits: the arithmetic, its inputs, and the documents that show it."""
 
 import inspect
 

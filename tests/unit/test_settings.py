@@ -1,4 +1,4 @@
-"""The environment fails loudly, and says what is wrong with it."""
+"""Invalid settings fail at startup with a message that names the problem."""
 
 import json
 

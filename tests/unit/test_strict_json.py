@@ -1,4 +1,4 @@
-"""JSON, and nothing looser."""
+"""The parser accepts only strict JSON."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Secrets: their form, their checksum, and what of them may be shown."""
+"""Secrets: their format, their checksum, and the part that may be shown."""
 
 import re
 
@@ -49,7 +49,7 @@ def test_the_digest_is_sha256_in_hexadecimal():
 
 
 class TestRefreshTokens:
-    """They end in a MAC: only what was issued passes, and each has one successor."""
+    """They end in a MAC: only issued tokens are accepted, and each has one successor."""
 
     def test_they_name_their_family(self):
         token = tokens.mint_refresh("0123456789abcdef")

@@ -1,4 +1,4 @@
-"""A queue's handler: each message by itself, and a reason for each that is given up."""
+"""A queue handler: each message is processed separately, and each rejected message has a reason."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ def letters(count: int) -> list[Letter]:
 
 
 def handle(take: Any, given: list[Letter]) -> set[str]:
-    """The messages that the handler reports as failed."""
+    """Returns the messages that the handler reports as failed."""
     for letter in given:
         letter.receives += 1
     handler = create_worker(QUEUE, TypeAdapter(ExecuteScan), take)

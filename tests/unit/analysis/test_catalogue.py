@@ -1,4 +1,4 @@
-"""The vendors as data: well formed, unique, found by their own addresses and never by one that only looks alike."""
+"""The vendor catalog: valid, unique, and matched only by the vendors' own addresses, never by similar ones."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A finding's place, snippet and rank; what it never shows."""
+"""A finding's location, snippet, and rank, and what a finding never shows."""
 
 import json
 import subprocess

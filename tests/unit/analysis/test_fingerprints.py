@@ -1,4 +1,4 @@
-"""A finding is recognised by its code: wherever it moves in its file, and however it is formatted."""
+"""Fingerprints identify a finding by its code, wherever it moves in its file and however it is formatted."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.analysis import analyze_files
 
-# Per language: a finding in pieces between which a formatter may put what it likes, and how comments are written.
+# Per language: a finding in pieces that a formatter may separate with any whitespace, and the comment syntax.
 PIECES = {
     "src/a.js": (
         ["const", " s", "=", "document", ".createElement(", "'script'", ")", ";", "s", ".src", "=",
@@ -95,6 +95,6 @@ def test_path_rule_and_code_each_make_another_fingerprint():
 
 
 def test_a_fingerprint_stays_what_it_was():
-    """Stored findings are recognised by it, so a change of how it is made is a migration."""
+    """Stored findings are matched by fingerprint, so changing how it is made requires a migration."""
     code = "gtag('event', 'a', { email: user.email });"
     assert prints("src/a.js", code) == [("personal-data-in-event", "d5cf42fc2636e9e57daf84c7d4b46938")]

@@ -1,11 +1,11 @@
-"""What waits for consent is no finding; what only looks as if it did is one."""
+"""Code that waits for consent isn't a finding; code that only appears to wait is."""
 
 import pytest
 
 from tests.support.analysis import analyze_files
 
 LOAD = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';"
-# Somebody in the project asks for consent, so code that others call is left to them.
+# Code in the project asks for consent, so the analysis doesn't report code that others call.
 ASKS = ("src/ask.ts", "export const hasConsent = (c) => store.consents(c);")
 
 GATED = {

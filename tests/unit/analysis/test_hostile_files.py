@@ -1,4 +1,4 @@
-"""Whatever a repository holds, the analysis ends, keeps within its limits, and says what it skipped."""
+"""Whatever a repository contains, the analysis ends, stays within its limits, and reports what it skipped."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Expressions that were rewritten to be linear find what their plain, quadratic forms find."""
+"""Expressions that were rewritten to be linear match the same text as their simple, quadratic forms."""
 
 import re
 

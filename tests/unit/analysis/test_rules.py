@@ -1,4 +1,4 @@
-"""Every rule against its own samples: what must match does, and what must not does not."""
+"""Tests every rule against its own samples: positive samples match, and negative ones don't."""
 
 import re
 
@@ -24,7 +24,7 @@ def samples(kind):
 
 def found(sample):
     files = sample if isinstance(sample, list) else [sample]
-    # The mark keeps scanners from taking a sample for a secret.
+    # The mark keeps secret scanners from flagging a sample.
     return analyze_files((file["path"], file["code"].replace("¦", "").encode()) for file in files)
 
 

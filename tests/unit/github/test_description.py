@@ -1,4 +1,4 @@
-"""GitHub's description as it is kept: from the version that the script pins, with its licence, and whole."""
+"""The stored copy of GitHub's OpenAPI description: complete, licensed, and at the version that the script pins."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the transport stands on, before any request."""
+"""The transport's setup, before any request."""
 
 import ssl
 

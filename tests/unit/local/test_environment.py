@@ -1,4 +1,4 @@
-"""A local run leaves nothing in the environment that could lead a call to AWS."""
+"""A local run leaves nothing in the environment that could direct a call to AWS."""
 
 from local import environment
 from local.checkout import Memory

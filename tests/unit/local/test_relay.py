@@ -1,4 +1,4 @@
-"""What passes a container's connections on to a stack that listens on this machine alone."""
+"""The relay that forwards a container's connections to a stack that listens only on this machine."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ from local.relay import Relay
 
 @pytest.fixture
 def echo():
-    """The address of a server that answers what it was sent in capitals, once the caller has said all of it."""
+    """Yields the address of a server that returns its input in uppercase, once the caller has sent all of it."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def answer():

@@ -1,4 +1,4 @@
-"""What SAM is told of a local run: where a container finds this machine, what it builds, what functions get."""
+"""SAM's settings for a local run: the host address for containers, the build, and the functions' variables."""
 
 import os
 from copy import deepcopy
@@ -29,7 +29,7 @@ class TestGateway:
         assert "IPv4" in capsys.readouterr().err
 
     def test_has_a_name_where_it_is_no_address_of_this_machine(self):
-        # From a block that is given to nobody (RFC 5737).
+        # From a block reserved for documentation (RFC 5737).
         with _reachable("192.0.2.1", [free_port(), free_port()]) as host:
             assert host == "host.docker.internal"
 
@@ -49,7 +49,7 @@ class TestDefaults:
 class TestBuild:
     @pytest.fixture
     def source(self, tmp_path: Path) -> Path:
-        """Code of a minute ago, and what was built of it since."""
+        """Creates code that is a minute old, and newer artifacts built from it."""
         source = tmp_path / "functions"
         (source / "system" / "__pycache__").mkdir(parents=True)
         (source / "system" / "app.py").touch()

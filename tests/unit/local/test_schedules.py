@@ -1,4 +1,4 @@
-"""Schedules on this machine: those of the template, at their rates, whatever a call comes to."""
+"""Local schedules: those of the template, at their rates, whatever the outcome of a call."""
 
 from typing import Any
 

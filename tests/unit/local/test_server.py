@@ -1,4 +1,4 @@
-"""The local server hands a request to the app that API Gateway would hand it to."""
+"""The local server routes a request to the same app as API Gateway would."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ def ask():
             return await client.request(method, path)
 
     def run(method: str, path: str) -> tuple[int, str]:
-        # Not asyncio.run: it leaves the thread without a loop, which the handlers of the functions need.
+        # Not asyncio.run: it leaves the thread without an event loop, which the functions' handlers need.
         loop = asyncio.new_event_loop()
         try:
             response = loop.run_until_complete(send(method, path))

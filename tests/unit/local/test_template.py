@@ -1,4 +1,4 @@
-"""What a local run deploys: the template's resources that hold state, and nothing else of it."""
+"""A local run deploys only the template's stateful resources."""
 
 import pytest
 

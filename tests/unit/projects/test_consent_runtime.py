@@ -1,4 +1,4 @@
-"""The address of the consent runtime among the settings."""
+"""The consent runtime's address in the settings."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""An endpoint that resolves its organization late has none until it does."""
+"""An endpoint that resolves its organization late has none until it does so."""
 
 import pytest
 
@@ -10,7 +10,7 @@ OWN = "org_0123456789abcdef"
 
 
 def admitted(named: str | None, *, late: bool = True) -> Access[None]:
-    """A key's access, as it reaches an endpoint whose query names that organization."""
+    """Returns a key's access as passed to an endpoint whose query names that organization."""
     token = {"organizationId": OWN, "slug": "acme", "name": "Acme"}
     principal = Principal("api_key", (), key_id="key_x", organization_id=OWN, token=token)
     access: Access[None] = Access(principal, Counted(600, 1, 0))

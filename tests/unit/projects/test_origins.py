@@ -1,4 +1,4 @@
-"""What a client may send as a website, and the one form each address is stored in."""
+"""The website addresses that a client may send, and the canonical form in which each is stored."""
 
 # ruff: noqa: RUF001 (look-alike characters are what several cases are about)
 
@@ -15,7 +15,7 @@ from projects.origins import InvalidOrigin, Origin, parse_origin
 
 CHROME_ID = "abcdefghijklmnopabcdefghijklmnop"
 LONGEST_LABEL = "a" * 63
-# 253 characters: the longest host name there is.
+# 253 characters: the maximum length of a host name.
 LONGEST_HOST = ".".join([LONGEST_LABEL] * 3 + ["b" * 57, "com"])
 
 DOMAINS = [
@@ -343,13 +343,13 @@ def test_the_costly_tables_are_loaded_by_the_first_address_that_needs_them() -> 
         "parse_origin('example.com')\n"
         "assert 'idna' not in sys.modules\n"
     )
-    subprocess.run(  # A new interpreter, as this one may have loaded them for another test.
+    subprocess.run(  # A new interpreter, because this one may have loaded them for another test.
         [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
     )
 
 
 def assert_refused_or_stable(text: str) -> None:
-    """Whatever the text is: an InvalidOrigin and nothing else, or a form that reads back as itself."""
+    """Checks that any text either raises InvalidOrigin or has a form that parses to itself."""
     try:
         stored = parse_origin(text)
     except InvalidOrigin:

@@ -1,4 +1,4 @@
-"""Slugs of projects, from their names."""
+"""Project slugs, made from project names."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document in a reader's words."""
+"""The OpenAPI document, parsed for readers."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from scripts.reference.samples import Samples
 
 
 def read(**operation) -> Operation:
-    """The only operation of a document, with what is given in the place of nothing."""
+    """Returns a document's only operation, with the given values in place of the defaults."""
     path, method = operation.pop("path", "/v1/things"), operation.pop("method", "get")
     whole = {"operationId": "doThing", "summary": "Do a thing", "responses": {}, **operation}
     (tag,) = Reader({"paths": {path: {method: whole}}, "components": {"schemas": SCHEMAS}}).tags()

@@ -1,4 +1,4 @@
-"""Examples are those that a schema states; where it states none, they are made from its parts."""
+"""Examples come from the schema if it has any; otherwise they are built from its parts."""
 
 import pytest
 

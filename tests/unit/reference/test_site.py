@@ -1,4 +1,4 @@
-"""All files of the reference, and what the introduction promises."""
+"""The reference's files, and the claims of its introduction."""
 
 import json
 import re

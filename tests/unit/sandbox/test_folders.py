@@ -1,4 +1,4 @@
-"""The folder of a scan: empty, removed in the end, and rid of what killed scans left."""
+"""A scan's folder: empty at first, removed at the end, and cleaned of files that killed scans left."""
 
 import multiprocessing
 import signal

@@ -1,4 +1,4 @@
-"""The child that parses a tenant's files: what it can't do, what it can't exceed, and that a scan survives it."""
+"""The child process that parses a tenant's files: what it can't do, its limits, and how a scan survives its failure."""
 
 import ctypes
 import errno
@@ -22,7 +22,7 @@ ENTRY = "tests.support.hostile:start"
 
 
 def scan(attacks, **bounds):
-    """Analyzes an ordinary file, the attacks, and another ordinary file."""
+    """Analyzes a normal file, the attacks, and another normal file."""
     files = [BEFORE, *((f"attack/{name}.js", b"1") for name in attacks), AFTER]
     limits = Limits()
     with Sandbox(limits, Bounds(**bounds), ENTRY) as sandbox:
@@ -34,7 +34,7 @@ def scan(attacks, **bounds):
 
 
 def lines_of(attacks):
-    """What each attack came to, as the number of lines that it reported. The ordinary files have four."""
+    """Returns the number of lines that each attack reported. The normal files have four."""
     results = {name: scan([name]) for name in attacks}
     assert not any(result.skipped for result in results.values())
     return {name: result.lines - 4 for name, result in results.items()}
@@ -51,7 +51,7 @@ class TestConfinement:
     def test_the_process_is_killed_when_it_reaches_for_a_network_a_process_or_a_program(self, caplog):
         result = scan(hostile.KILLED)
         assert result.skipped == {CRASHED: len(hostile.KILLED)}
-        # SIGSYS: it was the filter, every time.
+        # SIGSYS: the filter killed it every time.
         assert caplog.text.count("exit status -31") == len(hostile.KILLED)
 
     def test_nothing_of_a_file_or_of_what_the_child_wrote_is_logged(self, caplog):
@@ -126,7 +126,7 @@ class TestSurvival:
 
 class TestAnalysis:
     def test_finds_in_the_sandbox_what_it_finds_outside(self, tmp_path: Path):
-        """Every rule's samples, in every language: the filter refuses nothing that the analysis needs."""
+        """Runs every rule's samples, in every language: the filter blocks nothing that the analysis needs."""
         count = 0
         for rule in rules():
             for samples in rule.samples.values():

@@ -1,4 +1,4 @@
-"""The filter's program, run by an interpreter of its own: both architectures, whichever this machine has."""
+"""The seccomp filter, run by our own interpreter for both architectures, whichever this machine has."""
 
 import errno
 import gc
@@ -17,7 +17,7 @@ SIGABRT = 6
 
 
 def decide(program, audit, number, *arguments):
-    """What the kernel would answer, see linux/filter.h and seccomp_data in linux/seccomp.h."""
+    """Returns the kernel's verdict; see linux/filter.h and seccomp_data in linux/seccomp.h."""
     call = struct.pack("<IIQ6Q", number, audit, 0, *arguments, *[0] * (6 - len(arguments)))
     accumulator = at = 0
     while True:
@@ -69,7 +69,7 @@ class TestFilter:
     def test_kills_for_every_call_that_it_does_not_name(self, call):
         known = set(call.numbers.values())
         assert {call(number) for number in range(600) if number not in known} == {KILL}
-        # The other tables of x86_64's kernel: x32, and numbers that only a negative one could mean.
+        # The other system call tables of an x86_64 kernel: x32, and numbers that only a negative value could be.
         assert {call(0x4000_0000 | number) for number in known} == {KILL}
 
     def test_kills_for_a_call_of_another_architecture(self, call):

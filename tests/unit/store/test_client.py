@@ -1,4 +1,4 @@
-"""What the shortened client sends and understands is what botocore's own sends and understands."""
+"""The optimized client sends and parses the same requests and responses as botocore's own."""
 
 import io
 import json
@@ -33,12 +33,12 @@ CALLS = {
     },
     "describe_limits": {},
 }
-# What tells two calls apart.
+# These differ from call to call.
 VOLATILE = {"authorization", "x-amz-date", "amz-sdk-invocation-id"}
 
 
 class Wire:
-    """Takes the place of the network: keeps what was sent, answers what it was told to."""
+    """Replaces the network: records requests and returns prepared responses."""
 
     def __init__(self, client, *answers):
         self.sent = []
@@ -56,7 +56,7 @@ class Wire:
         return {name.lower(): value for name, value in self.sent[position].headers.items()}
 
     def gist(self):
-        """The last request without what differs from call to call."""
+        """Returns the last request without the parts that differ from call to call."""
         request = self.sent[-1]
         headers = {name: value for name, value in self.headers().items() if name not in VOLATILE}
         return request.method, request.url, headers, json.loads(request.body)
@@ -88,7 +88,7 @@ class TestRequests:
     def test_are_what_botocore_sends(self, operation):
         ours, theirs = shortened.create_client(), ordinary_client()
         our_wire, their_wire = Wire(ours), Wire(theirs)
-        for _ in range(2):  # the first is framed by botocore, the second from what it left
+        for _ in range(2):  # botocore serializes the first, the client reuses its result for the second
             getattr(ours, operation)(**CALLS[operation])
             getattr(theirs, operation)(**CALLS[operation])
             assert our_wire.gist() == their_wire.gist()

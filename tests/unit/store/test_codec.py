@@ -1,4 +1,4 @@
-"""What the table holds comes back as it was put there."""
+"""Values read from the table equal the values written to it."""
 
 import pytest
 from boto3.dynamodb.types import TypeSerializer

@@ -1,4 +1,4 @@
-"""The number of shards of every partition that all callers write to, by the arithmetic that stands next to it."""
+"""The shard count of every partition that all callers write to, checked by the arithmetic next to it."""
 
 from collections import Counter
 from typing import Any
@@ -9,12 +9,12 @@ from controlplane import ids, queues
 from controlplane.queues import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
 from controlplane.store import keys, scans, shards
 
-# DynamoDB's quotas for one partition key, in units a second.
+# DynamoDB's quotas for one partition key, in units per second.
 WRITE_UNITS, READ_UNITS = 1_000, 3_000
 OPERATIONS = 10_000
-# Hashes spread unevenly: that full a partition is at most on average.
+# Hashes are spread unevenly: a partition may be at most this full on average.
 FULL = 2 / 3
-# What one operation costs in units: a Put or Delete of an item below 1 KB is 1, in a transaction 2.
+# The cost of one operation in units: a Put or Delete of an item below 1 KB costs 1, or 2 in a transaction.
 WRITES = {"OUTBOX": 2 + 1, "SCAN_WATCH": 2 + 2, "DELETIONS": 2 + 1, "FEEDBACK": 2}
 READS = {"FEEDBACK_INTAKE": 1}
 
@@ -34,7 +34,7 @@ def test_every_number_of_shards_is_accounted_for():
 
 
 def size(item: dict[str, Any]) -> int:
-    """An upper bound of what DynamoDB counts: names and values as text."""
+    """Returns an upper bound of the size that DynamoDB counts: names and values as text."""
     return sum(len(str(name)) + len(str(value)) for name, value in item.items())
 
 
@@ -53,12 +53,12 @@ def test_ids_are_spread_evenly_over_the_shards():
     made = [ids.owned(ids.SCAN_REQUEST, organization_id, ids.new_local()) for _ in range(64_000)]
     found = Counter(keys.scan_watch("2026", request_id).pk for request_id in made)
     assert len(found) == shards.SCAN_WATCH
-    # 1,000 each on average, and 32 is the standard deviation.
+    # 1,000 each on average, with a standard deviation of 32.
     assert max(found.values()) < 1_250
 
 
 def test_the_shard_of_an_id_never_changes():
-    """Another one would hide what is stored."""
+    """Changing the shard would make stored items unreachable."""
     assert keys.scan_watch("2026-03-04", "spr_" + "0" * 34).pk == "SCANWATCH#12"
     assert keys.deletion("prj_" + "0" * 34).pk == "DELETIONS#38"
     assert keys.feedback_report("2026-03-04", "7" * 18).pk == "FEEDBACK#2026-03-04#16"

@@ -1,4 +1,4 @@
-"""A cap of 50 keys an owner, written right once and wrong twice: what must pass, and what must be caught."""
+"""A cap of 50 keys per owner, implemented once correctly and twice incorrectly, to test that races are detected."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,7 +7,7 @@ CAP = 50
 
 
 class Cap:
-    """One owner's keys in a table, and the counter that some of the versions keep."""
+    """One owner's keys in a table, and the counter that some versions keep."""
 
     def __init__(self, client: Any, table: str) -> None:
         self.client = client
@@ -23,7 +23,7 @@ class Cap:
             self.client.batch_write_item(RequestItems={self.table: batch})
 
     def create(self) -> bool:
-        """Right: one transaction counts and puts."""
+        """Correct: one transaction counts and puts."""
         legs = [
             {"Update": {**self._count_one(), "TableName": self.table}},
             {"Put": {"TableName": self.table, "Item": self._key()}},
@@ -37,14 +37,14 @@ class Cap:
         return True
 
     def create_by_count(self) -> bool:
-        """Wrong under races: between the count and the put, others put."""
+        """Wrong under races: other callers can put between the count and the put."""
         if self.stored() >= CAP:
             return False
         self.client.put_item(TableName=self.table, Item=self._key())
         return True
 
     def create_in_two_writes(self) -> bool:
-        """Wrong under crashes: between the two writes, the counter stands for a key that does not exist."""
+        """Wrong under crashes: between the two writes, the counter includes a key that doesn't exist."""
         try:
             self.client.update_item(**self._count_one(), TableName=self.table)
         except self.client.exceptions.ConditionalCheckFailedException:

@@ -1,4 +1,4 @@
-"""What holds answers to docs/openapi.json sees the answers that it does not describe."""
+"""The check of responses against docs/openapi.json detects responses that it doesn't describe."""
 
 import pytest
 

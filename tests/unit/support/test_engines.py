@@ -1,4 +1,4 @@
-"""Which engine races run on, and what happens where there is none."""
+"""The engines that races run on, and the behavior if no engine is available."""
 
 from pathlib import Path
 

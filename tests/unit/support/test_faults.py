@@ -1,4 +1,4 @@
-"""The faults reach every call, are what botocore would raise, and find the write that is not all or nothing."""
+"""Fault injection reaches every call, raises the same errors as botocore, and detects non-atomic writes."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.races
 def scenario_of(
     client: Any, table: str, act: Callable[[Cap], Any], check: Callable[[Cap, Case], None]
 ) -> Callable[[], Trial]:
-    """A fresh owner without keys for each run."""
+    """Creates a fresh owner without keys for each run."""
 
     def scenario() -> Trial:
         cap = Cap(client, table)
@@ -100,7 +100,7 @@ class TestFaults:
         assert reasons == [["TransactionConflict", "None"], ["None", "TransactionConflict"]]
 
     def test_a_conditional_write_whose_answer_is_lost_comes_back_refused(self, client: Any, engine_table: str) -> None:
-        """What boto3 does by itself, and why a condition that fails may be our own write."""
+        """boto3 retries by itself, so a failed condition may be caused by our own write."""
 
         def act(cap: Cap) -> None:
             item = {"pk": {"S": cap.owner}, "sk": {"S": "ONCE"}}

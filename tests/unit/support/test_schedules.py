@@ -1,4 +1,4 @@
-"""The scheduler finds every order, catches the wrong cap in it, and passes the right one."""
+"""The scheduler finds every order, detects the races of the wrong cap, and accepts the right one."""
 
 import threading
 from collections.abc import Callable
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.races
 
 
 def read(client: Any, table: str, times: int) -> Callable[[], None]:
-    """An act of this many calls that change nothing."""
+    """Returns an act with this many calls that change nothing."""
 
     def act() -> None:
         for _ in range(times):
@@ -25,7 +25,7 @@ def read(client: Any, table: str, times: int) -> Callable[[], None]:
 
 
 def race_of_creates(client: Any, table: str, create: Callable[[Cap], bool], creators: int) -> Race:
-    """Creators of keys for an owner who has 49."""
+    """Returns a race to create keys for an owner who has 49."""
     cap = Cap(client, table)
     cap.fill(CAP - 1)
 

@@ -1,4 +1,4 @@
-"""The table that tests make is the template's."""
+"""The tests' table matches the template's."""
 
 import json
 from pathlib import Path

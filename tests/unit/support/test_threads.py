@@ -1,4 +1,4 @@
-"""Threads start together, every outcome comes back, and a real engine shows the wrong cap to be wrong."""
+"""Threads start together, every outcome is returned, and a real engine detects the wrong cap."""
 
 import threading
 from typing import Any
@@ -34,7 +34,7 @@ class TestTwin:
         assert [outcome.get() for outcome in outcomes].count(True) == cap.stored() == cap.counted() == CAP
 
     def test_counting_first_is_caught_under_threads(self, client: Any, engine_table: str) -> None:
-        # Each round catches it nearly always; that none of five does would be an engine or threads that do not race.
+        # Each round nearly always detects it; if none of five does, the engine or the threads don't race.
         stored: list[int] = []
         while len(stored) < 5 and max(stored, default=0) <= CAP:
             cap = Cap(client, engine_table)
