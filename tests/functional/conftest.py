@@ -1,6 +1,6 @@
 """Functional tests: the real handlers, a table from the template for each test, a clock that tests set.
 
-SEQUENTIAL_ENGINE=moto runs them on moto where dynoxide is there too.
+SEQUENTIAL_ENGINE=moto runs them on moto even if dynoxide is installed.
 """
 
 import os
@@ -25,7 +25,7 @@ _TABLES = count(1)
 
 
 class FakeClock:
-    """Stands still until told to move. Starts at 2026-03-04T05:06:07Z."""
+    """A clock that moves only when told to. Starts at 2026-03-04T05:06:07Z."""
 
     def __init__(self) -> None:
         self.seconds = 1_772_600_767.0
@@ -48,7 +48,7 @@ def _engine() -> Iterator[None]:
 def _fresh_table(_engine: None) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
     create_table(table.client, table.name)
-    # What an environment remembers of the clients of the test before, whose clock read the same.
+    # Clears the client counts that a function's environment kept from the previous test, whose clock had the same time.
     rejections.forget()
     yield
     table.client.delete_table(TableName=table.name)
@@ -62,7 +62,7 @@ def _watched() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _permitted() -> Iterator[None]:
-    """No function does what its policy does not allow: AWS would refuse it. The first test that does is to blame."""
+    """Fails the first test in which a function does something that its policy doesn't allow, as AWS would deny it."""
     before = permissions.missing()
     yield
     assert permissions.missing() == before

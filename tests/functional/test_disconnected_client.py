@@ -1,4 +1,4 @@
-"""A client that goes away before it has its answer: that is no error of the service."""
+"""A client that disconnects before it gets a response doesn't cause a service error."""
 
 import asyncio
 import importlib
@@ -20,7 +20,7 @@ GONE: Message = {"type": "http.disconnect"}
 def serve(
     token: str, received: list[Message], *, fails_to_send: bool = False
 ) -> tuple[list[Message], list[dict[str, Any]]]:
-    """Creates an organization through the function's app. Returns what it sent, and the lines of its log."""
+    """Creates an organization through the function's app. Returns the messages it sent and its log lines."""
     app = importlib.import_module("organizations.app").app
     messages, sent = iter(received), []
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}

@@ -1,4 +1,4 @@
-"""What holds for every route, generated from the route table, so that a new route cannot forget it."""
+"""Rules for every route, generated from the route table, so that they also cover new routes."""
 
 import json
 import re
@@ -26,12 +26,12 @@ PUBLIC = {
     "GET /docs/{fileName}",
     "GET /llms.txt",
 }
-# Pages that a stranger may look at.
+# Pages that don't require a session.
 OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
 _LOCALS = {ids.MEMBER: 16}
 _OTHER_PARAMETERS = {"sessionId": "ses_0123456789abcdefgh", "websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
-# What a route cannot do without.
+# Required query parameters.
 _QUERIES = {"/v1/code-audit/scan-requests/{preparationId}": "?repositoryId=rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"}
 
 HOSTILE_BODIES = {
@@ -82,7 +82,7 @@ ANONYMOUS = [operation for operation in operations() if operation.route.anonymou
 
 
 def address(operation: Operation, organization_id: str) -> str:
-    """The route's path with ids that are well-formed, unknown, and of that organization."""
+    """Returns the route's path with well-formed but unknown IDs of that organization."""
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
@@ -97,13 +97,13 @@ def address(operation: Operation, organization_id: str) -> str:
 
 
 def send(api: Api, operation: Operation, token: str | None, organization_id: str, query: str = ""):
-    """A request whose body is an empty object where the route takes one."""
+    """Sends a request, with an empty object as its body if the route takes one."""
     body = {} if operation.route.body_field is not None else None
     return api.call(operation.method, address(operation, organization_id) + query, token, json_body=body)
 
 
 def valid_body(operation: Operation) -> dict[str, object]:
-    """A body that validates, so that a test meets what comes after validation."""
+    """Returns a body that passes validation, so that a test reaches the later checks."""
     bodies: dict[str, dict[str, object]] = {
         "POST /v1/organizations": {"name": "Acme"},
         "POST /v1/invitations": {"email": "new@example.com", "role": "member"},
@@ -239,7 +239,7 @@ class TestRate:
 
 
 def _as_stranger(world: World) -> tuple[Company, str, str]:
-    """A company, a person's token of another one, and that other one's key."""
+    """Creates a company, a token of another company's user, and that other company's key."""
     other = world.company()
     return world.company(), other.owner.token, world.key(other)
 
@@ -414,7 +414,7 @@ class TestHostileBodyOfAStranger:
 
 
 def _uncounted(items: list[dict[str, object]]) -> list[str]:
-    """The dump without the counters of requests, which count refused ones too."""
+    """Returns the dump without request counters, which also count rejected requests."""
     counters = {"hits", "win", "usedHour"}
     shown = [item for item in items if not item["pk"]["S"].startswith("IP#")]
     return sorted(json.dumps({k: v for k, v in item.items() if k not in counters}, sort_keys=True) for item in shown)

@@ -1,4 +1,4 @@
-"""Hostile bodies of 1 MB against whole requests: the time to reject them, and the size of the answers."""
+"""Hostile 1 MB bodies sent to the whole app: the time to reject them, and the size of the responses."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ LARGEST_ANSWER = 64 * 1_024
 
 def _requests(api: Api, world: World) -> dict[str, Callable[[bytes], Reply]]:
     company = world.company()
-    # Longer than the clock runs here.
+    # Lives longer than the test's clock advances.
     token = world.token(company.owner.user_id, lifetime_seconds=10**6)
 
     def post(path: str) -> Callable[[bytes], Reply]:
@@ -47,7 +47,7 @@ def _requests(api: Api, world: World) -> dict[str, Callable[[bytes], Reply]]:
 
 @pytest.fixture
 def timed(now: FakeClock) -> Callable[[Callable[[], Reply]], tuple[float, Reply]]:
-    """Sends a request in a minute of its own. The least of two times, and the reply."""
+    """Sends a request twice, each in its own minute. Returns the shorter time and the response."""
 
     def measure(send: Callable[[], Reply]) -> tuple[float, Reply]:
         replies: list[Reply] = []

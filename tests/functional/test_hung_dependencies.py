@@ -1,7 +1,7 @@
-"""A dependency that hangs: every request ends in time, with an error in the envelope, and no write happens twice.
+"""Hung dependencies: every request ends in time with an error envelope, and no write happens twice.
 
-These tests measure real time, because the sockets' timeouts are what they are about. The bounds are the promised ones;
-most tests shorten the request's budget, and one keeps every shipped default.
+These tests measure real time, because they test socket timeouts. The bounds are the documented ones; most tests shorten
+the request's budget, and one uses the defaults.
 """
 
 import time
@@ -28,7 +28,7 @@ from tests.support.world import Company, World, table_dump
 
 HEALTH_SECONDS, REQUEST_SECONDS = 2, 6
 ORGANIZATION = "org_3f8k2m9q7r1s5t6v"
-# These ask the table for nothing before they know more of their caller than a form that is well-formed.
+# These don't read the table before they have a well-formed credential or form.
 WITHOUT_TABLE = {
     "GET /v1/regions",
     "GET /openapi.json",
@@ -43,13 +43,13 @@ WITHOUT_TABLE = {
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests have a tenth of their time."""
+    """Gives requests a tenth of their time."""
     monkeypatch.setitem(settings.__dict__, "dependency_seconds", 0.45)
 
 
 @contextmanager
 def broken_table(monkeypatch: pytest.MonkeyPatch, ill: Ill = Ill.SILENT) -> Iterator[None]:
-    """While open, the product's table is at a server that doesn't answer."""
+    """Points the table's client to a server that doesn't respond, while open."""
     with hung_server(ill) as server, monkeypatch.context() as patch:
         patch.setattr(table, "_client", create_client(server.url))
         yield
@@ -129,7 +129,7 @@ class TestTable:
                 check_unavailable(reply)
 
     def test_the_budget_is_that_of_all_calls_together(self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
-        """The first call seems to take most of the budget, so the second one is cut off soon."""
+        """The first call seems to take most of the budget, so the second call times out soon."""
         company = world.company()
         passed: list[float] = []
         left: list[float | None] = []

@@ -1,4 +1,4 @@
-"""Rotating the signing secret, step by step: what one version of a function issued, the other one accepts."""
+"""Rotating the signing secret, step by step: functions at adjacent steps accept each other's tokens."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ KEPT_SECONDS = 24 * 3600
 
 @dataclass
 class Fleet:
-    """Functions of two steps of a rotation: `first` serves one request, `second` the next one."""
+    """Functions at two steps of a rotation: `first` serves one request, `second` the next."""
 
     first: Callable[[], None]
     second: Callable[[], None]
@@ -42,7 +42,7 @@ def fleet(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fl
 
 @pytest.fixture
 def only_new(monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    """Functions with the old key, then functions without it."""
+    """Returns functions with the old key, followed by functions without it."""
     return Fleet(lambda: use_ring(monkeypatch, BEFORE), lambda: use_ring(monkeypatch, SigningSecret(current=NEW)))
 
 
@@ -67,11 +67,11 @@ def keys_of(api: Api, company: Company, query: str = "") -> Reply:
 
 @contextmanager
 def dead_before_creation() -> Iterator[None]:
-    """The function has taken the Idempotency-Key and dies before the transaction of the creation."""
+    """Kills the function after it has stored the Idempotency-Key and before the creation's transaction."""
     struck = []
 
     def around(call: Call, proceed: Proceed) -> Any:
-        # Taking the key is a transaction of two items while the ring has two keys.
+        # Storing the key is a transaction of two items while the ring has two keys.
         if struck or len(call.parameters.get("TransactItems", ())) > 2:
             struck.append(call)
             raise Died
@@ -229,7 +229,7 @@ class TestARetriedCreation:
 
 
 class TestAfterTheOldKeyIsDropped:
-    """What the operations guide says of it, and why it says to wait."""
+    """The operations guide describes these effects, and tells operators to wait because of them."""
 
     def test_what_was_issued_by_the_new_key_goes_on(self, api: Api, world: World, now, monkeypatch: pytest.MonkeyPatch):
         company = world.company()

@@ -1,4 +1,4 @@
-"""Retention: what has outlived its days expires, says so, and nothing else does."""
+"""Retention: items past their retention period expire and are reported as expired, and nothing else is."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def set_days(monkeypatch: pytest.MonkeyPatch, name: str, days: int) -> None:
 
 
 def expiries(*starts: str) -> set[float | None]:
-    """When the items expire whose partition or sort key starts so."""
+    """Returns the expiry times of the items whose partition or sort key has one of these prefixes."""
     found = [it for it in table_dump() if it["pk"]["S"].startswith(starts) or it["sk"]["S"].startswith(starts)]
     assert found
     return {float(it["expiresAt"]["N"]) if "expiresAt" in it else None for it in found}
@@ -56,7 +56,7 @@ def issues(api: Api, company: Company, scan: ScanItem) -> Reply:
 
 
 def bearer(company: Company) -> str:
-    """A token that is valid now: the company's own ends before anything expires."""
+    """Returns a token that is valid now: the company's own token expires before any item does."""
     return World().token(company.owner.user_id)
 
 
@@ -74,7 +74,7 @@ def test_the_defaults_of_the_template_are_those_of_the_settings():
 
 
 def later_scan(repository: RepositoryItem, now: FakeClock) -> ScanItem:
-    """A scan of a later moment than all before it."""
+    """Advances the clock and creates a newer scan."""
     now.advance(1)
     return make_scan(repository, issues=ISSUES[:1])
 
@@ -82,7 +82,7 @@ def later_scan(repository: RepositoryItem, now: FakeClock) -> ScanItem:
 class TestFindings:
     @pytest.fixture
     def scan(self, world: World, company: Company, now: FakeClock) -> ScanItem:
-        """A superseded scan; the later one was a minute later."""
+        """Returns a superseded scan; the newer one was created a minute later."""
         repository = world.connected_repository(company)
         first = make_scan(repository, issues=ISSUES)
         now.advance(60)
@@ -107,7 +107,7 @@ class TestFindings:
         assert before["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
 
     def test_that_expired_are_said_to_be_so(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
-        """TTL may be days late: what a reader sees goes by the clock."""
+        """TTL may run days late: readers compare the expiry with the clock."""
         now.advance(90 * DAY)
         assert issues(api, company, scan).data == {
             "issues": [],

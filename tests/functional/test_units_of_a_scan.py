@@ -1,6 +1,6 @@
-"""What a scan consumes of the table, from its start by the API to its findings in the inbox.
+"""The table capacity that a scan consumes, from its API request to its findings in the inbox.
 
-benchmarks/scale.py computes with these numbers, so they are held here.
+benchmarks/scale.py computes with these numbers, so this test checks them.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ READS = {"GetItem", "BatchGetItem", "Query"}
 
 
 class Meter:
-    """Sums what DynamoDB says that each call consumed."""
+    """Sums the consumed capacity that DynamoDB reports for each call."""
 
     def __init__(self) -> None:
         self.read_units = self.write_units = 0.0
@@ -46,7 +46,7 @@ class Meter:
 def test_a_scan_consumes_what_the_simulation_says(api: Api, world: World, mailbox: Mailbox, now: FakeClock):
     company = world.company()
     repository = world.connected_repository(company)
-    make_scan(repository)  # the free preview: the next one publishes all findings
+    make_scan(repository)  # the free preview: the next scan publishes all findings
     now.advance(60)
     host = FakeHost({(repository.owner, repository.name, "main"): SHA}, {SHA: archive(FILES)})
     meter = Meter()
@@ -61,6 +61,6 @@ def test_a_scan_consumes_what_the_simulation_says(api: Api, world: World, mailbo
         mailbox.deliver(letter, worker(host), Queue.SCAN_EXECUTION.dead_letters_url)
     scan = scans.list_scans(company.organization_id, 1, None).scans[0]
     assert scan.issue_count == 6
-    # Near enough: a changed attribute must not fail this, a further write of each finding must.
+    # Approximate: a changed attribute must not fail this, but another write per finding must.
     assert meter.write_units == pytest.approx(scale.SCAN_WRITE_UNITS, rel=0.15)
     assert meter.read_units == pytest.approx(scale.SCAN_READ_UNITS, rel=0.25)

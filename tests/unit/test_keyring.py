@@ -1,7 +1,4 @@
-"""The key ring: an earlier release's secret still makes and accepts the same tokens, cursors, and codes.
-
-The same is true of stored records.
-"""
+"""The key ring: an earlier release's secret makes and accepts the same tokens, cursors, codes, and records."""
 
 import pytest
 

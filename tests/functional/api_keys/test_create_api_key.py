@@ -1,4 +1,4 @@
-"""POST /v1/api-keys: the secret is shown once, and 50 keys are the most."""
+"""POST /v1/api-keys: the secret is shown once, and an organization has at most 50 keys."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def fill(world: World, company) -> None:
 
 
 def stored_count(company) -> tuple[int, int]:
-    """What the counter says, and how many keys there are."""
+    """Returns the counter's value and the number of stored keys."""
     organization = table.get(keys.organization(company.organization_id))
     assert organization is not None
     listed = table.query(keys.organization_pk(company.organization_id), prefix=keys.KEY_PREFIX, consistent=True)

@@ -1,4 +1,4 @@
-"""DELETE /v1/api-keys/{keyId}: the secret is dead from the commit on."""
+"""DELETE /v1/api-keys/{keyId}: the secret is invalid as soon as the transaction commits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""GET /v1/api-keys, and GET /v1/auth/keys, its earlier address."""
+"""GET /v1/api-keys, and GET /v1/auth/keys, its earlier path."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The limit per credential and minute: exact, in UTC minutes, refused requests included."""
+"""The limit per credential and minute: exact, in UTC minutes, and rejected requests count too."""
 
 import json
 import os
@@ -18,13 +18,13 @@ from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
 from tests.support.world import ALL_SCOPES, World
 
-MINUTE = 1_772_600_760  # 05:06:00, where the clock's first minute starts
+MINUTE = 1_772_600_760  # 05:06:00, the minute in which the clock starts
 TURN = MINUTE + 60
 CONFLICT = "TransactionConflictException"
 
 
 def limited(world: World, company, limit: int) -> str:
-    """A key's secret with a small limit, which no plan has."""
+    """Returns the secret of a key with a small limit that no plan has."""
     secret = world.key(company)
     set_limit(keys.key_secret(digest(secret)), limit)
     return secret
@@ -44,14 +44,14 @@ def standing(reply) -> tuple[str, str, str]:
 
 
 def refused(call, code: str) -> Exception:
-    """What botocore raises for that answer of DynamoDB."""
+    """Returns the exception that botocore raises for this DynamoDB error."""
     answer = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": 400}}
     return table.client.exceptions.from_code(code)(answer, call.operation)
 
 
 @contextmanager
 def counter_refused(code: str, times: int = 99):
-    """DynamoDB refuses the first `times` counting writes."""
+    """Makes DynamoDB reject the first `times` counter updates."""
     calls: list = []
 
     def around(call, proceed):
@@ -265,7 +265,7 @@ class TestPlanChange:
 
 
 class TestWhoIsLimited:
-    """The dashboard of template.yaml reads these lines."""
+    """The dashboard in template.yaml reads these log lines."""
 
     def lines(self, call) -> list[dict]:
         with captured_logs() as written:

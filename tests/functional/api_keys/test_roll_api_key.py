@@ -1,4 +1,4 @@
-"""POST /v1/api-keys/{keyId}/roll: a new key in the place of another, in one transaction."""
+"""POST /v1/api-keys/{keyId}/roll: replaces a key with a new one in one transaction."""
 
 import pytest
 

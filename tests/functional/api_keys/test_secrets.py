@@ -1,4 +1,4 @@
-"""What a bearer secret must look like: a malformed one is refused without a look at the table."""
+"""The format of a bearer secret: a malformed one is rejected without reading the table."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_every_refusal_of_a_credential_reads_alike(api: Api, world: World, now):
 
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER {}", "Bearer   {}", "Bearer {} "])
 def test_the_scheme_has_no_case_and_spaces_around_the_secret_do_not_matter(form, api: Api, world: World):
-    """RFC 7235 section 2.1: schemes are case-insensitive, one or more spaces follow."""
+    """RFC 7235 section 2.1: schemes are case-insensitive and are followed by one or more spaces."""
     secret = world.key(world.company())
     assert api.get("/v1/me", headers={"Authorization": form.format(secret)}).status == 200
 

@@ -1,4 +1,4 @@
-"""GET /v1/code-audit/scans/{scanId}: one scan, at every stage of its life."""
+"""GET /v1/code-audit/scans/{scanId}: one scan, in every state."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""GET /v1/code-audit/scan-requests/{preparationId}: what became of the start of a scan."""
+"""GET /v1/code-audit/scan-requests/{preparationId}: the outcome of a scan request."""
 
 from controlplane.store import scan_requests
 from controlplane.store.scans import Failure

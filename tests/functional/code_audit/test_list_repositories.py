@@ -1,4 +1,4 @@
-"""GET /v1/code-audit/repositories: what is connected, and which projects are linked."""
+"""GET /v1/code-audit/repositories: the connected repositories and their linked projects."""
 
 from controlplane.store import projects, repositories
 from controlplane.store.repositories import Link

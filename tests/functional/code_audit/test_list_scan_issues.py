@@ -1,4 +1,4 @@
-"""GET /v1/code-audit/scans/{scanId}/issues: as much of the findings as the scan's access lets through."""
+"""GET /v1/code-audit/scans/{scanId}/issues: the findings that the scan's access level includes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""GET /v1/code-audit/scans: newest first, by repository and by status."""
+"""GET /v1/code-audit/scans: newest first, filtered by repository and by status."""
 
 import itertools
 

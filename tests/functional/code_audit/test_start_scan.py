@@ -1,4 +1,4 @@
-"""POST /v1/code-audit/scans: asks for a scan of a linked repository."""
+"""POST /v1/code-audit/scans: requests a scan of a linked repository."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def waiting() -> list[dict[str, Any]]:
 
 
 class _AtOnce(Mailbox):
-    """Prepares a scan as soon as it is asked for, as a worker that is quick."""
+    """Prepares a scan as soon as it is requested, like a fast worker."""
 
     def __init__(self, repository: RepositoryItem) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Test202:
         mailbox.broken = True
         start(api, company.owner.token, world.connected_repository(company))
         mailbox.broken = False
-        assert swept(queues.resend) == 0  # the function itself may still be sending
+        assert swept(queues.resend) == 0  # the function itself may still be sending it
         now.advance(outbox.RESEND_AFTER_SECONDS + 1)
         assert swept(queues.resend) == 1
         assert len(mailbox.at(Queue.SCAN_PREPARATION.url)) == 1
@@ -175,10 +175,10 @@ class Test202:
     def test_a_read_and_a_write_more_than_the_credential_and_the_organization_takes(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
-        api.get("/v1/me", company.owner.token)  # a token's first request in a minute counts in two steps
+        api.get("/v1/me", company.owner.token)  # a token's first request in a minute takes two writes
         with recorded_calls() as calls:
             start(api, company.owner.token, repository)
-        # Count, membership, repository, transaction; then the sent message is noted and the request looked at once.
+        # Count, membership, repository, transaction; then the message is marked as sent and the request is read once.
         assert [call.operation for call in calls] == [
             "UpdateItem", "Query", "GetItem", "TransactWriteItems", "DeleteItem", "GetItem",
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""POST /v1/code-audit/scans/{scanId}/unlock: opens the rest of the findings, for their price and once."""
+"""POST /v1/code-audit/scans/{scanId}/unlock: unlocks the remaining findings and charges for them once."""
 
 from typing import Any
 

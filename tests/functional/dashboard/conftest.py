@@ -1,4 +1,4 @@
-"""What the tests of the pages start from: an issuer to sign in with, a browser, somebody with a session."""
+"""Fixtures for the tests of the pages: an identity provider, a browser, and a signed-in visitor."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def _running_issuer() -> Iterator[Issuer]:
 
 @pytest.fixture
 def issuer(_running_issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Issuer:
-    """The issuer that people sign in with; well, and with nothing fetched from it yet."""
+    """Returns a healthy identity provider with no cached metadata or keys."""
     _running_issuer.changes, _running_issuer.metadata, _running_issuer.header = {}, {}, {}
     _running_issuer.signs_with = _running_issuer.answer = _running_issuer.forge = None
     _running_issuer.fetched.clear()
@@ -42,5 +42,5 @@ def person(world: World) -> Person:
 
 @pytest.fixture
 def visitor(browser: Browser, person: Person) -> Browser:
-    """A browser in which the person is signed in."""
+    """Returns a browser in which the person is signed in."""
     return browser.signed_in(person.user_id)

@@ -1,4 +1,4 @@
-"""POST /invitations/block, GET /invitations/blocked, POST /invitations/unblock; how much the pages read and show."""
+"""POST /invitations/block, GET /invitations/blocked, POST /invitations/unblock; and page sizes of the lists."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def company(world: World) -> Company:
 
 @pytest.fixture
 def blocker(visitor: Browser, company: Company, person: Person) -> Browser:
-    """A browser whose person has blocked the company."""
+    """Returns a browser whose person has blocked the company."""
     invite(visitor, company, person.email)
     visitor.get("/invitations")
     assert "You declined the invitation to Acme and blocked the organization." in text_of(visitor.submit(BLOCK))
@@ -102,7 +102,7 @@ class TestBlocked:
 
 
 class TestManyInvitations:
-    """Before there was a limit for an address, one could get thousands."""
+    """Before the limit per address existed, an address could receive thousands of invitations."""
 
     COUNT = 130
 

@@ -1,4 +1,4 @@
-"""What the pages load before anybody signs in."""
+"""The modules that the pages load before the first sign-in."""
 
 from tests.support.cold_start import loaded_by
 

@@ -26,7 +26,7 @@ def review(visitor: Browser, code: str) -> Reply:
 
 
 def status_of(device: Device) -> str | None:
-    """What the device hears."""
+    """Returns the status that the device sees when it polls."""
     reply = device.redeem()
     return None if reply.status == 200 else reply.error["details"]["status"]
 

@@ -1,4 +1,4 @@
-"""What holds for every page, generated from the route table: sessions, forms, refusals, and what is shown of others."""
+"""Rules for every page, generated from the route table: sessions, forms, rejections, and other users' data."""
 
 import re
 
@@ -110,7 +110,7 @@ class TestForm:
     def test_a_get_does_not_do_it(self, operation: Operation, visitor: Browser):
         before = _uncounted()
         reply = visitor.get(f"{operation.path}?form_token={visitor.form_token}")
-        # 404: the page of an organization, to which the visitor does not belong.
+        # 404: the page of an organization that the visitor doesn't belong to.
         assert reply.status in {200, 404, 405}
         assert _uncounted() == before
 
@@ -135,7 +135,7 @@ class TestWhatIsShown:
         inviting = world.company(name=HOSTILE, owner=world.person(name=HOSTILE))
         browser.api.post("/v1/invitations", inviting.owner.token, json_body={"email": person.email, "role": "member"})
         for page in ("/", "/organizations", "/invitations"):
-            reply = browser.get(page)  # check_page holds it to have no script
+            reply = browser.get(page)  # check_page checks that it has no script
             assert "{{7*7}}" in text_of(reply)
             assert "49" not in text_of(reply)
             assert "&lt;script&gt;" in reply.text
@@ -150,7 +150,7 @@ class TestWhatIsShown:
         assert len(reply.text) < 5_000
 
     def test_a_page_that_shows_what_a_link_brings_along_is_not_compressed(self, visitor: Browser):
-        """Its length would tell who sends the link and watches the line how much of the form's token it guesses."""
+        """Otherwise, an attacker who sends the link and observes the response size could guess the form's token."""
         page = visitor.get(f"/device?user_code={'%F0%9F%92%A9' * 300}")
         api = resources("AWS::Serverless::Api")["Api"]["Properties"]
         assert len(page.text.encode()) < api["MinimumCompressionSize"]

@@ -1,4 +1,4 @@
-"""GET /sign-in/callback: which account an identity may open, and how the account's address follows it."""
+"""GET /sign-in/callback: the account that an identity may open, and updates of the account's email address."""
 
 import pytest
 
@@ -16,7 +16,7 @@ ADA = "ada@example.com"
 
 
 def forget_lists(user_id: str, subject: Subject) -> None:
-    """Makes the account one of the earlier version, which kept no list of identities."""
+    """Converts the account to the earlier version, which stored no list of identities."""
     table.delete(Delete(subject.issuer_key(user_id)))
     table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"))
 
@@ -59,7 +59,7 @@ class TestAnotherSubject:
         sign_in(browser, issuer)
         forget_lists(principal(browser)["userId"], Subject(issuer.url, "subject-1"))
         self._is_refused(browser, issuer)
-        # The known one still signs in, and is listed from then on.
+        # The known identity can still sign in, and is listed from then on.
         sign_in(browser, issuer)
         assert [it["subject"] for it in identities.list_identities(account(browser)["userId"])] == ["subject-1"]
         self._is_refused(browser, issuer)

@@ -1,4 +1,4 @@
-"""GET /organizations/{organizationSlug}/projects/{projectSlug} and its /consent: where `dashboardUrl` leads."""
+"""GET /organizations/{organizationSlug}/projects/{projectSlug} and its /consent: the targets of `dashboardUrl`."""
 
 from urllib.parse import urlsplit
 

@@ -16,7 +16,7 @@ REVOKE, OTHERS = "/sessions/revoke", "/sessions/revoke-others"
 
 @pytest.fixture
 def device(api: Api, person: Person, now) -> dict:
-    """Tokens of a device of the person, older than the session of the visitor."""
+    """Returns the tokens of the person's device, which is older than the visitor's session."""
     api.source_ip = "203.0.113.9"
     asking = ask(api, deviceName="Ada's laptop")
     api.source_ip = "198.51.100.7"
@@ -135,7 +135,7 @@ class TestAllOthers:
 
 
 def _id_of(visitor: Browser, words: str) -> str:
-    """The id of the entry whose button says the words."""
+    """Returns the ID of the entry whose button has this text."""
     assert visitor.last is not None
     part = next(
         part

@@ -1,4 +1,4 @@
-"""GET /sign-in, GET /sign-in/callback: the code flow, and the account that it leads to."""
+"""GET /sign-in, GET /sign-in/callback: the code flow, and the resulting account."""
 
 import base64
 import hmac
@@ -19,7 +19,7 @@ from tests.support.world import World, table_dump
 
 
 def begin(browser: Browser, query: str = "") -> str:
-    """Where the browser is sent to sign in."""
+    """Returns the URL that the browser is redirected to for sign-in."""
     reply = browser.get(f"/sign-in{query}")
     assert reply.status == 303, reply.text
     return reply.headers["location"]
@@ -34,7 +34,7 @@ def principal(browser: Browser) -> dict:
 
 
 def _token(header: dict, claims: dict, sign: Callable[[bytes], bytes]) -> str:
-    """A token made by hand."""
+    """Returns a token built by hand."""
     parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, claims)]
     signature = base64.urlsafe_b64encode(sign(b".".join(parts))).rstrip(b"=")
     return b".".join([*parts, signature]).decode()
@@ -74,7 +74,7 @@ class TestFirstSignIn:
         assert "Verify it there" in text_of(reply)
         assert visitors.cookie_name("session") not in browser.cookies
         assert [item for item in table_dump() if item["pk"]["S"].startswith("IDENTITY#")] == []
-        assert len(table_dump()) == before + 1  # the count of the address
+        assert len(table_dump()) == before + 1  # the address's counter
 
     @pytest.mark.parametrize("email", [None, "", "ada", "a b@example.com", "x" * 300 + "@example.com", 7])
     def test_refuses_what_is_no_address(self, browser: Browser, issuer: Issuer, email: object):

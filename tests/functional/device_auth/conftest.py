@@ -1,4 +1,4 @@
-"""What the tests of `device_auth` start from: somebody with an account."""
+"""Fixtures for the tests of `device_auth`."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def person(world: World) -> Person:
 
 @pytest.fixture
 def switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting that turns device authorization off."""
+    """Disables device authorization."""
     from controlplane.settings import settings
 
     monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)

@@ -1,4 +1,4 @@
-"""A device that asks to be let in, as the tests of `device_auth` need it: it speaks either dialect."""
+"""A device that requests authorization, for the tests of `device_auth`. It can use JSON or OAuth's form encoding."""
 
 import base64
 import hashlib
@@ -22,13 +22,13 @@ def challenge_of(verifier: str) -> str:
 
 
 def code_body(**changed: Any) -> dict[str, Any]:
-    """What asks for a code, in JSON; None leaves a field out."""
+    """Returns the JSON body of a code request; None omits a field."""
     body = {"clientId": CLIENT, "codeChallenge": challenge_of(VERIFIER), "codeChallengeMethod": "S256", **changed}
     return {name: value for name, value in body.items() if value is not None}
 
 
 def code_form(**changed: Any) -> dict[str, str]:
-    """The same as OAuth has it."""
+    """Returns the same request in OAuth's form encoding."""
     form = {
         "client_id": CLIENT,
         "code_challenge": challenge_of(VERIFIER),
@@ -62,13 +62,13 @@ class Device:
         return self.api.form(TOKEN, {name: value for name, value in form.items() if value is not None})
 
     def approved(self, user_id: str, scopes: list[str] | None = None) -> "Device":
-        """The same device, let in by this person."""
+        """Returns the same device, approved by this person."""
         device.approve(self.user_code, user_id, ["projects.read"] if scopes is None else scopes)
         return self
 
 
 def ask(api: Api, **changed: Any) -> Device:
-    """A new device that has asked."""
+    """Requests a code. Returns the new device."""
     data = api.post(CODE, json_body=code_body(**changed)).data
     return Device(api, data["deviceCode"], data["userCode"])
 
@@ -82,7 +82,7 @@ def refresh_by_form(api: Api, refresh_token: str, **more: str) -> Reply:
 
 
 def works(api: Api, access_token: str) -> bool:
-    """Whether the access token lets its bearer in."""
+    """Returns whether the access token is valid."""
     reply = api.get("/v1/me", access_token)
     assert reply.status in {200, 401}
     return reply.status == 200

@@ -1,4 +1,4 @@
-"""POST /v1/auth/device/code: a device asks to be let in."""
+"""POST /v1/auth/device/code: a device requests authorization."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""A general OAuth library signs in, refreshes and signs out, given the address of the metadata and nothing else."""
+"""A generic OAuth library signs in, refreshes, and signs out, configured only with the metadata URL."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ ADDRESS = "https://api.assent.test"
 
 
 class _Gateway(requests.adapters.BaseAdapter):
-    """Carries what the library sends into the functions, as the gateway does."""
+    """Forwards the library's requests to the functions, as the gateway does."""
 
     def __init__(self, api: Api) -> None:
         super().__init__()

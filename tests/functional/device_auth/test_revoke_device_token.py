@@ -12,7 +12,7 @@ from tests.support.world import Person, World, table_dump
 
 
 def stored() -> list[str]:
-    """What there is, without the counts."""
+    """Returns the stored items without counters."""
     return sorted(item["pk"]["S"] + str(item.get("state")) for item in table_dump() if item["pk"]["S"][:3] != "IP#")
 
 

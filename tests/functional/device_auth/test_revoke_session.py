@@ -106,7 +106,7 @@ class Test404:
 
 
 class TestOtherWaysOut:
-    """Whatever ends a credential removes its entry in the same transaction."""
+    """Every operation that ends a credential removes its list entry in the same transaction."""
 
     @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
     def test_a_device_that_signs_out(self, api: Api, person: Person, kind: str):

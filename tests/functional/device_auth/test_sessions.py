@@ -1,4 +1,4 @@
-"""Sessions: what signing in on the pages makes, and a bearer of every scope."""
+"""Sessions: those that a sign-in on the pages creates, and bearer tokens with every scope."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the pages do with a user code: find the request, approve it, deny it."""
+"""Operations of the pages on a user code: find the request, approve it, deny it."""
 
 import secrets
 
@@ -15,7 +15,7 @@ from tests.support.world import Person, World
 
 
 def wrong_code(asking: Device) -> str:
-    """A code of the right form that is not this device's."""
+    """Returns a well-formed code that isn't this device's."""
     return "BBBB-BBBB" if asking.user_code != "BBBB-BBBB" else "CCCC-CCCC"
 
 
@@ -218,7 +218,7 @@ class TestUserCodes:
         second = ask(api)
         assert second.user_code == "BCDF-GHJK"
         now.advance(900)
-        # Expired: free again, though TTL has not removed it.
+        # The code has expired and can be reused, though TTL hasn't removed it yet.
         third = ask(api)
         assert third.user_code == taken.user_code
         assert device.find(taken.device_code)["status"] == "pending"
@@ -229,7 +229,7 @@ class TestUserCodes:
 
 
 def _choice_of(letters, ordinary):
-    """Random choices, but of a user code's letters those given."""
+    """Returns a random choice function that takes user code letters from `letters`."""
 
     def choice(alphabet):
         return next(letters) if alphabet == device.USER_CODE_LETTERS else ordinary(alphabet)

@@ -1,4 +1,4 @@
-"""POST /v1/feedback: one report once a day, ten new ones an hour, and a switch that pauses them."""
+"""POST /v1/feedback: one report per day for the same content, ten new ones an hour, and a switch to pause."""
 
 from typing import Any
 
@@ -30,13 +30,13 @@ def report(number: int = 0, **fields: Any) -> dict[str, Any]:
 
 
 def stored() -> list[dict[str, Any]]:
-    """The reports in the table."""
+    """Returns the reports in the table."""
     items = [codec.decode_item(item) for item in table_dump()]
     return [item for item in items if item["pk"].startswith("FEEDBACK#")]
 
 
 def taken() -> list[int]:
-    """How many reports each caller and hour is charged with."""
+    """Returns how many reports each caller was charged for in each hour."""
     items = [codec.decode_item(item) for item in table_dump()]
     return sorted(item["taken"] for item in items if item["pk"].startswith("FEEDBACKQUOTA#"))
 
@@ -209,7 +209,7 @@ class TestMidnight:
         readings = []
 
         def tick() -> float:
-            # A clock that passes midnight with its second reading.
+            # The clock passes midnight between the first and the second reading.
             readings.append(1_772_668_799.999 + len(readings))
             return readings[-1]
 

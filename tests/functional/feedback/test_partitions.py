@@ -1,4 +1,4 @@
-"""Reports and the intake switch are spread over partitions, and what earlier releases wrote still counts."""
+"""Reports and the intake switch are spread over partitions, and items of earlier releases still count."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def token(world: World) -> str:
 
 
 def old_report(local: str = "7" * 18) -> dict[str, Any]:
-    """A report of a release before the sharding."""
+    """Stores a report as releases before the sharding did."""
     groups = "-".join([local[:6], local[6:12], local[12:]]).upper()
     item = {
         "pk": f"FEEDBACK#{DAY}",
@@ -79,7 +79,7 @@ class TestALongReport:
 
 
 def size_of(item: dict[str, Any]) -> int:
-    """As DynamoDB counts it: names and values in UTF-8, and less than 21 bytes for a number."""
+    """Returns the size as DynamoDB counts it: names and values in UTF-8, and less than 21 bytes for a number."""
     return sum(len(name.encode()) + len(str(value.get("S", "1" * 21)).encode()) for name, value in item.items())
 
 
@@ -159,7 +159,7 @@ class TestTheSwitch:
         assert legs == [{"Put"}, {"Put"}, {"Update"}]
 
     def test_is_never_in_the_way_of_another_transaction(self, api: Api, token: str):
-        """Reports that come at the same time would conflict over an item that each of them checks."""
+        """Concurrent reports would conflict if each transaction checked the same item."""
         checked: list[Call] = []
 
         def watch(call: Call, proceed: Proceed) -> Any:

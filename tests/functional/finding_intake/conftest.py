@@ -1,4 +1,4 @@
-"""The intake worker over the queue of each test, and what it makes of a message."""
+"""The intake worker on each test's queue, and the items that it creates from messages."""
 
 import json
 from typing import Any
@@ -19,24 +19,24 @@ AT = "2026-03-04T05:00:00Z"
 
 
 class Intake:
-    """The queue with its worker. What the worker cannot take is among `dead`."""
+    """The queue with its worker. Messages that the worker rejects are in `dead`."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self.mailbox = mailbox
 
     def send(self, *messages: dict[str, Any] | str) -> None:
-        """Puts messages onto the queue."""
+        """Puts messages on the queue."""
         for message in messages:
             body = message if isinstance(message, str) else json.dumps(message)
             self.mailbox.send_message(QueueUrl=URL, MessageBody=body)
 
     def work(self) -> None:
-        """Delivers what may be taken now, each message once."""
+        """Delivers each message that is due once."""
         for letter in self.mailbox.due(URL):
             self.mailbox.deliver(letter, handler, DEAD_LETTERS)
 
     def take(self, *messages: dict[str, Any] | str) -> None:
-        """Sends and delivers."""
+        """Sends and delivers messages."""
         self.send(*messages)
         self.work()
 
@@ -46,7 +46,7 @@ class Intake:
 
     @property
     def dead(self) -> list[tuple[str, str]]:
-        """Bodies of dead letters, with the reason of each."""
+        """Returns the body and reason of each dead letter."""
         letters = self.mailbox.at(DEAD_LETTERS)
         return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in letters]
 
@@ -68,7 +68,7 @@ def project(company: Company) -> ProjectItem:
 
 
 def detection(project: ProjectItem, **fields: Any) -> dict[str, Any]:
-    """A message that says that a vendor was seen on the project."""
+    """Returns a message that reports a vendor on the project."""
     return {
         "kind": "runtime-vendor-detection",
         "version": 1,
@@ -99,6 +99,6 @@ def vendors_of(project: ProjectItem) -> list[dict[str, Any]]:
 
 
 def items_of(company: Company) -> list[dict[str, Any]]:
-    """The inbox items as they are stored."""
+    """Returns the inbox items as stored."""
     page = table.query(keys.organization_pk(company.organization_id), prefix=keys.INBOX_PREFIX, consistent=True)
     return page.items

@@ -1,4 +1,4 @@
-"""Advisories: an item for an organization, once, whose later edition replaces it."""
+"""Advisories: each creates one item per organization, which later editions replace."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Runtime vendor detections: a vendor with its finding, once, whatever is delivered how often and in which order."""
+"""Runtime vendor detections: one vendor and one finding each, despite duplicate or out-of-order deliveries."""
 
 from itertools import permutations
 from typing import Any
@@ -42,7 +42,7 @@ class TestFirst:
             "name": "Segment",
             "domain": "cdn.segment.com",
         }
-        # What follows the path may name a person.
+        # The part after the path may contain personal data.
         assert [shown["url"] for shown in item["evidence"]] == ["https://shop.example.com/a", "http://localhost:5173/b"]
         assert (intake.waiting, intake.dead) == (0, [])
 

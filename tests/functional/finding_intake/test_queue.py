@@ -1,4 +1,4 @@
-"""The queue: what is no message of ours goes to the dead letters with its reason, and holds up no other one."""
+"""The queue: invalid messages go to the dead-letter queue with their reason, and don't block others."""
 
 import json
 from pathlib import Path
@@ -73,7 +73,7 @@ class TestMalformed:
 
 class TestPoison:
     def test_among_ten_holds_up_none_of_the_nine(self, intake: Intake, company: Company, project: ProjectItem):
-        """In one call, as Lambda hands them over: each is done once, and one is in the dead letters."""
+        """In one batch, as Lambda delivers them: each valid message is processed once, and one is dead-lettered."""
         messages = [detection(project, vendorId=f"vendor{number}") for number in range(10)]
         messages[4]["domain"] = "no domain"
         intake.send(*messages)

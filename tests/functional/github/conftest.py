@@ -1,4 +1,4 @@
-"""The stand-in behind a socket. All that tests ask of it, and all it answers, is held against GitHub's description."""
+"""The stand-in behind a socket. Every request and response of the tests is checked against GitHub's description."""
 
 import shutil
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.github import GitHub, answer_complaints, github, request_comp
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the App's key and the demo repository."""
+    """Returns a folder with the App's key and the demo repository."""
     root = tmp_path_factory.mktemp("github")
     setup.prepare(root)
     return root

@@ -1,4 +1,4 @@
-"""How the App proves who it is, and how long its tokens are used."""
+"""Authentication as the App, and the lifetime of its tokens."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ def claims(request) -> dict:
 
 
 def bend_clock(monkeypatch, now, ahead_seconds: float) -> None:
-    """The stand-in and the client share a clock, so the client's is bent where it asks."""
+    """Offsets the client's clock only. The stand-in and the client normally share one."""
 
     class Bent:
         @staticmethod

@@ -1,4 +1,4 @@
-"""What the client makes of a code host that fails, limits, redirects, hangs and lies."""
+"""The client's handling of a code host that fails, throttles, redirects, hangs, or sends invalid responses."""
 
 import socket
 import threading
@@ -49,21 +49,21 @@ def issues(code_host) -> int:
 
 
 class HasToken(AppAuth):
-    """Has a token, so that nothing but the operation itself is asked."""
+    """Already has a token, so the client sends only the operation's own request."""
 
     def authorization(self, scope, deadline) -> str:
         return "Bearer token"
 
 
 def host_at(url: str, patience: Patience = PATIENCE) -> CodeHost:
-    """A client of a host that is not the stand-in."""
+    """Returns a client of a host that isn't the stand-in."""
     transport = Transport(url, patience, lambda _: None)
     return CodeHost(transport, HasToken(transport, "1"), 1)
 
 
 @contextmanager
 def raw_host(*answers: bytes) -> Iterator[str]:
-    """A host that answers one connection after the other with these bytes, whatever it is asked, and hangs up."""
+    """Serves these bytes on each connection in turn, whatever the request, and closes it."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -129,7 +129,7 @@ class TestReads:
         code_host.stand_in.faults.add(BRANCH, Fault(200, content=content))
         with pytest.raises(HostUnavailable):
             code_host.host().get_branch_head(*DEMO, "main")
-        code_host.exchanges.clear()  # not the stand-in's own shapes
+        code_host.exchanges.clear()  # these responses don't have the stand-in's shapes
 
     def test_end_with_their_time_though_the_host_keeps_talking(self):
         listener = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Exactly what we send to the code host, and what we understand of its answers."""
+"""The exact requests that we send to the code host, and how we parse its responses."""
 
 import tarfile
 from email.utils import parsedate_to_datetime

@@ -1,4 +1,4 @@
-"""The stand-in itself: it lets in whom GitHub would, and shows people what is in it."""
+"""The stand-in itself: it accepts the credentials that GitHub would, and shows people its content."""
 
 import base64
 import json
@@ -179,7 +179,7 @@ class TestFolder:
 
 
 class TestMounted:
-    """Beside the API, as the local server has it."""
+    """Mounted with the API, as in the local server."""
 
     @pytest.fixture
     def mounted(self, code_host):

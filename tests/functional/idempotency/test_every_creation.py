@@ -1,4 +1,4 @@
-"""Every POST that creates takes Idempotency-Key and keeps its promise."""
+"""Every POST that creates something accepts Idempotency-Key and honors it."""
 
 import pytest
 
@@ -25,12 +25,12 @@ creations = pytest.mark.parametrize("path", BODIES)
 
 
 def stored() -> set[tuple[str, str]]:
-    """Which items there are, the kept answer aside."""
+    """Returns the keys of the stored items, without the stored response."""
     keys = {(item["pk"]["S"], item["sk"]["S"]) for item in table_dump()}
     return {key for key in keys if not key[0].startswith("IDEMPOTENCY#")}
 
 
-# A device has no caller yet to bind a key to, and an issue is recognised by the item it is about.
+# A device has no caller yet to bind a key to, and an issue is identified by its inbox item.
 WITHOUT_THE_HEADER = {"/v1/auth/device/code", "/v1/inbox/{itemId}/github-issue"}
 
 

@@ -1,4 +1,4 @@
-"""The header Idempotency-Key: a repeated creation answers as the first one did and creates nothing."""
+"""The Idempotency-Key header: a repeated creation returns the first response and creates nothing."""
 
 import json
 
@@ -39,7 +39,7 @@ def records() -> list[dict]:
 
 
 def refusal(call, code: str) -> Exception:
-    """What botocore raises for that answer of DynamoDB."""
+    """Returns the exception that botocore raises for this DynamoDB error."""
     answer = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": 400}}
     return table.client.exceptions.from_code(code)(answer, call.operation)
 
@@ -371,7 +371,7 @@ class Made(Wire):
 
 
 class TestWithoutSecret:
-    """`idempotent` as operations use it whose answers hold no secret."""
+    """`idempotent` for operations whose responses contain no secret."""
 
     access: Access[None] = Access(Principal("api_key", (), key_id="key_1", organization_id="org_1"), Counted(1, 1, 1))
 

@@ -20,13 +20,13 @@ def listed(api: Api, company: Company, query: str = "", token: str | None = None
 
 
 def move(item_id: str, status: str, company: Company) -> None:
-    """Sets the status, as a person does."""
+    """Changes the status, as a person would."""
     item = inbox.get_item(item_id)
     inbox.change_status(item, status, item.version, company.owner.user_id, None)
 
 
 def walk(api: Api, company: Company, query: str, between=lambda: None) -> list[str]:
-    """Ids of all pages, one after another; `between` runs after each."""
+    """Returns the IDs of all pages in order; `between` runs after each page."""
     seen: list[str] = []
     cursor = ""
     while True:

@@ -1,4 +1,4 @@
-"""What becomes of an item when a source finds the same thing again."""
+"""Changes to an item when a source reports the same finding again."""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ def brought_to(status: str, item: InboxItem, company: Company) -> InboxItem:
 
 
 def stored() -> list[dict[str, Any]]:
-    """The items of the inbox."""
+    """Returns the items of the inbox."""
     return [item for item in table_dump() if item["sk"]["S"].startswith("INBOX#")]
 
 
@@ -119,7 +119,7 @@ class Test200:
     def test_a_person_makes_three_calls(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
-        api.get("/v1/me", company.owner.token)  # the minute has begun
+        api.get("/v1/me", company.owner.token)  # starts the minute
         calls: list[str] = []
 
         def noting(call, proceed):

@@ -1,4 +1,4 @@
-"""The endpoint, the queue, the worker and the code host, joined as they are deployed; only time stands still."""
+"""The endpoint, the queue, the worker, and the code host, connected as deployed. Only the clock is fake."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letter
 
 @dataclass
 class Opening:
-    """A code finding whose issue is wanted. While the endpoint waits, its worker runs, unless it is `idle`."""
+    """A code finding whose issue is requested. While the endpoint waits, its worker runs, unless `idle` is set."""
 
     api: Api
     company: Company
@@ -46,12 +46,12 @@ class Opening:
         return self.host.of(self.repository.owner, self.repository.name)
 
     def work(self) -> None:
-        """Lets the worker take every message that is due."""
+        """Makes the worker process every message that is due."""
         for letter in self.mailbox.due(QUEUE):
             self.mailbox.deliver(letter, handler, DEAD_LETTERS)
 
     def work_until_quiet(self) -> None:
-        """The same, as often as messages come again, at the times at which they do."""
+        """Advances the clock and processes messages until no retries are left."""
         while (moment := self.mailbox.next_at(QUEUE)) is not None:
             self.advance(max(0.0, moment - clock.now()))
             self.work()

@@ -167,7 +167,7 @@ class Test409:
         reply = opening.post()
         assert reply.error["details"] == {"status": "creation_pending"}
         assert sum(opening.pauses) == 0
-        # The worker has its message all the same.
+        # The worker still gets its message.
         opening.work_until_quiet()
         assert opening.post().status == 201
 

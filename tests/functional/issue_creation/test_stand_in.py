@@ -1,4 +1,4 @@
-"""The whole way against the GitHub stand-in, over HTTP: endpoint, queue, worker, code host, and back."""
+"""The whole path against the GitHub stand-in over HTTP: endpoint, queue, worker, code host, and back."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub
 
 
 class Road:
-    """A code finding of the demo repository, whose issue is asked for by `post`. The worker runs while that waits."""
+    """A code finding of the demo repository. `post` requests its issue, and the worker runs while that waits."""
 
     def __init__(self, api: Api, world: World, now: Any, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
         self._api, self._now, self._mailbox = api, now, mailbox
@@ -45,7 +45,7 @@ class Road:
         return self._api.post(f"/v1/inbox/{self.item.item_id}/github-issue", self._company.owner.token)
 
     def pass_time(self, seconds: float) -> None:
-        """Time goes by, and what is due is delivered."""
+        """Advances the clock and delivers what is due."""
         self._now.advance(seconds)
         for letter in self._mailbox.due(Queue.ISSUE_CREATION.url):
             self._mailbox.deliver(letter, handler, Queue.ISSUE_CREATION.dead_letters_url)

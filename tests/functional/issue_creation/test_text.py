@@ -1,4 +1,4 @@
-"""The issue as the maintainers of the repository read it."""
+"""The issue's text, as the repository's maintainers see it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The worker of the queue: what each delivery of a message comes to."""
+"""The queue's worker: the outcome of each delivery of a message."""
 
 import json
 
@@ -15,7 +15,7 @@ from tests.support.sweeping import swept
 
 @pytest.fixture
 def wanted(opening: Opening) -> Opening:
-    """An attempt whose message is on the queue, and nobody has taken it."""
+    """Returns an attempt whose message is on the queue and hasn't been received yet."""
     opening.idle = True
     opening.post()
     opening.idle = False

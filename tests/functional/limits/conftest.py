@@ -1,4 +1,4 @@
-"""Settings that a test changes for its own time."""
+"""Settings that a test overrides."""
 
 from collections.abc import Callable
 from ipaddress import ip_network
@@ -19,7 +19,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """A trusted proxy at these addresses, which names the client in this header."""
+    """Sets a trusted proxy at these addresses, which sends the client's address in this header."""
 
     def trust(*networks: str, header: str = "X-Forwarded-For") -> None:
         monkeypatch.setitem(settings.__dict__, "trusted_proxy_header", header)

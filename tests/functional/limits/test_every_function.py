@@ -1,4 +1,4 @@
-"""What counting a request can do besides counting, in each function: its policy must allow all of it."""
+"""The side effects of counting a request, in each function: its policy must allow all of them."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_an_organization_past_the_lowest_limit_has_its_plan_read(group: str, api
     minute = int(clock.now()) // 60
     owner_count = keys.owner_count(company.organization_id, minute)
     table.update(Update(owner_count, "SET #hits = :hits", values={"hits": 12_000}))
-    # The next request with the token completes a block, which is reserved at the organization's counter.
+    # The next request with the token completes a block, so it reserves one at the organization's counter.
     change = "SET #win = :minute, #hits = :hits"
     table.update(Update(keys.user_token(digest(company.owner.token)), change, values={"minute": minute, "hits": 11}))
     path = path_of(IN_ORGANIZATION[group], company.organization_id)

@@ -1,4 +1,4 @@
-"""The limits of a person and of an organization, by all of their credentials together."""
+"""Limits per user and per organization, shared by all of their credentials."""
 
 import pytest
 
@@ -13,18 +13,18 @@ from tests.support.calls import intercepted
 from tests.support.recorded import recorded_calls
 from tests.support.world import World
 
-MINUTE = 1_772_600_760  # 05:06:00, in which the clock starts
+MINUTE = 1_772_600_760  # 05:06:00, the minute in which the clock starts
 THROTTLED = "ProvisionedThroughputExceededException"
 
 
 def reserved(owner_id: str, minute: int = MINUTE // 60) -> int:
-    """What the owner's counter holds."""
+    """Returns the value of the owner's counter."""
     item = table.get(keys.owner_count(owner_id, minute))
     return item["hits"] if item else 0
 
 
 def throttled(prefix: str):
-    """DynamoDB throttles every write to the partitions that start so."""
+    """Makes DynamoDB throttle every write to partitions with this prefix."""
 
     def around(call, proceed):
         if call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith(prefix):
@@ -73,7 +73,7 @@ class TestPerson:
         assert (reply.status, reply.code) == (429, "RATE_LIMITED")
         assert reply.error["message"].startswith("Your account sent too many requests")
         assert reply.headers["retry-after"] == str(MINUTE + 60 - int(now.seconds))
-        # The headers go on describing the credential.
+        # The headers still describe the credential.
         assert (reply.headers["x-ratelimit-limit"], reply.headers["x-ratelimit-remaining"]) == ("600", "598")
 
     def test_a_new_minute_starts_from_zero(self, api: Api, world: World, limit, now):
@@ -113,7 +113,7 @@ class TestPerson:
         person = world.person()
         assert api.get("/v1/me", person.token).status == 200
         limit(requests_per_minute_user=13)
-        # 12 are reserved by the block of the first request.
+        # The first request's block reserved 12.
         assert [api.get("/v1/me", person.token).status for _ in range(2)] == [200, 429]
         limit(requests_per_minute_user=1_200)
         assert api.get("/v1/me", world.token(person.user_id)).status == 200
@@ -188,7 +188,7 @@ class TestOrganization:
         assert reserved(company.organization_id) == 1
         self.fill(company.organization_id, 600)
         assert [api.get("/v1/billing", token).status for _ in range(2)] == [429, 429]
-        # What belongs to no organization, and other organizations, are not affected.
+        # Requests without an organization, and other organizations, aren't affected.
         assert api.get("/v1/me", token).status == 200
         other = world.company("starter", owner=company.owner)
         assert api.get(f"/v1/billing?organizationId={other.organization_id}", token).status == 200
@@ -234,7 +234,7 @@ class TestContract:
 
 
 class TestCost:
-    """Calls per request, at the default limits."""
+    """Table calls per request, at the default limits."""
 
     def calls(self, api: Api, secret: str) -> list[str]:
         with recorded_calls() as calls:
@@ -245,7 +245,7 @@ class TestCost:
         return [self.calls(api, secret).count("UpdateItem") for _ in range(requests)]
 
     def test_a_token_takes_one_write_and_each_twelfth_request_one_more(self, api: Api, world: World):
-        # The first request of a minute also opens the credential's window.
+        # The first request of a minute also creates the credential's window.
         assert self.writes(api, world.person().token, 26) == [3, *[1] * 11, 2, *[1] * 11, 2, 1]
 
     def test_a_key_takes_one_write_and_each_thirtieth_request_one_more(self, api: Api, world: World):

@@ -1,4 +1,4 @@
-"""Rejected credentials are limited per client address: past the limit 429 instead of 401."""
+"""Rejected credentials are limited per client address: above the limit, the response is 429 instead of 401."""
 
 import pytest
 
@@ -105,7 +105,7 @@ class TestPages:
         return browser
 
     def test_an_unknown_session_counts(self, api: Api):
-        # 303: to the sign-in.
+        # 303: redirected to the sign-in.
         assert [self.browser(api).get("/invitations").status for _ in range(4)] == [303] * 3 + [429]
 
     def test_a_page_for_everybody_opens_all_the_same(self, api: Api):

@@ -1,4 +1,4 @@
-"""Behind a trusted proxy its header names the client; from anywhere else the header means nothing."""
+"""A trusted proxy's header names the client; from any other address the header is ignored."""
 
 import pytest
 
@@ -14,7 +14,7 @@ BODY = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMetho
 
 
 def counted() -> set[str]:
-    """The addresses that have a counter."""
+    """Returns the addresses that have a counter."""
     items = table.client.scan(TableName=table.name)["Items"]
     return {item["pk"]["S"].split("#", 2)[2] for item in items if item["pk"]["S"].startswith("IP#")}
 

@@ -1,4 +1,4 @@
-"""Requests that wait for a worker hold a tenth of the concurrency at most: beyond that they don't wait."""
+"""Requests that wait for a worker use at most a tenth of the concurrency; further requests don't wait."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`make run` as a person meets it: the whole stack starts, its curl lines work, it keeps its data and ends well."""
+"""`make run` as developers use it: the stack starts, its curl lines work, it keeps its data, and it stops cleanly."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SCREEN_END = "Ctrl-C stops everything."
 
 
 class Run:
-    """One `python -m local` on a free port, with data of its own."""
+    """One `python -m local` on a free port, with its own data."""
 
     def __init__(self, directory: Path) -> None:
         with socket.socket() as probe:
@@ -56,7 +56,7 @@ class Run:
             self.stop()
 
     def stop(self) -> int:
-        """As Ctrl-C does: to every process of the terminal's foreground."""
+        """Interrupts every process in the foreground group, as Ctrl-C does."""
         os.killpg(self.process.pid, signal.SIGINT)
         status = self.process.wait(20)
         assert self.process.stdout is not None
@@ -64,12 +64,12 @@ class Run:
         return status
 
     def curl_lines(self) -> list[list[str]]:
-        """The arguments of the lines that the screen offers, as a shell would split them."""
+        """Returns the arguments of the curl lines on the screen, split as a shell would."""
         return [shlex.split(line[line.index("curl ") :]) for line in self.screen.splitlines() if "curl " in line]
 
 
 def request(arguments: list[str]) -> tuple[int, dict]:
-    """What curl would do with these arguments."""
+    """Sends the request that curl would send with these arguments."""
     url, headers, body = "", {}, None
     words = iter(arguments[1:])
     for word in words:
@@ -104,7 +104,7 @@ class TestRun:
             answers = [request(line) for line in first.curl_lines()]
             statuses = [status for status, _ in answers]
             assert statuses[:-1] == [200, 200, 200, 200, 201, 404, 200, 201, 200, 200]
-            # The first scan of the demo repository starts with the stack, and may still be running.
+            # The demo repository's first scan starts with the stack, and may still be running.
             assert statuses[-1] in {202, 409}
             assert answers[0][1] == {"success": True, "data": {"ok": True, "database": {"ok": True}}}
             assert answers[5][1]["error"]["code"] == "NOT_FOUND"

@@ -1,4 +1,4 @@
-"""POST /v1/invitations: an invitation to an email address."""
+"""POST /v1/invitations: invites an email address."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""DELETE /v1/invitations/{invitationId}: an invitation cancelled."""
+"""DELETE /v1/invitations/{invitationId}: cancels an invitation."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def company(world: World) -> Company:
 
 @pytest.fixture
 def invitation(api: Api, company: Company) -> str:
-    """The id of a pending invitation to the role of an owner."""
+    """Returns the ID of a pending invitation for the owner role."""
     body = {"email": "Grace@example.com", "role": "owner"}
     return str(api.post(PATH, company.owner.token, json_body=body).data["id"])
 

@@ -1,4 +1,4 @@
-"""DELETE /v1/members/{memberId}: the end of a membership."""
+"""DELETE /v1/members/{memberId}: ends a membership."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def remove(api: Api, company: Company, caller: Person, person: Person) -> Reply:
 
 
 def belongs(company: Company, person: Person) -> bool:
-    """Whether both sides of the membership stand."""
+    """Checks all invariants, including both sides of memberships. Returns whether the person is a member."""
     invariants.check_all(invariants.read_items(table.client, table.name))
     return organizations.find_membership(person.user_id, company.organization_id) is not None
 

@@ -1,4 +1,4 @@
-"""POST /v1/invitations: how many may be pending in an organization, and for an address."""
+"""POST /v1/invitations: limits on pending invitations, per organization and per address."""
 
 from collections.abc import Callable
 from typing import Any
@@ -139,7 +139,7 @@ class TestAddress:
         assert invite(api, world.company(), GRACE).status == 201
 
     def test_void_and_blocked_ones_take_no_place_from_others(self, api: Api, world: World):
-        """The person can't answer what they don't see: they could not make room."""
+        """People can't respond to invitations that they don't see, so they couldn't make room."""
         grace = world.person(GRACE)
         company, blocked = world.company(), world.company()
         admin = world.member(company, "admin")

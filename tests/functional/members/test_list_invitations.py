@@ -1,4 +1,4 @@
-"""GET /v1/invitations: what is pending."""
+"""GET /v1/invitations: pending invitations."""
 
 import pytest
 
@@ -13,7 +13,7 @@ WEEK = 7 * 24 * 3600
 
 
 def invite(api: Api, company: Company, email: str) -> str:
-    """The id of a new invitation."""
+    """Creates an invitation and returns its ID."""
     reply = api.post(PATH, company.owner.token, json_body={"email": email, "role": "member"})
     assert reply.status == 201
     return str(reply.data["id"])

@@ -1,4 +1,4 @@
-"""GET /v1/members: the roster of an organization."""
+"""GET /v1/members: an organization's members."""
 
 import pytest
 

@@ -23,7 +23,7 @@ def give(api: Api, company: Company, caller: Person, person: Person, role: Any) 
 
 
 def role_of(company: Company, person: Person) -> str:
-    """The role as both sides of the membership have it."""
+    """Returns the role, which both sides of the membership agree on."""
     invariants.check_all(invariants.read_items(table.client, table.name))
     membership = organizations.find_membership(person.user_id, company.organization_id)
     assert membership is not None

@@ -1,4 +1,4 @@
-"""The operator's command line over the table of each test."""
+"""The operator's command line on each test's table."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from ops.cli import app
 
 @dataclass
 class Outcome:
-    """How a command ended. Every one of these tests proves what goes where."""
+    """A command's result. Each accessor also checks that the output went to the right stream."""
 
     exit_code: int
     stdout: str
@@ -25,14 +25,14 @@ class Outcome:
 
     @property
     def document(self) -> Any:
-        """What a command with --json said, which is the whole of its output."""
+        """Returns the JSON document that a successful --json command printed as its only output."""
         assert self.exit_code == 0, self.stderr
         assert not self.stderr
         return json.loads(self.stdout)
 
     @property
     def error(self) -> dict[str, str]:
-        """What a command with --json refused with."""
+        """Returns the error that a --json command failed with."""
         assert self.exit_code != 0
         assert not self.stdout
         error = json.loads(self.stderr)["error"]
@@ -46,14 +46,14 @@ Ops = Callable[..., Outcome]
 
 @pytest.fixture(scope="package", autouse=True)
 def _aws() -> Iterator[None]:
-    """The queues that commands send to. The table is the engine's."""
+    """Provides the queues that commands send to. The table is the engine's."""
     with mock_aws():
         yield
 
 
 @pytest.fixture(autouse=True)
 def _environment() -> Iterator[None]:
-    """A command sets variables and connects the table: both are put back."""
+    """Restores the variables and the table connection that a command sets."""
     name, client = table.name, table.client
     with mock.patch.dict(os.environ):
         yield
@@ -62,7 +62,7 @@ def _environment() -> Iterator[None]:
 
 @pytest.fixture
 def anywhere() -> Ops:
-    """Runs a command line as it stands, without naming the test's table."""
+    """Runs a command line as given, without naming the test's table."""
 
     def run(*words: str, **options: Any) -> Outcome:
         result = CliRunner().invoke(app, list(words), **options)
@@ -75,7 +75,7 @@ def anywhere() -> Ops:
 
 @pytest.fixture
 def plain(anywhere: Ops) -> Ops:
-    """Runs a command as a person does. `input` is what they type, on something that is no terminal."""
+    """Runs a command as a person does. `input` is typed into a stdin that isn't a terminal."""
 
     def run(*words: str, **options: Any) -> Outcome:
         return anywhere("--table", table.name, *words, **options)

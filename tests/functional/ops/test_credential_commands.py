@@ -21,7 +21,7 @@ def guest(world: World) -> Guest:
 
 
 def listed(user_id: str) -> dict[str, int]:
-    """How many entries there are of each kind."""
+    """Returns the number of entries of each kind."""
     found = credential_index.list_credentials(user_id, 100).credentials
     kinds = [entry.kind for entry in found]
     return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
@@ -68,7 +68,7 @@ class TestIndex:
         started: list[Any] = []
 
         def page_by_page(call: Call, proceed: Proceed) -> Any:
-            """One item a page, and the command dies at the fourth."""
+            """Reads one item per page, and kills the command at the fourth."""
             if call.operation == "Scan":
                 call.parameters["Limit"] = 1
                 started.append(call.parameters.get("ExclusiveStartKey"))

@@ -21,7 +21,7 @@ NAME = "finding-intake"
 
 
 class Queues:
-    """A working queue and its dead letters, of their own for each test."""
+    """A work queue and its dead-letter queue, separate for each test."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -34,7 +34,7 @@ class Queues:
         )
 
     def waiting(self, url: str) -> list[dict[str, Any]]:
-        """What anybody may receive there now."""
+        """Returns the messages that can be received from it now."""
         answer = self.client.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0, MessageAttributeNames=["All"]
         )
@@ -67,7 +67,7 @@ type Call = Callable[..., Any]
 
 
 class Wrapped:
-    """A client of SQS of which one operation goes through `around`, which is given the operation itself."""
+    """An SQS client that passes calls of one operation to `around`, together with the original method."""
 
     def __init__(self, client: Any, operation: str, around: Callable[..., Any]) -> None:
         self._client = client
@@ -80,7 +80,7 @@ class Wrapped:
 
 
 def wrap(monkeypatch: pytest.MonkeyPatch, operation: str, around: Callable[..., Any]) -> None:
-    """Clients that are made from now on have that operation wrapped."""
+    """Wraps that operation in every client created from now on."""
     create = Session.create_client
     monkeypatch.setattr(
         Session,
@@ -174,7 +174,7 @@ class TestRedrive:
 
 
 class TestNothingIsLost:
-    """Whatever breaks at whichever message: each is in one of the two queues, and at worst in both."""
+    """Whatever fails at any message: each message is in one of the two queues, or at worst in both."""
 
     @pytest.mark.parametrize("operation", ["send_message", "delete_message", "change_message_visibility_batch"])
     @pytest.mark.parametrize("good", [0, 1, 2])
@@ -221,7 +221,7 @@ class TestDiscard:
             ops("dead-letters", "discard", "scan-execution", "--message", message_id, "--yes").document["discarded"]
             == 1
         )
-        # A worker has the running one: if it dies, the sweep has it taken again.
+        # A worker has the running one: if the worker dies, the sweep queues the scan again.
         assert ("activeRequestId" in stored_repository(repository)) is (status == "running")
 
     def test_throws_away_only_what_is_named(self, ops: Ops, queues: Queues):

@@ -1,4 +1,4 @@
-"""`assent-ops github`, and `repository connect` as far as it asks the code host."""
+"""`assent-ops github`, and the code host checks of `repository connect`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def code_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHu
 
 
 def change(monkeypatch: pytest.MonkeyPatch, **settings: str | None) -> None:
-    """Other settings than the stand-in's."""
+    """Overrides settings of the stand-in."""
     for module in (client, app_auth):
         monkeypatch.setattr(module, "settings", module.settings.model_copy(update=settings))
     client._app.cache_clear()

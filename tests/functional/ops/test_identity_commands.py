@@ -1,4 +1,4 @@
-"""assent-ops user identities, move-identity, record-identities, set-email."""
+"""`assent-ops user` identities, move-identity, record-identities, set-email."""
 
 import pytest
 

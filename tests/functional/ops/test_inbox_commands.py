@@ -31,7 +31,7 @@ def attempt(item: InboxItem, company: Company) -> Attempt:
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """What lies on the queue, when called."""
+    """Returns a function that lists the messages on the queue."""
     client = Session().create_client("sqs", region_name="eu-central-1")
     url = client.create_queue(QueueName="issue-creation")["QueueUrl"]
     monkeypatch.setenv("ISSUE_CREATION_QUEUE_URL", url)

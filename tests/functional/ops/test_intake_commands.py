@@ -15,7 +15,7 @@ from tests.support.world import World
 
 
 class Queue:
-    """A queue of its own for each test."""
+    """A separate queue for each test."""
 
     def __init__(self, client: Any, url: str) -> None:
         self._client = client

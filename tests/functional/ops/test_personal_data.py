@@ -1,4 +1,4 @@
-"""`assent-ops user export` and `user delete`, held against a search over the whole table."""
+"""`assent-ops user export` and `user delete`, compared with a search of the whole table."""
 
 from contextlib import suppress
 from typing import Any
@@ -36,7 +36,7 @@ CANARIES = ("canary", NAME, EMAIL, TEXT, DEVICE, ADDRESS)
 
 
 class Everywhere:
-    """A person who left something in every kind of item that a person can leave something in."""
+    """A person who has data in every kind of item that can hold a person's data."""
 
     def __init__(self, world: World, api: Api) -> None:
         self.world = world
@@ -69,7 +69,7 @@ class Everywhere:
     def _words(self, api: Api) -> None:
         feedback.submit_report(self.user_id, {"category": "bug", "message": TEXT})
         feedback.submit_report(self.user_id, {"category": "bug", "message": f"{TEXT} " * 100})
-        # As an earlier release stored a report: without an item under its caller.
+        # An earlier release stored a report without an item under its caller.
         report = {"category": "friction", "message": TEXT, "expected": TEXT}
         receipt = feedback.submit_report(self.user_id, report)
         table.delete_all([keys.feedback_by(self.user_id, receipt.reference)])
@@ -90,7 +90,7 @@ class Everywhere:
         assert api.post("/v1/invitations", inviting.owner.token, json_body=body, headers=headers).status == 201
 
     def naming(self) -> list[dict[str, Any]]:
-        """A search over the whole table."""
+        """Returns every item in the table that refers to the person."""
         part = self.user_id.removeprefix("usr_")
         return [it for it in table_dump() if part in str(it) or "canary" in str(it).lower()]
 
@@ -102,9 +102,9 @@ def everywhere(world: World, api: Api) -> Everywhere:
 
 class TestExport:
     def test_has_every_item_that_a_search_finds(self, ops: Ops, everywhere: Everywhere):
-        # Counters of requests, which expire within minutes, are in no dump.
+        # Dumps exclude request counters, which expire within minutes.
         items = [it for it in ops("user", "export", EMAIL).document["items"] if it["kind"] != "rate"]
-        # The texts of a long report are shown with their report.
+        # The export shows a long report's texts with their report.
         found = [item for item in everywhere.naming() if not item["pk"]["S"].startswith("FEEDBACKTEXT#")]
         assert len(items) == len(found) > 15
         assert {item["kind"] for item in items} >= {
@@ -130,7 +130,7 @@ class TestExport:
         text = ops("user", "export", EMAIL).stdout
         assert "secret of the organization" not in text
         assert "Somebody Else" not in text
-        assert "It should not be so." not in text  # the item on which they decided
+        assert "It should not be so." not in text  # the text of the item that they decided on
 
     def test_changes_nothing(self, ops: Ops, everywhere: Everywhere):
         before = table_dump()
@@ -148,7 +148,7 @@ class TestDelete:
         text = str(table_dump()).lower()
         for canary in CANARIES:
             assert canary.lower() not in text
-        # The bare id, in records of the organization that say who did something.
+        # The organization's records of who did something keep the bare ID.
         assert {_kind(item) for item in everywhere.naming()} == {"KEY", "KH", "INBOX"}
 
     def test_leaves_to_be_exported_what_it_left(self, ops: Ops, everywhere: Everywhere):
@@ -166,7 +166,7 @@ class TestDelete:
         assert inbox.get_item(everywhere.item_id) == before._replace(status_reason=None)
 
     def test_lets_no_creation_be_repeated(self, ops: Ops, api: Api, world: World, everywhere: Everywhere):
-        """The answer kept for the organization that invited them is gone, and the request still took effect once."""
+        """The organization's stored response is gone, but the retried request still takes effect only once."""
         inviting = world.company()
         request = {"json_body": {"email": EMAIL, "role": "member"}, "headers": {"Idempotency-Key": "k"}}
         assert api.post("/v1/invitations", inviting.owner.token, **request).status == 201

@@ -1,4 +1,4 @@
-"""`assent-ops` as a whole: which table it acts on, how it asks, what it prints where, and how it ends."""
+"""`assent-ops` as a whole: the table it uses, its prompts, its output streams, and its exit codes."""
 
 import os
 import pty
@@ -97,7 +97,7 @@ class TestTable:
 
 
 class CloudFormation(BaseHTTPRequestHandler):
-    """The two answers of CloudFormation that matter here, for a stack called shop."""
+    """The two CloudFormation responses that the tests need, for a stack named shop."""
 
     ANSWERS: ClassVar = {
         "DescribeStacks": "<Stacks><member><StackName>shop</StackName><Parameters><member><ParameterKey>ServiceBrand"
@@ -123,7 +123,7 @@ class CloudFormation(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object):
-        """Nothing."""
+        """Disables logging."""
 
 
 class TestStack:
@@ -168,7 +168,7 @@ class TestLocal:
 
     def test_never_leads_elsewhere(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         state = tmp_path / "stack.json"
-        # nothing listens there
+        # nothing listens on that port
         state.write_text('{"ministack_port": 1, "code_host": {"GITHUB_API_URL": "http://127.0.0.1:2/api/v3"}}')
         monkeypatch.setattr(target, "LOCAL_STATE", state)
         monkeypatch.setenv("AWS_PROFILE", "production")
@@ -205,11 +205,11 @@ class TestJson:
 
 
 class TestPrompt:
-    """On a terminal, an operator is asked before something is destroyed."""
+    """On a terminal, destructive commands ask for confirmation."""
 
     @pytest.fixture
     def typed(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-        """Types a line into the terminal that standard input is."""
+        """Replaces stdin with a terminal. Yields a function that types a line into it."""
         controller, terminal = pty.openpty()
         with os.fdopen(terminal) as stdin:
             monkeypatch.setattr(sys, "stdin", stdin)

@@ -1,4 +1,4 @@
-"""The demo data that a local run begins with."""
+"""The demo data of a local run."""
 
 import json
 from typing import Any

@@ -21,7 +21,7 @@ DAY = 24 * 3600
 
 
 class Rotation:
-    """The secret, and the command line over it."""
+    """The secret, and the command line that rotates it."""
 
     def __init__(self, ops: Ops, client: Any, arn: str) -> None:
         self._ops, self._client, self._arn = ops, client, arn
@@ -43,7 +43,7 @@ class Rotation:
 
 @pytest.fixture
 def rotation(ops: Ops, now: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rotation]:
-    now.seconds = time.time()  # Secrets Manager says when a version was written
+    now.seconds = time.time()  # Secrets Manager reports when a version was written
     client = Session().create_client("secretsmanager", region_name="eu-central-1")
     arn = client.create_secret(Name="signing", SecretString=PLAIN)["ARN"]
     monkeypatch.setenv("SIGNING_SECRET_ARN", arn)
@@ -111,7 +111,7 @@ class TestRotation:
 
 
 class Aws(BaseHTTPRequestHandler):
-    """A stack called shop, and its secret."""
+    """A stack named shop, and its secret."""
 
     status, updated, written, secret = "UPDATE_COMPLETE", 0.0, 0.0, PLAIN
 
@@ -139,7 +139,7 @@ class Aws(BaseHTTPRequestHandler):
         self.wfile.write(answer.encode())
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Disables logging."""
 
 
 class TestStack:

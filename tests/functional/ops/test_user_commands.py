@@ -110,7 +110,7 @@ class TestSetOrganization:
 
 
 class Guest:
-    """A person with every way in: a sign-in, a session, a token, a device, and a device that waits to be let in."""
+    """A person with every kind of credential: a sign-in, a session, a token, a device, and a pending device request."""
 
     def __init__(self, world: World) -> None:
         self.email = "ada@example.com"
@@ -145,7 +145,7 @@ class Guest:
 
 
 def recorded(act: Callable[[], Any]) -> list[str]:
-    """The operations that a command asks of the table, in order."""
+    """Returns the operations that a command calls on the table, in order."""
     operations: list[str] = []
 
     def around(call: Call, proceed: Proceed) -> Any:
@@ -166,7 +166,7 @@ class TestRevoke:
     def test_ends_every_way_in_at_once(self, ops: Ops, api: Api, guest: Guest):
         assert guest.statuses(api) == [200, 200, 200]
         done = ops("user", "revoke", guest.email, "--yes").document
-        # A session and a token; a device that redeemed its code and one that hasn't yet.
+        # A session and a token; a device that redeemed its code, and one that hasn't yet.
         assert done == {"userId": guest.user_id, "email": guest.email, "tokens": 2, "devices": 2, "signIns": 0}
         guest.assert_out(api)
 
@@ -263,7 +263,7 @@ class TestDelete:
         ops("user", "delete", guest.email, "--yes")
         assert guest.email not in str(table_dump())
         assert "Ada King" not in str(table_dump())
-        # The key they made says who it was.
+        # The key that they created keeps their ID.
         left = {item["pk"]["S"].partition("#")[0] for item in table_dump() if guest.user_id in str(item)}
         assert left == {"ORG", "KH"}
 

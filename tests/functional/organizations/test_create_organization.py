@@ -1,4 +1,4 @@
-"""POST /v1/organizations: a new organization that the caller owns."""
+"""POST /v1/organizations: creates an organization that the caller owns."""
 
 import re
 from typing import Any
@@ -292,7 +292,7 @@ class Test415:
 
 
 class TestLimit:
-    """How many organizations one person may own."""
+    """The limit on organizations per owner."""
 
     LIMIT = 2
 

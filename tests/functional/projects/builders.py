@@ -1,4 +1,4 @@
-"""Projects that tests need to exist, and looks at what the table holds of them."""
+"""Helpers that create projects for tests, and inspect their stored items."""
 
 import json
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ COUNTERS = {"hits", "win", "usedHour", "lastUsedAt"}
 def make_project(
     company: Company, name: str = "Shop", origins: Iterable[str] = ("example.com",), branding: str = "assent"
 ) -> ProjectItem:
-    """A project whose websites are domains of those origins."""
+    """Creates a project whose websites have these origins as domains."""
     addresses = [Address(origin, "domain") for origin in origins]
     return projects.create_project(
         company.organization_id, name, region="eu-central", addresses=addresses, branding=branding
@@ -24,20 +24,20 @@ def make_project(
 
 
 def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[str]:
-    """Ids of new audits of the website at that position."""
+    """Creates audits of the website at that position. Returns their IDs."""
     website_id = project.websites[position].website_id
     return [audits.create_audit(project.project_id, website_id, 7)["auditId"] for _ in range(count)]
 
 
 def without_consent(project: ProjectItem) -> ProjectItem:
-    """The project, made into one without a consent instance."""
+    """Returns the project after removing its consent instance."""
     changed = project._replace(consent=None).rewritten()
     table.put(projects.put_changed(project, changed))
     return changed
 
 
 def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> str:
-    """An open runtime finding for the vendor, as a scan leaves it: the finding's id."""
+    """Stores an open runtime finding for the vendor, as a scan does. Returns the finding's ID."""
     organization_id, project_local = project.location
     finding = f"inb_{organization_id[4:]}{local}"
     of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
@@ -59,12 +59,12 @@ def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> 
 
 
 def stored(kind: str) -> list[dict[str, Any]]:
-    """The items whose sort key starts so."""
+    """Returns the items whose sort key has this prefix."""
     return [item for item in table_dump() if item["sk"]["S"].startswith(kind)]
 
 
 def uncounted() -> list[str]:
-    """The table without what counts and dates requests, refused ones too."""
+    """Returns the table without the attributes that count and date requests, including rejected ones."""
     return sorted(
         json.dumps({name: value for name, value in item.items() if name not in COUNTERS}, sort_keys=True)
         for item in table_dump()
@@ -78,6 +78,6 @@ def projects_counted(company: Company) -> int:
 
 
 def create(api: Api, token: str, query: str = "", **fields: Any) -> Reply:
-    """Asks for a project, in the shape that the fields give it."""
+    """Sends a create request in the shape that the fields imply."""
     body = {"name": "Shop", "region": "eu-central", **fields}
     return api.post(f"/v1/projects{query}", token, json_body=body)

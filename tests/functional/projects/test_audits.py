@@ -1,4 +1,4 @@
-"""Website audits in the store: what the operator's command line makes, and the API shows and deletes."""
+"""Website audits in the store: created by the operator's command line, and shown and deleted by the API."""
 
 import pytest
 

@@ -15,7 +15,7 @@ from tests.support.world import Company, World
 
 
 def fill(company: Company, count: int) -> None:
-    """Makes the organization count that many projects, without making them."""
+    """Sets the organization's project count without creating projects."""
     organization = table.get(keys.organization(company.organization_id))
     assert organization is not None
     table.put(Put({**organization, "projects": count}))

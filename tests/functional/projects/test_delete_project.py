@@ -1,4 +1,4 @@
-"""DELETE /v1/projects/{projectId}: a project goes with everything that belongs to it."""
+"""DELETE /v1/projects/{projectId}: deletes a project with everything that belongs to it."""
 
 from controlplane.store import audits, projects, vendors
 from controlplane.store.project_items import Address

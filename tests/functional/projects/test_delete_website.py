@@ -1,4 +1,4 @@
-"""DELETE /v1/projects/{projectId}/websites/{websiteId}: consent stops allowing an origin."""
+"""DELETE /v1/projects/{projectId}/websites/{websiteId}: consent no longer allows the origin."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""GET /v1/projects/{projectId}: one project under the names of both generations."""
+"""GET /v1/projects/{projectId}: one project, with the field names of both API generations."""
 
 from controlplane.settings import settings
 from controlplane.store.table import table

@@ -170,7 +170,7 @@ class Test200:
 
         def applied_twice(call, proceed):
             if call.operation == "PutItem":
-                proceed()  # what the SDK does about an answer that never came
+                proceed()  # the SDK retries if it gets no response
             return proceed()
 
         with intercepted(table.client, applied_twice):

@@ -1,4 +1,4 @@
-"""The worker that runs scans: stages, findings, the inbox, and an end for every scan whatever fails."""
+"""The worker that runs scans: stages, findings, the inbox, and a final status for every scan, whatever fails."""
 
 import shutil
 import tempfile
@@ -268,11 +268,11 @@ class TestFailed:
 
 
 class _Killed(BaseException):
-    """No handler catches it, as none catches the end of a process."""
+    """No handler catches it, just as none can catch the death of a process."""
 
 
 class _Host(FakeHost):
-    """Lets something happen while it is asked for the archive."""
+    """Runs a callback when it is asked for the archive."""
 
     def __init__(self, meanwhile: Any) -> None:
         super().__init__(archives={SHA: archive(FILES)})

@@ -1,4 +1,4 @@
-"""Unpacking what may be anybody's archive: only regular files, only below the folder, only within the limits."""
+"""Unpacking untrusted archives: only regular files, only inside the folder, and only within the limits."""
 
 import gzip
 import io
@@ -38,7 +38,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"", link:
 
 
 def skipped_alone(content: bytes, folder: Path, reason: str, limits: Limits = DEFAULT_LIMITS) -> None:
-    """The archive's one dangerous entry is left out; the good file behind it is there."""
+    """Checks that the archive's one dangerous entry is skipped and that the good file after it is extracted."""
     result = unpack(pieces(content), folder, limits=limits)
     assert result.skipped == {reason: 1}
     assert stored(folder) == {"good.js": b"1"}

@@ -1,4 +1,4 @@
-"""The worker from a request to a scan: what is scanned, who may read it, and how every request ends."""
+"""The worker that turns a request into a scan: the scanned commit, its access level, and every request's outcome."""
 
 from typing import Any
 
@@ -154,7 +154,7 @@ class TestTransientFailure:
         request_id = make_request(repository)
         letter = send(mailbox, request_id)
         for _ in range(MAX_ATTEMPTS):
-            scan_requests.acquire_request(request_id, 30)  # and dies with it
+            scan_requests.acquire_request(request_id, 30)  # and dies while holding the lease
             letter.receives += 1
             now.advance(180)
         deliver(mailbox, letter, serving(repository))
@@ -222,7 +222,7 @@ class TestDelivery:
 
 
 class _Killed(BaseException):
-    """No handler catches it, as none catches the end of a process."""
+    """No handler catches it, just as none can catch the death of a process."""
 
 
 def _kill() -> None:
@@ -230,7 +230,7 @@ def _kill() -> None:
 
 
 class _Slow(FakeHost):
-    """Lets something happen while it is asked for the branch."""
+    """Runs a callback when it is asked for the branch."""
 
     def __init__(self, host: FakeHost, meanwhile: Any) -> None:
         super().__init__(host.heads, host.archives)

@@ -1,4 +1,4 @@
-"""The sweep over the table of each test."""
+"""The sweep of each test's table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from sweeper.app import handler
 
 @pytest.fixture
 def sweep() -> Callable[[], dict[str, int]]:
-    """One call of the function, as the schedule makes it."""
+    """Returns a function that runs the sweeper once, as its schedule does."""
 
     def run() -> dict[str, int]:
         event: dict[str, Any] = {"detail-type": "Scheduled Event"}

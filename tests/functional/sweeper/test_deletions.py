@@ -1,4 +1,4 @@
-"""The background of deletions: nothing of a project, repository or organization is left, and nothing else goes."""
+"""Background deletion: removes everything of a project, repository, or organization, and nothing else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, fini
 from tests.support.estate import Estate, detection, kinds_naming, make_estate, own_part
 from tests.support.world import Company, World, table_dump
 
-# What sends or watches messages forgets by itself, minutes later.
+# The entries for sending and watching messages disappear on their own within minutes.
 PASSING = {"SCANWATCH", "OUTBOX"}
 
 
@@ -49,7 +49,7 @@ def estate(world: World) -> Estate:
 
 
 def unchanged(items: list[dict[str, Any]], organization_id: str) -> list[dict[str, Any]]:
-    """The items that are not that organization's."""
+    """Returns the items that don't belong to that organization."""
     return [item for item in items if own_part(organization_id) not in str(item)]
 
 
@@ -90,7 +90,7 @@ class TestProject:
         projects.delete_project(first)
 
         def rediscovered(call: Any, proceed: Callable[[], Any]) -> Any:
-            """Between the reading of the page and its removal."""
+            """Publishes the finding again between the read of the page and its deletion."""
             if call.operation == "TransactWriteItems":
                 now.advance(1)
                 later = found._replace(observed_at="2026-03-04T06:00:00.000Z", project_id=second.project_id)
@@ -144,7 +144,7 @@ class TestARunningScan:
             scans.acquire_scan(running.scan_id, 420)
 
     def test_writes_nothing_that_stays(self, running: scans.ScanItem, delete: Callable[[], object]):
-        """Its worker goes on after the first sweep, up to the end of its stage."""
+        """Its worker continues after the first sweep, until its stage ends."""
         lease = lease_of(running)
         delete()
         clean_up()
@@ -192,9 +192,9 @@ class TestOrganization:
         before = unchanged(table_dump(), organization_id)
         deletions.delete_organization(organization_id)
         finish_deletions()
-        # What is sent and watched ends by itself, and the hour's count of reports with its day.
+        # Outbox and watch entries end on their own, and the hourly report count expires after a day.
         assert kinds_naming(own_part(organization_id)) - PASSING == {"SLUG", "LEDGER", "FEEDBACKQUOTA"}
-        # The profile of its owner names it no longer.
+        # The owner's profile no longer refers to it.
         after = unchanged(table_dump(), organization_id)
         assert [it for it in after if it["pk"]["S"] != keys.user_pk(estate.company.owner.user_id)] == before
 
@@ -251,7 +251,7 @@ class TestOrganization:
         assert slug["expiresAt"] == now.seconds + 90 * 86_400
 
     def test_takes_its_messages_no_more(self, estate: Estate):
-        """Findings that were on their way when it was deleted find no project and no organization."""
+        """Findings that were in flight when it was deleted find no project and no organization."""
         deletions.delete_organization(estate.company.organization_id)
         clean_up()
         with pytest.raises(organizations.UnknownOrganization):
@@ -261,7 +261,7 @@ class TestOrganization:
 class TestPages:
     @pytest.fixture
     def many(self, company: Company) -> ProjectItem:
-        """A project with more of each kind than one page holds, which was deleted."""
+        """Creates a project with more than one page of each kind of item, and deletes it."""
         project = make_project(company)
         organization_id = company.organization_id
         for number in range(230):
@@ -316,7 +316,7 @@ class TestPages:
 
 
 class TestMeanwhile:
-    """What a request meets that runs while its project goes."""
+    """Requests that run while their project is being deleted."""
 
     def test_an_unlock_finds_no_scan_and_charges_nothing(self, world: World, company: Company):
         scan = make_scan(world.connected_repository(company), issues=[make_issue(n) for n in range(1, 6)])

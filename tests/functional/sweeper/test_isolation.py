@@ -1,4 +1,4 @@
-"""A bad entry stops nothing else, a step stays within its share of the time, and no entry starves behind others."""
+"""A bad entry blocks nothing else, a step stays within its share of the time, and no entry starves."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def company(world: World) -> Company:
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> Ticking:
-    """Makes each look at the clock take so many seconds."""
+    """Advances the monotonic clock by this many seconds per reading."""
 
     def start(seconds: float) -> None:
         ticks = count()
@@ -44,7 +44,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> Ticking:
 
 
 def waiting(number: int, queue: str = "scan-preparation") -> None:
-    """An unsent message in one shard of the outbox, in that place of the order."""
+    """Stores an unsent message in one shard of the outbox, at that position."""
     key = keys.outbox_message(0, f"2026-03-04T04:00:{number:02d}.000Z", f"{number:02d}")
     table.put(Put({**key._asdict(), "queue": queue, "message": {"number": number}}))
 
@@ -54,7 +54,7 @@ def sent(mailbox: Mailbox) -> list[int]:
 
 
 def counted(lines: str, name: str) -> float:
-    """The metric's value in the last line that has it."""
+    """Returns the metric's value in the last line that has it."""
     found: list[float] = []
     for line in map(json.loads, lines.splitlines()):
         value: Any = line.get(name)
@@ -84,7 +84,7 @@ class TestABadEntry:
         assert len(table.query(keys.outbox_pk(0)).items) == 1
 
     def test_of_every_step_stops_no_other_entry(self, sweep, company: Company, mailbox: Mailbox, now):
-        """Each step has an entry without any attribute in front of what it can do."""
+        """Each step has an entry without any attributes before its valid entries."""
         project = make_project(company)
         projects.delete_project(project)
         now.advance(SETTLED_AFTER_SECONDS)
@@ -135,7 +135,7 @@ class TestTime:
         ends: list[float] = []
         monkeypatch.setattr(service, "STEPS", dict.fromkeys("ABCD", lambda run: ends.append(run._ends_at)))
         service.sweep()
-        # No step used any time, so each may use what is left of the time divided by the steps that are left.
+        # No step used any time, so each may use the remaining time divided by the number of remaining steps.
         assert ends == [SWEEP_SECONDS / 4, SWEEP_SECONDS / 3, SWEEP_SECONDS / 2, SWEEP_SECONDS]
 
     def test_that_one_step_uses_up_is_not_that_of_the_others(
@@ -153,7 +153,7 @@ class TestTime:
     def test_that_is_up_ends_the_step_where_the_next_sweep_goes_on(
         self, sweep, ticking: Ticking, mailbox: Mailbox, capsys
     ):
-        """However many entries in front fail every time, those behind them get their turn."""
+        """However many earlier entries always fail, the later ones get processed."""
         for number in range(20):
             waiting(number, "a-queue-of-a-later-release")
         waiting(20)

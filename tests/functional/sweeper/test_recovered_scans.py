@@ -1,4 +1,4 @@
-"""A scan whose worker dies is retried until its attempts are used up; one that waits in a queue is left alone."""
+"""A scan whose worker dies is retried until it has no attempts left; a scan that waits in a queue isn't touched."""
 
 import json
 
@@ -22,7 +22,7 @@ from tests.support.world import World, table_dump
 
 NOTHING = dict.fromkeys(STEPS, 0)
 RECOVERED = {**NOTHING, "RecoveredScans": 1}
-# The message's retention, and a day in which an unsent one is sent.
+# The message's retention, plus a day in which an unsent message is sent.
 LOST_AFTER_SECONDS = 5 * 86_400
 
 
@@ -32,7 +32,7 @@ def line(world: World, api: Api, mailbox: Mailbox, now) -> ScanLine:
 
 
 def move_to_old_partition(line: ScanLine) -> None:
-    """Makes the scan look as a release before the sharding and the retries has written it."""
+    """Rewrites the scan as a release before sharding and retries stored it."""
     (watch,) = [item for pk in keys.SCAN_WATCH_PKS for item in table.query(pk, consistent=True).items]
     table.delete(Delete(keys.Key(watch["pk"], watch["sk"])))
     table.put(Put({**watch, "pk": "SCANWATCH"}))
@@ -193,7 +193,7 @@ class TestAScanThatWaits:
 
 
 class TestAMessageAtItsLastDelivery:
-    """It doesn't come again, so the attempts that are left belong to the sweep."""
+    """SQS won't deliver it again, so the sweep makes the remaining attempts."""
 
     def deliver_last(self, line: ScanLine, scan_id: str) -> None:
         queues.send(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id).model_dump(by_alias=True))
@@ -232,7 +232,7 @@ class TestAMessageAtItsLastDelivery:
 
 
 class TestScansOfEarlierReleases:
-    """In the partition that isn't sharded, with a limit of four hours."""
+    """Scans in the unsharded partition, with a limit of four hours."""
 
     def test_are_retried(self, line: ScanLine):
         assert line.start().status == 202
@@ -264,7 +264,7 @@ def test_a_scan_that_ended_leaves_nothing_to_sweep(line: ScanLine, sweep, now):
     line.start()
     line.run_to_the_end()
     line.check_end()
-    sweep()  # has the findings of earlier scans expire
+    sweep()  # sets the expiry of earlier scans' findings
     now.advance(601)
     before = table_dump()
     assert sweep() == NOTHING

@@ -1,4 +1,4 @@
-"""The sweep: what a crash left half done is finished, and what lives or merely expires is left alone."""
+"""The sweep finishes what a crash interrupted, and doesn't touch what is live or merely expires."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def company(world: World) -> Company:
 
 
 def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.Entry:
-    """A message in the outbox, as a function leaves it that died before it sent it."""
+    """Stores a message in the outbox, as a function does that dies before sending it."""
     from controlplane import queues
 
     entry = queues.entry(queue, message or PrepareScan(request_id=REQUEST_ID))
@@ -62,7 +62,7 @@ class TestNothing:
         before = table_dump()
         assert sweep() == NOTHING
         assert table_dump() == before
-        # Nobody sees them all the same.
+        # The expired ones aren't listed, though they still exist.
         assert invitations.list_invitations(company.organization_id, 50, None).items == []
 
 
@@ -135,7 +135,7 @@ class TestResumedIssueAttempts:
 
 
 class TestFinishedDeletions:
-    """What they remove is in test_deletions.py; here the function itself does it, with its own permissions."""
+    """test_deletions.py covers what is removed; here the function itself does it, with its own permissions."""
 
     def test_are_those_of_everything_that_can_be_deleted(self, sweep, world: World, company: Company, now):
         estates = [make_estate(world, company if number else None) for number in range(3)]

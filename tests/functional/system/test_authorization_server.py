@@ -1,4 +1,4 @@
-"""GET /.well-known/oauth-authorization-server: RFC 8414 to the letter."""
+"""GET /.well-known/oauth-authorization-server: strictly follows RFC 8414."""
 
 import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata

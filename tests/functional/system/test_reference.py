@@ -1,4 +1,4 @@
-"""GET /docs, /docs/{fileName}, /llms.txt, and /openapi.json: files that the build makes."""
+"""GET /docs, /docs/{fileName}, /llms.txt, and /openapi.json: files that the build generates."""
 
 import base64
 import hashlib
@@ -33,7 +33,7 @@ DESCRIBED = sorted(str(o.route.operation_id) for o in operations() if o.route.in
 
 
 class Page(HTMLParser):
-    """What a page loads, links to and can be linked at, and every attribute that could run something."""
+    """A page's resources, links, and anchors, and every attribute that could run code."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class TestPage:
         assert "default-src 'none'" in policy
         assert "script-src 'self';" in policy
         assert "unsafe" not in policy
-        # Inline styles only by the hash of their content, such as the empty one that Redoc's script fills.
+        # Inline styles are allowed only by hash, such as the empty one that Redoc's script fills.
         assert f"'sha256-{base64.b64encode(hashlib.sha256(b'').digest()).decode()}'" in policy
 
     def test_loads_nothing_from_elsewhere_and_runs_nothing_of_its_own(self, page: Page):
@@ -289,7 +289,7 @@ class TestPacked:
 class TestAddresses:
     @pytest.mark.parametrize("suffix", [".html", ".json", ".md"])
     def test_with_strange_signs_break_no_document(self, suffix: str, tmp_path: Path):
-        """An operator's setting; harmless all the same."""
+        """An operator controls this setting, but special characters must still be escaped."""
         file = tmp_path / f"file{suffix}"
         file.write_text('"https://api.assent.example"', encoding="utf-8")
         content, _ = documents._read(file, 'https://a.test/"<&', "https://b.test", "c@d.test")
