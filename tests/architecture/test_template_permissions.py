@@ -49,7 +49,7 @@ def granted(function: str, service: str) -> dict[str, set[str]]:
 
 
 def plain(statements: list[dict]) -> list[dict]:
-    """Returns the statements, including conditional ones."""
+    """Returns the statements, with conditional ones unwrapped."""
     return [it["Fn::If"][1] if "Fn::If" in it else it for it in statements]
 
 
@@ -259,7 +259,7 @@ class TestRecording:
 
     def note(self, operation: str, parameters: dict) -> None:
         """Records a call as if the function `billing` had made it."""
-        group = "billing"  # as tests/support/api.py has it in the frame that calls a function
+        group = "billing"  # the group that tests/support/api.py keeps in the frame that calls a function
         code = compile("note('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
         exec(code, {"note": permissions.note, "operation": operation, "parameters": parameters, "group": group})
 

@@ -203,7 +203,7 @@ def main() -> None:
         _listener() as listener,
         _product(f"http://{HOST}:{listener.getsockname()[1]}") as (served, app),
     ):
-        # The functions write their metrics to standard output.
+        # Discards the metrics, which the functions write to standard output.
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
         counted = _Counted(app)
         answer.write(json.dumps(asdict(served)) + "\n")

@@ -297,7 +297,7 @@ def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: O
     def look() -> dict[str, Any] | None:
         reply = stack.call("POST", target, call.token)
         if reply.status == 409 and reply.error["details"] == {"status": "creation_pending"}:
-            return None  # On a slow machine the request's wait can end first; the response says to retry
+            return None  # on a slow machine, the request's wait ends first: the response says to retry
         assert reply.status == 201, f"{reply.text}\n{stack.errors()}"
         item: dict[str, Any] = reply.data
         return item

@@ -76,7 +76,7 @@ class TestDeadLetters:
 
 @contextmanager
 def paused(stack: Stack, mapping: str) -> Iterator[None]:
-    """Pauses the worker's queue while the block runs."""
+    """Stops the worker from receiving messages while the block runs."""
     client = stack.client("lambda")
 
     def enable(*, enabled: bool) -> None:

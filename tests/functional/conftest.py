@@ -48,7 +48,8 @@ def _engine() -> Iterator[None]:
 def _fresh_table(_engine: None) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
     create_table(table.client, table.name)
-    # Clears the client counts that a function's environment kept from the previous test, whose clock had the same time.
+    # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
+    # time.
     rejections.forget()
     yield
     table.client.delete_table(TableName=table.name)

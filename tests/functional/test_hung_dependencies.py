@@ -1,6 +1,6 @@
 """Hung dependencies: every request ends in time with an error envelope, and no write happens twice.
 
-These tests measure real time, because they test socket timeouts. The bounds are the documented ones; most tests shorten
+These tests measure real time, because they test socket timeouts. The bounds are the guaranteed ones; most tests shorten
 the request's budget, and one uses the defaults.
 """
 

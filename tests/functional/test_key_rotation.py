@@ -1,4 +1,4 @@
-"""Rotating the signing secret, step by step: functions at adjacent steps accept each other's tokens."""
+"""Rotating the signing secret, step by step: functions at adjacent steps accept what the others issued."""
 
 import secrets
 from collections.abc import Callable, Iterator

@@ -175,7 +175,7 @@ class Test202:
     def test_a_read_and_a_write_more_than_the_credential_and_the_organization_takes(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
-        api.get("/v1/me", company.owner.token)  # a token's first request in a minute takes two writes
+        api.get("/v1/me", company.owner.token)  # counting a token's first request in a minute takes two updates
         with recorded_calls() as calls:
             start(api, company.owner.token, repository)
         # Count, membership, repository, transaction; then the message is marked as sent and the request is read once.

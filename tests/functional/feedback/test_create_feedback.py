@@ -1,4 +1,4 @@
-"""POST /v1/feedback: one report per day for the same content, ten new ones an hour, and a switch to pause."""
+"""POST /v1/feedback: a day's duplicates share one reference, ten new reports an hour, and a switch to pause."""
 
 from typing import Any
 

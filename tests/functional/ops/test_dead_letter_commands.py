@@ -174,7 +174,7 @@ class TestRedrive:
 
 
 class TestNothingIsLost:
-    """Whatever fails at any message: each message is in one of the two queues, or at worst in both."""
+    """Whatever fails, and at whichever message: each message is in one of the two queues, or at worst in both."""
 
     @pytest.mark.parametrize("operation", ["send_message", "delete_message", "change_message_visibility_batch"])
     @pytest.mark.parametrize("good", [0, 1, 2])

@@ -69,7 +69,7 @@ class Everywhere:
     def _words(self, api: Api) -> None:
         feedback.submit_report(self.user_id, {"category": "bug", "message": TEXT})
         feedback.submit_report(self.user_id, {"category": "bug", "message": f"{TEXT} " * 100})
-        # An earlier release stored a report without an item under its caller.
+        # Like a report stored by an earlier release: no item under its caller.
         report = {"category": "friction", "message": TEXT, "expected": TEXT}
         receipt = feedback.submit_report(self.user_id, report)
         table.delete_all([keys.feedback_by(self.user_id, receipt.reference)])

@@ -49,7 +49,7 @@ class TestDefaults:
 class TestBuild:
     @pytest.fixture
     def source(self, tmp_path: Path) -> Path:
-        """Creates code that is a minute old, and newer artifacts built from it."""
+        """Creates source files with an old timestamp, and a newer build."""
         source = tmp_path / "functions"
         (source / "system" / "__pycache__").mkdir(parents=True)
         (source / "system" / "app.py").touch()

@@ -1,4 +1,4 @@
-"""The OpenAPI document, parsed for readers."""
+"""The OpenAPI document as parsed for the reference."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from scripts.reference.samples import Samples
 
 
 def read(**operation) -> Operation:
-    """Returns a document's only operation, with the given values in place of the defaults."""
+    """Parses a document with one operation, made from these values and defaults. Returns the operation."""
     path, method = operation.pop("path", "/v1/things"), operation.pop("method", "get")
     whole = {"operationId": "doThing", "summary": "Do a thing", "responses": {}, **operation}
     (tag,) = Reader({"paths": {path: {method: whole}}, "components": {"schemas": SCHEMAS}}).tags()
