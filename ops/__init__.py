@@ -1,4 +1,4 @@
-"""`assent-ops`, the operator's command line: what must be done and has no API.
+"""`assent-ops`, the operator's command line, for tasks that have no API.
 
-It acts through the shared layer's store, under the rules that the API keeps.
+It uses the shared layer's store and follows the same rules as the API.
 """

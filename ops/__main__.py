@@ -1,4 +1,4 @@
-"""`python -m ops`; the script `scripts/assent-ops` runs it from any folder."""
+"""Entry point of `python -m ops`. The script `scripts/assent-ops` runs it from any folder."""
 
 from ops.cli import app
 

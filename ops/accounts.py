@@ -1,9 +1,9 @@
-"""Ends a person's access and removes their account.
+"""Revokes a user's access and deletes their account.
 
-Credentials and identities come from the person's index, so each look is a query. Until the index has been backfilled
-(`ops.credential_backfill`), each look also scans the table for those it may be missing, after ending the listed ones.
-An account goes in this order: credentials, memberships, the account, then whatever a request under way left behind.
-Running an interrupted command again finishes it.
+Credentials and identities are read from the user's index, so each pass is a query. Until the index has been backfilled
+(`ops.credential_backfill`), each pass also scans the table for unindexed ones, after revoking the indexed ones.
+An account is deleted in this order: credentials, memberships, the account, then whatever requests in flight left
+behind. Running an interrupted command again completes it.
 """
 
 from collections import Counter
@@ -36,14 +36,14 @@ from ops import members, personal_data
 from ops.credential_backfill import DEVICE, FAMILY, IDENTITY, TOKEN
 from ops.personal_data import Subject
 
-# A look that finds nothing ends the search. Each finds less than the one before, unless the person keeps signing in.
+# The search ends with the first pass that finds nothing. Each pass finds less, unless the user keeps signing in.
 _LOOKS = 5
 _PAGE = 25
 _REASON = "ended by the operator"
 
 
 class LastOwnerOf(StoreError):
-    """The person is the last owner of these organizations, by slug."""
+    """The user is the last owner of these organizations, listed by slug."""
 
     def __init__(self, slugs: list[str]) -> None:
         super().__init__(", ".join(slugs))
@@ -52,7 +52,7 @@ class LastOwnerOf(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How many of each were ended: sessions and tokens, devices, and identities that the person signs in with."""
+    """Counts of what was revoked: sessions and tokens, devices, and identities that the user signs in with."""
 
     tokens: int = 0
     devices: int = 0
@@ -66,17 +66,17 @@ class Ended:
 
 
 def revoke_credentials(user_id: str) -> Ended:
-    """Ends every session, token, and device of the person, who may sign in again. Raises Throttled."""
+    """Revokes every session, token, and device of the user, who can sign in again. Raises Throttled."""
     return _look_until_nothing_is_left(user_id, forget=False)
 
 
 def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organizations: bool = False) -> dict[str, Any]:
-    """Removes the person: credentials, identities, invitations, memberships, account, and whatever names them.
+    """Deletes the user's credentials, identities, invitations, memberships, account, and whatever else names them.
 
-    profile: None if only the rest of an interrupted deletion is to be removed.
-    with_organizations: deletes the organizations that would be left without an owner.
+    profile: None to remove only what an interrupted deletion left.
+    with_organizations: also deletes the organizations that would be left without an owner.
 
-    Raises LastOwnerOf, having changed nothing unless they became the last owner in the meantime; Throttled.
+    Raises LastOwnerOf, before any change unless the user became the last owner concurrently; Throttled.
     """
     last = _last_owner_of(user_id)
     if last and not with_organizations:
@@ -85,13 +85,13 @@ def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organiz
     ended = _look(user_id, forget=True)
     left = _leave_all(user_id, with_organizations=with_organizations)
     declined = _decline_all(profile) if profile else 0
-    # The address is unknown once the account is gone: a repeated command can't find what names only the address.
+    # Erase before the account is deleted: after that, a repeated command no longer knows the address.
     erased = Counter(personal_data.erase(subject))
     if profile:
         invitees.forget_address(profile["email"])
         _remove_profile(profile)
     invitees.forget_blocks(user_id)
-    # From here on, nothing creates a credential for the account. What was begun before may have written in between.
+    # From here on, no new request creates a credential for the account, but one in flight may just have written one.
     left += _leave_all(user_id, with_organizations=with_organizations)
     ended = ended.plus(_look_until_nothing_is_left(user_id, forget=True))
     left += _leave_all(user_id, with_organizations=with_organizations)
@@ -100,7 +100,7 @@ def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organiz
 
 
 def is_left_over(user_id: str) -> bool:
-    """Whether an interrupted deletion left anything of the account."""
+    """Returns True if an interrupted deletion left items of the account."""
     if not ids.is_root(ids.USER, user_id):
         return False
     return bool(
@@ -123,9 +123,9 @@ def _look_until_nothing_is_left(user_id: str, *, forget: bool) -> Ended:
 
 
 def _look(user_id: str, *, forget: bool) -> Ended:
-    """Ends each credential as soon as it is found: first those in the index, then, if it may be incomplete, the rest.
+    """Revokes each credential as it is found: first the indexed ones, then, if the index may be incomplete, the rest.
 
-    forget: also removes identities, and what an ended device would leave behind.
+    forget: also deletes identities and the remaining items of revoked devices.
     """
     ended = _end_listed(user_id, forget=forget)
     if forget:
@@ -151,11 +151,11 @@ def _end_listed(user_id: str, *, forget: bool) -> Ended:
 
 
 def _forget(credential: Credential) -> None:
-    """Removes the items of a revoked device, which would otherwise stay until they expire."""
+    """Deletes the items of a revoked device, which would otherwise remain until they expire."""
     families, requests = {credential.family_id}, []
     if credential.request_digest is not None:
         requests = [keys.device_request(credential.request_digest)]
-        # The device may have redeemed its code after the entry was read.
+        # The device may have redeemed its code since the index entry was read.
         request = table.get(requests[0])
         families.add(request.get("familyId") if request else None)
     table.delete_all([*(keys.token_family(family) for family in families if family), *requests])
@@ -172,9 +172,9 @@ def _end_identities(user_id: str) -> Ended:
 
 
 def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
-    """The person's credentials, wherever they are in the table. Consistent: finds what was written before it began.
+    """Scans the table for the user's credentials. Consistent: finds everything written before the scan began.
 
-    everything: also identities, and items of devices that have ended.
+    everything: also yields identities, and items of revoked devices.
     """
     kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, **({"identity": IDENTITY} if everything else {})}
     values = {"user": user_id, **kinds}
@@ -202,7 +202,7 @@ def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
 
 
 def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:
-    """Ends what the scan found. Returns what was live of it."""
+    """Revokes a credential that the scan found. Returns the count of what was still active."""
     key = Key(item["pk"], item["sk"])
     if key.pk.startswith(IDENTITY):
         table.delete(Delete(key))
@@ -213,7 +213,7 @@ def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:
     ended = Ended()
     family_id = item.get("familyId") or (key.pk.removeprefix(FAMILY) if key.pk.startswith(FAMILY) else None)
     if key.pk.startswith(DEVICE) and item["status"] == "approved":
-        # A device can redeem its code during the scan, after the scan has passed the place of its family.
+        # A device can redeem its code during the scan, after the scan has passed its token family.
         family_id = device.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
         ended = Ended(devices=family_id is None)
     family = table.get(keys.token_family(family_id)) if family_id else None
@@ -236,16 +236,16 @@ def _last_owner_of(user_id: str) -> list[str]:
 
 
 def _leave_all(user_id: str, *, with_organizations: bool) -> int:
-    """Ends the person's memberships: how many. Raises LastOwnerOf, once all that can be left are.
+    """Ends the user's memberships and returns their number. Raises LastOwnerOf after ending all that it can.
 
-    with_organizations: deletes the organizations that would be left without an owner.
+    with_organizations: also deletes the organizations that would be left without an owner.
     """
     left, last = 0, []
     for membership in organizations.get_account(user_id).memberships:
         try:
             members.remove_member(membership.organization_id, user_id)
         except members.UnknownMember:
-            continue  # another run was quicker
+            continue  # a concurrent run was faster
         except LastOwner:
             if not with_organizations:
                 last.append(membership.slug)
@@ -259,7 +259,7 @@ def _leave_all(user_id: str, *, with_organizations: bool) -> int:
 
 
 def _decline_all(profile: dict[str, Any]) -> int:
-    """Ends the invitations to the person's address: how many."""
+    """Declines the invitations to the user's address and returns their number."""
     ended = 0
     for invitation in invitees.list_for_address(profile["email"]):
         try:
@@ -271,7 +271,7 @@ def _decline_all(profile: dict[str, Any]) -> int:
 
 
 def _remove_profile(profile: dict[str, Any]) -> None:
-    """The account and its hold on the address, together. Afterwards the address makes a new account."""
+    """Deletes the account and its claim to the address, atomically. The next sign-in creates a new account."""
     own = {"user": profile["userId"]}
     try:
         table.transact(
@@ -283,4 +283,4 @@ def _remove_profile(profile: dict[str, Any]) -> None:
     except LegFailed as refusal:
         if refusal.leg != "profile" or refusal.item is not None:
             raise
-        # Another run of this command was quicker.
+        # A concurrent run of this command was faster.

@@ -1,4 +1,4 @@
-"""Arguments that several commands take, and what makes them valid."""
+"""Arguments that several commands share, and their validation."""
 
 import re
 from typing import Annotated
@@ -11,7 +11,7 @@ MAX_LIFE_SECONDS = 3650 * 86_400
 
 
 def parse_life(text: str) -> int:
-    """Seconds from 90s, 30m, 1h or 7d. Raises BadParameter, which becomes exit code 2."""
+    """Converts 90s, 30m, 1h, or 7d to seconds. Raises BadParameter, which becomes exit code 2."""
     match = _LIFE.fullmatch(text)
     if match is None:
         raise typer.BadParameter("Write a number and s, m, h or d, as in 1h.")
@@ -22,7 +22,7 @@ def parse_life(text: str) -> int:
 
 
 def parse_name(text: str) -> str:
-    """The name as the API would take it: 1 to 100 characters, none of them a control character."""
+    """Validates a name as the API does: 1 to 100 characters without control characters. Raises BadParameter."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 (slow to import, and --help needs none of it)
 
     from controlplane.naming import Name as ServiceName  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What the operator does with website audits beyond the store's own acts."""
+"""Operator actions on website audits that the store doesn't provide."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from controlplane.store.table import Leg, table
 
 
 def list_audits(project: ProjectItem) -> list[dict[str, Any]]:
-    """The project's audits by website, with their schedules. At most 40, so one round trip reads all."""
+    """Returns the project's audits by website, with their schedules. At most 40, so one round trip reads them all."""
     audits = [(website, audit_id) for website in project.websites for audit_id in website.audits]
     wanted = [key(*project.location, audit_id) for key in (keys.audit, keys.audit_schedule) for _, audit_id in audits]
     items = table.batch_get(wanted)

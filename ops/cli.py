@@ -1,4 +1,4 @@
-"""The command line as a whole: which groups of commands there are, and what the exit codes say."""
+"""The complete command line: its command groups and exit codes."""
 
 import typer
 
@@ -35,7 +35,7 @@ app = typer.Typer(
 )
 app.callback(help=unwrap(root.__doc__), epilog=_EPILOG)(root)
 
-users.app.add_typer(identities.app)  # without a name of its own: its commands are `user`'s
+users.app.add_typer(identities.app)  # without a name, so that its commands belong to `user`
 app.add_typer(users.app, name="user")
 app.add_typer(tokens.app, name="token")
 app.add_typer(credentials.app, name="credential")

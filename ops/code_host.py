@@ -1,4 +1,4 @@
-"""The code host as an operator asks it: whether the App can sign, where it is installed, and what it sees there."""
+"""Checks of the GitHub App for the operator: its key, its installations, and the repositories it can access."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +15,14 @@ _LEVELS = {"read": 1, "write": 2, "admin": 3}
 
 
 class Seen(NamedTuple):
-    """A repository, and the installation of the App that sees it."""
+    """A repository, and the App installation that can access it."""
 
     installation_id: int
     repository: Repository
 
 
 def get_app() -> App:
-    """The App, which has every permission that is needed. Raises Refused."""
+    """Returns the App. Raises Refused if it lacks a required permission or GitHub rejects the call."""
     with _explained():
         app = client.get_app()
     missing = [
@@ -39,14 +39,14 @@ def get_app() -> App:
 
 
 def look_at(owner: str, name: str) -> Seen:
-    """The repository as the code host has it. Raises NotFound where no installation sees it, Refused."""
+    """Returns the repository as GitHub reports it. Raises NotFound if no installation can access it; Refused."""
     with _explained():
         installation_id = client.find_installation(owner, name)
         return Seen(installation_id, client.connect(installation_id).get_repository(owner, name))
 
 
 def check_issues(seen: Seen) -> None:
-    """Reads the list of issues with the right to write one. Raises Refused where the installation has it not."""
+    """Lists issues with a token that can write them. Raises Refused if the installation lacks that permission."""
     with _explained():
         host = client.connect(seen.installation_id)
         next(host.list_issues_since(seen.repository.owner, seen.repository.name, clock.now()), None)

@@ -1,6 +1,6 @@
-"""What every command has: options that say which table and how to print, and a way from each failure to its exit code.
+"""The base of all commands: options for the table and the output format, and exit codes for failures.
 
-A failure that no class names is a bug, and ends with its traceback.
+An exception without a class of its own is a bug, and ends with a traceback.
 """
 
 import inspect
@@ -54,20 +54,20 @@ def root(  # noqa: PLR0917 (Typer passes them by name)
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what has no API: users and their tokens, organizations, plans, credits, keys, repositories, dead letters.
+    """Manage what has no API: users and their tokens, organizations, plans, credits, keys, repositories, dead letters.
 
-    It writes to the table directly, with the rules of the service: slugs are unique, an organization keeps an owner,
-    credits stay above zero. Run it against the local stack (--local) or against AWS (--stack NAME), with the
-    credentials that the AWS command line would use.
+    Writes to the table directly, under the rules of the service: slugs are unique, an organization always has an owner,
+    and credits never drop below zero. Run it against the local stack (--local), or against AWS (--stack NAME) with the
+    credentials that the AWS CLI would use.
     """
     ctx.obj = (Options(local, stack, table, region, endpoint_url), as_json)
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Callable[..., Shown]], Callable[..., Shown]]:
-    """Registers a function as a command of `app`, with the options of `root` besides its own.
+    """Registers a function as a command of `app`, with the options of `root` in addition to its own.
 
-    What the function returns is shown. Its import of the store stands inside it, since the store can only be imported
-    once the table is known, and --help must be quick.
+    The command prints what the function returns. Functions import the store locally, because it can only be imported
+    once the table is known, and because --help must be fast.
     """
 
     def register(function: Callable[..., Shown]) -> Callable[..., Shown]:
@@ -96,13 +96,13 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., Shown]], Cal
 
 
 def unwrap(docstring: str | None) -> str:
-    """The paragraphs of a docstring, each on one line: Typer would keep the line breaks of the source."""
+    """Joins each paragraph of a docstring into one line, because Typer keeps the line breaks of the source."""
     paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _call(function: Callable[..., Shown], values: dict[str, Any], options: Options) -> Shown:
-    """The function's answer, where what AWS refuses is a refusal as well."""
+    """Connects and calls the function. Converts errors from AWS to Refused."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 (slow to import)
 
     try:
@@ -110,7 +110,7 @@ def _call(function: Callable[..., Shown], values: dict[str, Any], options: Optio
         return _call_connected(function, values)
     except ClientError as error:
         raise Refused(f"AWS refused: {error}") from error
-    except BotoCoreError as error:  # never reached AWS: no credentials, no region, no connection
+    except BotoCoreError as error:  # didn't reach AWS: no credentials, region, or connection
         hint = " Is the local stack running? `make run` starts it." if options.local else ""
         raise Refused(f"{error}.{hint}") from error
 
@@ -127,7 +127,7 @@ def _call_connected(function: Callable[..., Shown], values: dict[str, Any]) -> S
 
 
 class Program(TyperGroup):
-    """The root command. With --json a wrong command line is told as JSON too."""
+    """The root command. With --json, usage errors are printed as JSON too."""
 
     def main(
         self,

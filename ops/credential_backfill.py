@@ -1,4 +1,4 @@
-"""Backfill of the index of people's credentials, for those created before there was one.
+"""Backfill of the credential index, for credentials created before it existed.
 
 A single pass over the table lists every live token, token family, approved device request, and identity that isn't
 listed yet. It also removes names and addresses from decided device requests, as deciding them does now. The pass saves
@@ -20,9 +20,9 @@ TOKEN, FAMILY, DEVICE, IDENTITY = (
 
 
 def run(*, again: bool = False) -> dict[str, Any]:
-    """Lists what is missing. Returns the counts of items read and listed, and whether it had been complete before.
+    """Lists the missing credentials. Returns the numbers of items read and listed, and the time of completion.
 
-    `again` starts over, for instance after a rollback to a release that doesn't maintain the index.
+    again: starts over, for example after a rollback to a release that doesn't maintain the index.
     """
     progress = table.get(keys.credential_backfill()) or {}
     if progress.get("completedAt") and not again:
@@ -44,7 +44,7 @@ def _save(position: dict[str, str] | None, completed_at: str | None) -> None:
 
 
 def _pages(position: dict[str, str] | None) -> Iterator[tuple[list[dict[str, Any]], dict[str, str] | None]]:
-    """Pages of the items that a person signs in with, each with the position after it. Consistent."""
+    """Yields pages of credentials and identities, each with the position after it. Consistent."""
     kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, "identity": IDENTITY}
     parameters: dict[str, Any] = {
         "TableName": table.name,
@@ -65,7 +65,7 @@ def _pages(position: dict[str, str] | None) -> Iterator[tuple[list[dict[str, Any
 
 
 def _list(item: dict[str, Any]) -> bool:
-    """Lists the item's credential or identity, unless it is listed or dead. Whether it did."""
+    """Lists the credential or identity, unless it is already listed or has expired. Returns True if it listed it."""
     if item["pk"].startswith(IDENTITY):
         return identities.record_if_missing(item)
     if item["pk"].startswith(DEVICE) and item["status"] in {"denied", "redeemed"}:
@@ -78,13 +78,13 @@ def _list(item: dict[str, Any]) -> bool:
     try:
         return _list_credential(item)
     except LegFailed:
-        return False  # ended, or changed and thereby listed, a moment ago
+        return False  # concurrently revoked, or changed and thereby listed
 
 
 def _list_credential(item: dict[str, Any]) -> bool:
     key = keys.Key(item["pk"], item["sk"])
     if item["pk"].startswith(FAMILY) and item["state"] == "live" and "listedAs" not in item:
-        # A refresh lists the family itself.
+        # A concurrent refresh lists the family itself.
         same = Check(key, "#state = :live AND #current = :current", {"live": "live", "current": item["current"]})
         entry = token_families.entry(item, item["expiresAt"], clock.timestamp(item["rotatedAt"]))
         table.transact({"family": same, "listed": entry})

@@ -1,8 +1,8 @@
-"""Dead letters: what lies in each queue of them and why, putting them back to work, and throwing them away.
+"""Dead letters: listing, redriving, and discarding them.
 
-A message is put back first and removed second, so that none is ever lost: one that is interrupted in between comes
-twice, which the workers are made for. Looking takes the messages for a few minutes at most and gives them back; after a
-crash in between they come back by themselves.
+A redrive sends a message before it removes it, so that none is lost. If it is interrupted in between, the message is
+delivered twice, which the workers tolerate. Listing hides the messages for a few minutes at most and then releases
+them; after a crash, they reappear when the visibility timeout ends.
 """
 
 import json
@@ -19,16 +19,16 @@ from controlplane.store import scan_requests
 from ops.errors import NotFound, Refused
 from ops.target import find_queue
 
-# Long enough to send a thousand messages one by one, and short enough to wait for after a crash.
+# Long enough to send a thousand messages one at a time, and short enough to wait out after a crash.
 _HOLD_SECONDS = 300
-_BATCH = 10  # the most that SQS takes or gives at once
-# Longer than SQS needs to ask all of its servers: an empty answer then means that nothing is there.
+_BATCH = 10  # the SQS maximum
+# Long polling queries all SQS servers, so that an empty response means an empty queue.
 _WAIT_SECONDS = 2
 _NO_REASON = "not recorded: the worker died or ran out of time each time it had the message"
 
 
 class DeadLetter(NamedTuple):
-    """A message that is held, and why it is here. `receipt` is what removes it or gives it back."""
+    """A held message and why it failed. `receipt` is the handle to remove or release it."""
 
     queue: Queue
     message_id: str
@@ -42,7 +42,7 @@ class DeadLetters:
     """The dead letters of one queue."""
 
     def __init__(self, queue: Queue) -> None:
-        """Raises Misused where nothing says where the queues are, NotFound where the stack has none."""
+        """Raises Misused if the queues' location isn't configured, NotFound if the stack doesn't have them."""
         name = "".join(part.title() for part in queue.value.split("-"))
         variable = queue.value.replace("-", "_").upper()
         self._queue = queue
@@ -50,17 +50,17 @@ class DeadLetters:
         _, self._work_url = find_queue(f"{name}Queue", f"{variable}_QUEUE_URL")
 
     def count(self) -> int:
-        """About how many wait here. SQS counts a message up to a minute after it was sent."""
+        """Returns the approximate number of messages. SQS may count a message up to a minute late."""
         names = ["ApproximateNumberOfMessages"]
         found = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)["Attributes"]
         return int(found[names[0]])
 
     @contextmanager
     def held(self, limit: int) -> Iterator[list[DeadLetter]]:
-        """Up to `limit` of those that wait now, hidden from everybody else; what is not removed is given back.
+        """Receives up to `limit` of the current messages, hidden from other consumers. Releases those not removed.
 
-        What comes here while this runs is left for the next time, so that a message that fails at once is not put back
-        again and again.
+        Messages that arrive later are left for the next run, so that a message that fails immediately isn't redriven
+        in a loop.
         """
         wanted, found = min(limit, self.count()), dict[str, DeadLetter]()
         try:
@@ -82,7 +82,7 @@ class DeadLetters:
             self._give_back(found.values())
 
     def put_back(self, letter: DeadLetter) -> None:
-        """Sends the message to its workers, as it was before it failed, and removes it here."""
+        """Sends the original message to its work queue, and then removes it here."""
         self._client.send_message(QueueUrl=self._work_url, MessageBody=letter.body)
         self.remove(letter)
 
@@ -96,9 +96,9 @@ class DeadLetters:
         return DeadLetter(self._queue, message["MessageId"], message["Body"], reason, sent_at, message["ReceiptHandle"])
 
     def _give_back(self, letters: Iterable[DeadLetter]) -> None:
-        """Shows the messages to everybody again. Those that are removed by now are passed over.
+        """Makes the messages visible again, except those already removed.
 
-        Never fails: what is not given back now comes back by itself.
+        Never fails: messages that aren't released here reappear when their visibility timeout ends.
         """
         entries = [
             {"Id": str(number), "ReceiptHandle": letter.receipt, "VisibilityTimeout": 0}
@@ -111,7 +111,7 @@ class DeadLetters:
 
 
 def list_letters(queues: Iterable[Queue], limit: int) -> list[dict[str, Any]]:
-    """What lies in each of the queues, the oldest of each first."""
+    """Returns the dead letters of the queues, each queue's oldest first."""
     shown: list[dict[str, Any]] = []
     for queue in queues:
         with DeadLetters(queue).held(limit) as letters:
@@ -130,13 +130,13 @@ def document(letter: DeadLetter) -> dict[str, Any]:
 
 
 def redrive(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
-    """Puts the named messages back to work, or all. Raises NotFound, Refused where it ended in the middle."""
+    """Redrives the given messages, or all. Raises NotFound, or Refused if it failed partway."""
     letters = DeadLetters(queue)
     return _each(letters, message_ids, limit, letters.put_back, "redriven")
 
 
 def discard(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
-    """Throws the named messages away, and ends the scans that wait for them. Raises the same."""
+    """Deletes the given messages, and ends the scans that wait for them. Raises the same errors."""
     letters = DeadLetters(queue)
 
     def discard_one(letter: DeadLetter) -> None:
@@ -147,7 +147,7 @@ def discard(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
 
 
 def _end_scan(body: str) -> None:
-    """Ends the request or scan that the message would have had taken: no other message is known to come."""
+    """Ends the scan request or scan that the message belongs to: no other message will start it."""
     with suppress(ValidationError):
         scan_requests.end_waiting(PrepareScan.model_validate_json(body).request_id)
     with suppress(ValidationError):
@@ -177,7 +177,7 @@ def _each(
 
 
 def _compact(body: str) -> str:
-    """The body on one line. What is no JSON is shown as it is."""
+    """Returns the body as single-line JSON, or unchanged if it isn't JSON."""
     try:
         return json.dumps(json.loads(body), ensure_ascii=False)
     except ValueError:

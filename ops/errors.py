@@ -1,29 +1,29 @@
-"""How a command can fail, and the exit code that says so. A message is for the operator and says what to do next."""
+"""The errors of commands, with their exit codes. Each message tells the operator what to do next."""
 
 
 class Refused(Exception):
-    """Nothing was changed, or the table could not be asked."""
+    """Nothing was changed, or the table was unavailable."""
 
     exit_code = 1
     code = "REFUSED"
 
 
 class Misused(Refused):
-    """The command line is not one that can be carried out."""
+    """The command line is invalid."""
 
     exit_code = 2
     code = "USAGE"
 
 
 class NotFound(Refused):
-    """What was named does not exist."""
+    """The named resource doesn't exist."""
 
     exit_code = 3
     code = "NOT_FOUND"
 
 
 class Conflict(Refused):
-    """What was asked for collides with what is there."""
+    """The request conflicts with the current state."""
 
     exit_code = 4
     code = "CONFLICT"

@@ -1,8 +1,8 @@
-"""Reports as an operator reads them: by day, one in full, and those together that seem to say the same.
+"""Feedback reports for the operator: by day, in full, and clustered by similarity.
 
-Two reports are as similar as the share of words that both have among all words of either (Jaccard's index), after
-letter case is dropped and numbers and ids are made equal. Nothing is learned and nothing is weighed, so whoever doubts
-a group can count.
+The similarity of two reports is the Jaccard index of their words: shared words divided by all words, ignoring case, and
+with all numbers and ids treated as the same word. There is no training and no weighting, so groups can be checked by
+hand.
 """
 
 import re
@@ -16,28 +16,28 @@ from controlplane.store import feedback
 
 _COMPARED = ("message", "expected", "actual", "reproduction", "operation")
 _ADDRESS = re.compile(r"https?://\S+")
-# What holds a digit (an id, a digest, a time) differs between two reports of one issue.
+# Words with a digit (ids, digests, times) differ between two reports of the same issue.
 _WORD = re.compile(r"[^\W_]+(?:[_'-][^\W_]+)*")
 _SUMMARY_LENGTH = 100
-# Of a text without blanks: no word is that long.
+# Truncates text without spaces: no word is that long.
 _COMPARED_LENGTH = 200
 
 type Report = Mapping[str, Any]
 
 
 def today() -> str:
-    """The current UTC day."""
+    """Returns the current UTC day."""
     return clock.timestamp()[:10]
 
 
 def read_days(last: str, days: int) -> list[dict[str, Any]]:
-    """All reports of so many UTC days up to `last`, the newest first."""
+    """Returns all reports of the given number of UTC days up to `last`, newest first."""
     end = date.fromisoformat(last)
     return [report for back in range(days) for report in feedback.list_reports(str(end - timedelta(days=back)))]
 
 
 def summary_document(report: Report) -> dict[str, Any]:
-    """A report on one line."""
+    """Returns a one-line summary of a report."""
     message = " ".join(report["message"].split())
     return {
         "reference": report["reference"],
@@ -50,15 +50,15 @@ def summary_document(report: Report) -> dict[str, Any]:
 
 
 def document(report: Report) -> dict[str, Any]:
-    """A report in full."""
+    """Returns a complete report."""
     names = ("reference", "createdAt", "callerId", "category", "surface", *feedback.FIELD_LIMITS)
     return {name: report.get(name) for name in names}
 
 
 def words(report: Report) -> frozenset[str]:
-    """The words a report is compared by: those of its texts, in lower case, with one word for all numbers and ids."""
+    """Returns the words that a report is compared by: lowercase, with one word for all numbers and ids."""
     text = " ".join(str(report[name]) for name in _COMPARED if name in report)
-    # In short pieces: sorting a long run of combining marks takes quadratic time.
+    # Normalized in short pieces, because sorting a long run of combining marks takes quadratic time.
     pieces = (unicodedata.normalize("NFKC", piece[:_COMPARED_LENGTH]) for piece in text.split())
     plain = _ADDRESS.sub(" <address> ", " ".join(pieces).casefold())
     found = {"<number>" if any(char.isdigit() for char in word) else word for word in _WORD.findall(plain)}
@@ -66,16 +66,16 @@ def words(report: Report) -> frozenset[str]:
 
 
 def similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of common words among all words of either, from 0 to 1."""
+    """Returns the Jaccard index of two sets of words, from 0 to 1."""
     either = one | other
     return len(one & other) / len(either) if either else 1.0
 
 
 def cluster(reports: Iterable[Report], least: float) -> list[dict[str, Any]]:
-    """The reports in groups, the largest first. A group is named after its oldest report.
+    """Groups the reports, largest group first. A group is named after its oldest report.
 
-    From the oldest on, each report joins the group to whose oldest report it is most similar, if it is so by `least` at
-    any rate and of the same category; else it begins a group.
+    Oldest first, each report joins the group of its category whose oldest report is most similar, if the similarity is
+    at least `least`. Otherwise, it starts a group.
     """
     groups: list[tuple[frozenset[str], list[tuple[Report, float]]]] = []
     for report in sorted(reports, key=lambda it: str(it["createdAt"])):

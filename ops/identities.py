@@ -1,4 +1,4 @@
-"""What the operator does with identities: moving one, and recording those of accounts that earlier versions made."""
+"""Operator actions on identities: moving one, and recording those that earlier versions created."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,10 +16,12 @@ class UnknownIdentity(StoreError):
 
 
 def move_identity(user_id: str, subject: str, issuer: str | None, *, to: str, is_user: bool) -> dict[str, Any]:
-    """Gives the identity's place to another subject, or the identity to another account. Returns its item.
+    """Replaces the identity's subject, or moves the identity to another account. Returns its item.
 
-    to: the new subject, or the id of the other account (`is_user`). Does nothing if that was done before, so that an
-        interrupted command can be repeated. Raises UnknownIdentity, IdentityTaken, AccountHasIdentity, Throttled.
+    to: the new subject, or, if `is_user`, the id of the other account.
+
+    Does nothing if already done, so that an interrupted command can be repeated. Raises UnknownIdentity, IdentityTaken,
+    AccountHasIdentity, Throttled.
     """
     for _ in range(_TRIES):
         item = _find(user_id, subject, issuer)
@@ -41,8 +43,8 @@ def move_identity(user_id: str, subject: str, issuer: str | None, *, to: str, is
 def record_all() -> dict[str, int]:
     """Lists every identity under its account, and marks every account as complete. Returns how many it changed.
 
-    Reads the whole table twice. Accounts are marked once all identities are listed; what an interrupted run did, the
-    next one finds done.
+    Reads the whole table twice. Accounts are marked after all identities are listed. After an interruption, the next
+    run skips what is already done.
     """
     listed = 0
     for item in _scan(_IDENTITY):
@@ -65,7 +67,7 @@ def _mark(user_id: str) -> int:
 
 
 def _find(user_id: str, subject: str, issuer: str | None) -> dict[str, Any] | None:
-    """Returns the account's identity of that subject, or None. Raises UnknownIdentity if the issuer has to be named."""
+    """Returns the account's identity with that subject, or None. Raises UnknownIdentity if several issuers have it."""
     if issuer is not None:
         item = identities.find(Subject(issuer, subject))
         return item if item is not None and item["userId"] == user_id else None

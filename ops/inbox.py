@@ -1,4 +1,4 @@
-"""Inbox items and attempts at issues, as an operator names them and as they are shown."""
+"""Lookup and display of inbox items and of attempts to create issues."""
 
 import json
 from typing import Any
@@ -15,14 +15,14 @@ QUEUE, QUEUE_VARIABLE = "IssueCreationQueue", "ISSUE_CREATION_QUEUE_URL"
 
 
 def list_items(organization_id: str, status: Status | None, limit: int) -> list[dict[str, Any]]:
-    """The latest changed items of the organization, in short."""
+    """Returns summaries of the organization's most recently changed items."""
     page = inbox.list_items(organization_id, status, limit, None)
     names = ("itemId", "status", "priority", "source", "title", "updatedAt")
     return [{name: document(item)[name] for name in names} for item in page.items]
 
 
 def get_standing(item_id: str) -> Standing:
-    """Raises NotFound."""
+    """Returns the item and the state of its issue creation. Raises NotFound."""
     standing = issue_attempts.find_standing(item_id) if ids.locate(ids.INBOX_ITEM, item_id) else None
     if standing is None:
         raise NotFound(f"There is no inbox item {item_id}.")
@@ -30,7 +30,7 @@ def get_standing(item_id: str) -> Standing:
 
 
 def document(item: InboxItem) -> dict[str, Any]:
-    """The whole item."""
+    """Returns the complete item."""
     issue, vendor = item.github_issue, item.runtime_vendor
     return {
         "itemId": item.item_id,
@@ -54,7 +54,7 @@ def document(item: InboxItem) -> dict[str, Any]:
 
 
 def standing_document(standing: Standing) -> dict[str, Any]:
-    """The item, and where the opening of its issue stands."""
+    """Returns the item with the state of its issue creation."""
     attempt, refusal = standing.attempt, standing.refusal
     return {
         **document(standing.item),
@@ -76,13 +76,13 @@ def attempt_document(attempt: Attempt) -> dict[str, Any]:
 
 
 def list_attempts() -> list[dict[str, Any]]:
-    """Every open attempt, the oldest first."""
+    """Returns all open attempts, oldest first."""
     attempts = sorted(issue_attempts.list_attempts().attempts, key=lambda attempt: attempt.requested_at)
     return [attempt_document(attempt) for attempt in attempts]
 
 
 def record_issue(standing: Standing, number: int, url: str, created_at: str) -> None:
-    """Says that the issue is there. Raises Conflict where the item has one."""
+    """Records that the issue exists. Raises Conflict if the item already has one, NotFound."""
     try:
         issue_attempts.complete(standing.item.item_id, None, GithubIssue(number, url, created_at))
     except issue_attempts.IssueExists:
@@ -92,7 +92,7 @@ def record_issue(standing: Standing, number: int, url: str, created_at: str) -> 
 
 
 def withdraw(attempt: Attempt) -> None:
-    """Says that no issue was made. Raises Refused where one may still turn up, Conflict where the attempt moved on."""
+    """Records that no issue was created. Raises Refused if one may still appear, Conflict if the attempt changed."""
     age_seconds = clock.now() - attempt.sent_at if attempt.sent_at else UNSETTLED_SECONDS
     if age_seconds < UNSETTLED_SECONDS:
         until = clock.timestamp(clock.now() - age_seconds + UNSETTLED_SECONDS)
@@ -104,6 +104,6 @@ def withdraw(attempt: Attempt) -> None:
 
 
 def announce(item_id: str) -> None:
-    """Has the worker look at the attempt now."""
+    """Tells the worker to process the attempt now."""
     client, url = find_queue(QUEUE, QUEUE_VARIABLE)
     client.send_message(QueueUrl=url, MessageBody=json.dumps(CreateIssue(item_id=item_id).model_dump(by_alias=True)))

@@ -1,4 +1,4 @@
-"""Messages to the intake of findings: read, checked as the intake will, and sent."""
+"""Messages to the finding intake: parsed, validated as the intake does, and sent."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ QUEUE, QUEUE_VARIABLE = "FindingIntakeQueue", "FINDING_INTAKE_QUEUE_URL"
 
 
 def read_messages(text: str) -> list[Finding]:
-    """The messages of a JSON document: one, or a list of them. Raises Refused, which says what is wrong where."""
+    """Parses a JSON document with one message or a list. Raises Refused with the path of the invalid field."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -23,7 +23,7 @@ def read_messages(text: str) -> list[Finding]:
 
 
 def read_message(**fields: Any) -> Finding:
-    """A message of these fields, by their names on the wire; what is None or empty is left out. Raises Refused."""
+    """Builds a message from fields by their JSON names, omitting None and empty lists. Raises Refused."""
     return _check({"version": 1, **{name: value for name, value in fields.items() if value not in (None, [])}}, 0)
 
 
@@ -36,7 +36,7 @@ def _check(entry: Any, at: int) -> Finding:
 
 
 def send(messages: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Puts them onto the queue of the intake, in their order: what was sent."""
+    """Sends the messages to the intake's queue in order. Returns what was sent."""
     client, url = find_queue(QUEUE, QUEUE_VARIABLE)
     sent = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in messages]
     for document in sent:

@@ -1,4 +1,4 @@
-"""People and organizations as an operator names them, and as they are shown."""
+"""Lookup and display of users and organizations."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from ops.errors import NotFound
 
 
 def find_user(reference: str) -> dict[str, Any] | None:
-    """The profile of a user given by email address or id, or None."""
+    """Returns the profile of the user with this email address or id, or None."""
     if "@" in reference:
         return users.find_user_by_email(reference)
     return users.find_user(reference) if ids.is_root(ids.USER, reference) else None
 
 
 def get_user(reference: str) -> dict[str, Any]:
-    """The same. Raises NotFound."""
+    """Returns the user's profile. Raises NotFound."""
     profile = find_user(reference)
     if profile is None:
         raise NotFound(f"There is no user {reference}.")
@@ -24,7 +24,7 @@ def get_user(reference: str) -> dict[str, Any]:
 
 
 def find_organization(reference: str) -> dict[str, Any] | None:
-    """The organization given by slug or id, or None."""
+    """Returns the organization with this slug or id, or None."""
     organization_id = reference
     if not ids.is_root(ids.ORGANIZATION, reference):
         pointer = table.get(keys.organization_slug(reference))
@@ -35,7 +35,7 @@ def find_organization(reference: str) -> dict[str, Any] | None:
 
 
 def get_organization(reference: str) -> dict[str, Any]:
-    """The same. Raises NotFound."""
+    """Returns the organization. Raises NotFound."""
     organization = find_organization(reference)
     if organization is None:
         raise NotFound(f"There is no organization {reference}.")
@@ -47,7 +47,7 @@ def get_organization_id(reference: str) -> str:
 
 
 def user_document(profile: dict[str, Any]) -> dict[str, Any]:
-    """What is shown of a user, without the organizations."""
+    """Returns the displayed fields of a user, without organizations."""
     return {name: profile[name] for name in ("userId", "email", "name", "image", "savedOrganizationId", "createdAt")}
 
 
@@ -61,7 +61,7 @@ def membership_document(membership: organizations.Membership) -> dict[str, Any]:
 
 
 def organization_document(organization_id: str) -> dict[str, Any]:
-    """What is shown of an organization. Raises NotFound."""
+    """Returns the displayed fields of an organization. Raises NotFound."""
     try:
         organization, account = billing.get_billing(organization_id)
     except organizations.UnknownOrganization:

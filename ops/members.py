@@ -1,4 +1,4 @@
-"""What the operator does with memberships: what an admin or owner may do, and adding somebody without an invitation."""
+"""Operator actions on memberships: those of admins and owners, and adding a user without an invitation."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ _PAGE = 100
 
 
 class AlreadyMember(StoreError):
-    """The person belongs to the organization."""
+    """The user is already a member of the organization."""
 
 
 class UnknownMember(StoreError):
-    """The person does not belong to the organization (any more)."""
+    """The user isn't a member of the organization, or no longer is."""
 
 
 def list_members(organization_id: str) -> list[dict[str, Any]]:
-    """The whole roster, in the order of user ids."""
+    """Returns all members, sorted by user id."""
     items: list[dict[str, Any]] = []
     after = None
     while True:
@@ -31,7 +31,7 @@ def list_members(organization_id: str) -> list[dict[str, Any]]:
 
 
 def add_member(organization: dict[str, Any], profile: dict[str, Any], role: Role) -> None:
-    """Makes the person a member of the organization. Raises AlreadyMember."""
+    """Adds the user to the organization. Raises AlreadyMember."""
     organization_id = organization["organizationId"]
     roster, own = organizations.member_items(organization_id, organization["slug"], organization["name"], role, profile)
     key, exists = keys.organization(organization_id), "attribute_exists(pk)"
@@ -50,13 +50,13 @@ def add_member(organization: dict[str, Any], profile: dict[str, Any], role: Role
 
 
 def change_role(organization_id: str, user_id: str, role: Role) -> None:
-    """Gives the member the role. Raises UnknownMember, LastOwner."""
+    """Changes the member's role. Raises UnknownMember, LastOwner, Throttled."""
     for _ in range(_TRIES):
         member = _get_member(organization_id, user_id)
         if member["role"] == role:
             return
         try:
-            # The operator holds no role: the member as their own caller leaves out the check of a caller's.
+            # The operator has no role: passing the member as caller skips the caller's role check.
             members.change_role(organization_id, member, role, user_id, role)
         except members.MembershipMoved:
             continue
@@ -65,7 +65,7 @@ def change_role(organization_id: str, user_id: str, role: Role) -> None:
 
 
 def remove_member(organization_id: str, user_id: str) -> None:
-    """Ends the membership. Raises UnknownMember, LastOwner."""
+    """Removes the member. Raises UnknownMember, LastOwner, Throttled."""
     for _ in range(_TRIES):
         member = _get_member(organization_id, user_id)
         try:

@@ -1,6 +1,6 @@
-"""What a command shows: for people with rich, for programs one JSON document on stdout and nothing else.
+"""The output of commands: formatted with rich for people, or one JSON document on stdout for programs.
 
-Whatever comes out of the table was written by strangers: a terminal must not take it for commands, nor rich for markup.
+Values in the table come from untrusted users: they must not act as terminal escape sequences or as rich markup.
 """
 
 import json
@@ -16,14 +16,14 @@ _ANY_WIDTH = 10_000
 
 
 class Shown(NamedTuple):
-    """What a command has to say: the document, and a sentence for people beside it."""
+    """The result of a command: the document, and a note for people."""
 
     document: dict[str, Any] | list[dict[str, Any]]
     note: str | None = None
 
 
 def show(shown: Shown, *, as_json: bool) -> None:
-    """Prints the document on stdout; the note goes to people only, on stderr."""
+    """Prints the document to stdout and, unless `as_json`, the note to stderr."""
     if as_json:
         print(json.dumps(shown.document, indent=2, ensure_ascii=False))
         return
@@ -36,7 +36,7 @@ def show(shown: Shown, *, as_json: bool) -> None:
 
 
 def show_error(error: Refused, *, as_json: bool) -> None:
-    """Prints what failed on stderr."""
+    """Prints the error to stderr."""
     if as_json:
         print(json.dumps({"error": {"code": error.code, "message": str(error)}}, ensure_ascii=False), file=sys.stderr)
     else:
@@ -44,7 +44,7 @@ def show_error(error: Refused, *, as_json: bool) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Returns where the operator agrees. Raises Misused where nobody can be asked, Refused where the answer is no."""
+    """Returns if the operator agrees. Raises Misused if stdin isn't a terminal, Refused if the answer is no."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -55,7 +55,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def _plain(value: Any) -> str:
-    """One line without control characters."""
+    """Formats a value as one line without control characters."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -68,8 +68,8 @@ def _plain(value: Any) -> str:
 
 
 def _print_record(record: dict[str, Any]) -> None:
-    """One field a line, lists of records as tables below. Lines are never wrapped: secrets are copied from here."""
-    from rich.text import Text  # noqa: PLC0415 (slow to import, and JSON needs none of it)
+    """Prints one field per line, then lists of records as tables. Never wraps lines, so that secrets can be copied."""
+    from rich.text import Text  # noqa: PLC0415 (slow to import, and not needed for JSON)
 
     console = _console()
     inner = {name: value for name, value in record.items() if isinstance(value, list) and value and _is_records(value)}
@@ -83,7 +83,7 @@ def _print_record(record: dict[str, Any]) -> None:
 
 
 def _print_table(records: list[dict[str, Any]]) -> None:
-    """A row a record; where the terminal is too narrow for whole rows, a block a record."""
+    """Prints one row per record or, if the terminal is too narrow for whole rows, one block per record."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -106,7 +106,7 @@ def _print_table(records: list[dict[str, Any]]) -> None:
 
 
 def _console() -> "Console":
-    """Standard output; where it is no terminal, lines are as long as they are."""
+    """Returns a console for stdout. If it isn't a terminal, lines aren't wrapped or truncated."""
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(highlight=False, markup=False)

@@ -1,8 +1,8 @@
-"""Everything the table holds about a person: found by reading all of it, exported, and erased.
+"""A person's data in the table: found by a full scan, exported, and erased.
 
-What gives access is found by its person and ended first (`accounts`). The rest (feedback, invitations, kept answers,
-the reasons people gave for a decision) is found by looking for the person's id and address in every item, so that no
-kind of item can be forgotten. That costs one read of the table; no request ever does it.
+Credentials are looked up by user and revoked first (`accounts`). The rest (feedback, invitations, stored idempotent
+responses, the reasons given for a decision) is found by searching every item for the person's id and address, so that
+no kind of item can be missed. That takes one scan of the table; requests never do it.
 """
 
 import json
@@ -21,7 +21,7 @@ from controlplane.store.table import ConditionFailed, Delete, Update, table
 
 type Item = Mapping[str, Any]
 
-# Kinds of items by the start of their keys: what an export calls them.
+# The name of each kind of item in an export, by key prefix.
 _KINDS = {
     "USER": "account",
     "EMAIL": "address",
@@ -39,36 +39,36 @@ _KINDS = {
     "MEMBER": "membership",
     "IDEMPOTENCY": "kept answer",
 }
-# The person's own items, exported whole. Of all others only what names the person is theirs.
+# The person's own items, exported whole. From all others, only attributes that name the person are exported.
 _OWN = _KINDS.keys() - {"UC", "IDEMPOTENCY"}
-# Exported beside what names the person.
+# Exported in addition to the attributes that name the person.
 _BESIDE = {"statusReason", "statusAt", "decidedAt", "createdAt", "requestedAt", "at"}
-# Secrets are stored as digests alone. Neither these nor what is derived from them belongs into a file.
+# Secrets are stored only as digests. Neither digests nor values derived from them belong in a file.
 _SECRET_FIELDS = {"digest", "challenge", "current", "previous", "access", "claim", "payload", "attempt"}
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
-# Letters, digits and the other characters of an unquoted address, but for `#`, which also separates parts of keys.
+# Characters of an unquoted address, except `#`, which also separates the parts of keys.
 _ADDRESS_LETTERS = r"A-Za-z0-9!$%&'*+/=?^_`{|}~-"
 
 
 class Subject(NamedTuple):
-    """The person: their id, and the address of their account, if that is still there."""
+    """A person: their id, and the address of their account if it still exists."""
 
     user_id: str
     email: str | None
 
     def is_named_by(self, text: str) -> bool:
-        # The id without its prefix is also the end of the ids of memberships.
+        # Without its prefix, because membership ids end with the rest.
         return self.user_id.partition("_")[2] in text or self._has_address(text)
 
     def _has_address(self, text: str) -> bool:
         if self.email is None:
             return False
-        # Also as JSON writes it, because kept answers are JSON.
+        # Also with JSON escapes, because stored responses are JSON.
         wanted = "|".join(map(re.escape, {self.email, json.dumps(self.email)[1:-1]}))
         return bool(re.search(rf"(?<![.{_ADDRESS_LETTERS}])({wanted})(?!\.?[{_ADDRESS_LETTERS}])", text.lower()))
 
     def is_in(self, value: Any) -> bool:
-        """Whether a stored value names the person."""
+        """Returns True if a stored value names the person."""
         if isinstance(value, str):
             return self.is_named_by(value)
         if isinstance(value, Mapping):
@@ -77,7 +77,7 @@ class Subject(NamedTuple):
 
 
 def find_items(subject: Subject) -> Iterator[dict[str, Any]]:
-    """Every item that names the person. Consistent: what was written before it began is found."""
+    """Yields every item that names the person. Consistent: finds everything written before the scan began."""
     parameters: dict[str, Any] = {"TableName": table.name, "ConsistentRead": True}
     while True:
         answer = table.client.scan(**parameters)
@@ -104,7 +104,7 @@ def _kind(item: Item) -> str:
 
 
 def export(subject: Subject) -> dict[str, Any]:
-    """All of it as one document, without secrets."""
+    """Returns the person's data as one document, without secrets."""
     return {
         "userId": subject.user_id,
         "exportedAt": clock.timestamp(),
@@ -138,14 +138,14 @@ def _without_digests(value: Any) -> Any:
 
 # Erasure
 
-# Items of these kinds go as a whole. Each is the person's own, or ends with the account.
+# Items of these kinds are deleted whole. Each belongs to the person or ends with the account.
 _DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQUOTA", "INVITEE"}
 
 
 def erase(subject: Subject) -> dict[str, int]:
-    """Removes what names the person, but for the bare id in records of organizations: how many items, by kind.
+    """Erases what names the person, except the bare id in records of organizations. Returns item counts by kind.
 
-    The account itself, with its address, is the caller's to remove. It can be repeated.
+    The caller must delete the account itself and its address. Can be repeated.
     """
     erased: Counter[str] = Counter()
     for item in find_items(subject):
@@ -157,12 +157,12 @@ def erase(subject: Subject) -> dict[str, int]:
 
 
 def is_left(subject: Subject) -> bool:
-    """Whether `erase` has something to do."""
+    """Returns True if `erase` would change anything."""
     return any(_find_erasure(subject, item) for item in find_items(subject))
 
 
 def _find_erasure(subject: Subject, item: dict[str, Any]) -> Callable[[], object] | None:
-    """What removes the person from this item; None if it only holds the id in a record that is not theirs."""
+    """Returns a function that erases the person from this item, or None if it only has the id in another's record."""
     kind, key = _kind(item), Key(item["pk"], item["sk"])
     own = item.get("userId", item.get("callerId")) == subject.user_id
     if kind == "FEEDBACK" and own:
@@ -170,7 +170,7 @@ def _find_erasure(subject: Subject, item: dict[str, Any]) -> Callable[[], object
     if kind in _DELETED and (own or subject.is_named_by(key.pk)):
         return lambda: table.delete(Delete(key))
     if kind == "MEMBER" and own and table.get(keys.membership(subject.user_id, key.pk.partition("#")[2])) is None:
-        # Without the person's side it authorizes nobody: its organization is being deleted.
+        # Without the membership item it grants no access: its organization is being deleted.
         return lambda: table.delete(Delete(key))
     if kind == "INVITATION":
         return lambda: _delete_invitation(item)
@@ -182,7 +182,7 @@ def _find_erasure(subject: Subject, item: dict[str, Any]) -> Callable[[], object
     return None
 
 
-# A repetition of the request is told that it took effect and that its answer is lost.
+# A retry of the request is told that it took effect and that its response is lost.
 _LOSE_ANSWER = "SET #status = :status, #leaseUntil = :past, #effective = :true REMOVE #data"
 _LOST_ANSWER = {"status": IN_PROGRESS, "past": 0, "true": True}
 

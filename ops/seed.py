@@ -1,7 +1,7 @@
-"""Demo data: two organizations with people, a key, projects and an audit, for a stack that somebody tries out.
+"""Demo data for trying out a stack: two organizations with users, a key, projects, and an audit.
 
-Every function makes what is missing and puts right what differs, so a demo survives restarts, and an interrupted
-attempt is finished by the next.
+Every function is idempotent: it creates what is missing and corrects what differs. So a demo survives restarts, and the
+next run completes an interrupted one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ _CREATED_FROM = "demo"
 
 
 class DemoUser(NamedTuple):
-    """A person, and the one organization they belong to."""
+    """A user and their one organization."""
 
     email: str
     name: str
@@ -51,7 +51,7 @@ class DemoUser(NamedTuple):
 
 
 class DemoOrganization(NamedTuple):
-    """An organization with one project. Its first user owns it."""
+    """An organization with one project. Its first user is the owner."""
 
     slug: str
     name: str
@@ -78,15 +78,15 @@ USERS = (
 
 
 def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository | None = None) -> dict[str, Any]:
-    """Makes the demo data stand as it is described here, and returns how to act in it.
+    """Creates or updates the demo data, and returns its ids and credentials.
 
-    known: what an earlier call returned, whose tokens and keys are kept while they work.
-    hosted: a repository at the code host, to be connected to the first organization, linked to its project, and
-        scanned once. What the scan finds, the runtime and an advisory fill the organization's inbox.
+    known: the result of an earlier call. Its tokens and keys are kept while they work.
+    hosted: a repository on the code host, which is connected to the first organization, linked to its project, and
+        scanned once. The scan, runtime detections, and an advisory fill the organization's inbox.
     Returns {organizations: [{organizationId, slug, plan}], users: [{email, userId, accessToken, role,
     organizationId}], apiKeys: [{organizationId, key, keyId}], repositories: [{repositoryId, organizationId}]}.
     """
-    # A stack that an earlier version made: the demo's people could not sign in for the first time.
+    # For a stack that an earlier version created: without this, the demo's users could not sign in for the first time.
     identities.record_all()
     known = known or {}
     profiles = {user.email: ensure_user(user.email, user.name) for user in USERS}
@@ -133,12 +133,12 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
 
 
 def ensure_user(email: str, name: str) -> dict[str, Any]:
-    """The profile of the account with the address."""
+    """Returns the profile of the account with the address."""
     return users.find_user_by_email(email) or users.create_user(email, name)
 
 
 def ensure_organization(slug: str, name: str, owner: dict[str, Any], plan: str, least_credits: int) -> str:
-    """The id of the organization with the slug, which is on the plan and has at least so many credits."""
+    """Returns the id of the organization, on the given plan and with at least `least_credits`."""
     organization = find_organization(slug)
     if organization is None:
         organization_id = organizations.create_organization(name, slug, owner).organization_id
@@ -153,7 +153,7 @@ def ensure_organization(slug: str, name: str, owner: dict[str, Any], plan: str, 
 
 
 def ensure_member(organization_id: str, profile: dict[str, Any], role: Role) -> None:
-    """The person belongs to the organization in that role."""
+    """Ensures that the user is a member of the organization with that role."""
     membership = organizations.find_membership(profile["userId"], organization_id)
     if membership is None:
         organization = organizations.find_organization(organization_id)
@@ -165,7 +165,7 @@ def ensure_member(organization_id: str, profile: dict[str, Any], role: Role) -> 
 
 
 def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> ProjectItem:
-    """The organization's project that has the slug of this name; its websites are those only where it is new."""
+    """Returns the organization's project with the slug of this name. A new project gets the websites."""
     pointer = table.get(keys.project_slug(organization_id, projects.slug_of(name)))
     if pointer is not None:
         return projects.get_project(pointer["projectId"])
@@ -180,7 +180,7 @@ def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> 
 
 
 def ensure_repository(project: ProjectItem, hosted: HostedRepository) -> dict[str, str]:
-    """The repository is connected to the project's organization, and linked to the project."""
+    """Ensures that the repository is connected to the project's organization and linked to the project."""
     organization_id = project.location.organization_id
     repository = repositories.connect_repository(organization_id, hosted)
     if repository.find_link(project.project_id) is None:
@@ -189,7 +189,7 @@ def ensure_repository(project: ProjectItem, hosted: HostedRepository) -> dict[st
 
 
 def ensure_audit(project: ProjectItem) -> None:
-    """The project's first domain, where it has one, is audited; a new audit has one run."""
+    """Ensures an audit of the project's first domain, if it has one. A new audit gets one run."""
     domain = next((it for it in project.websites if it.kind == AUDITABLE_KIND), None)
     if domain is None or project.audit_count:
         return
@@ -198,7 +198,7 @@ def ensure_audit(project: ProjectItem) -> None:
 
 
 def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
-    """The repository was scanned, or is about to be: what the code audit finds fills the inbox as well."""
+    """Ensures that the repository has been scanned, or is about to be. The code audit's findings go to the inbox."""
     repository = repositories.get_repository(repository_id)
     link = repository.find_link(project_id)
     if repository.preview_used or link is None:
@@ -213,9 +213,9 @@ def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
 
 
 def ensure_findings(project: ProjectItem) -> None:
-    """The project's inbox holds what the runtime and an advisory found, as the intake takes it in.
+    """Ensures that the project's inbox has runtime detections and an advisory, written as the intake does.
 
-    These are as old as the project, so a later call changes nothing, whatever was decided on them meanwhile.
+    They are as old as the project, so a later call changes nothing, whatever has been decided on them since.
     """
     at, organization_id = project.created_at, project.location.organization_id
     seen = {"kind": "runtime-vendor-detection", "projectId": project.project_id, "observedAt": at}
@@ -255,7 +255,7 @@ def ensure_findings(project: ProjectItem) -> None:
 
 
 def ensure_token(user_id: str, known: str | None) -> str:
-    """A token of the person with every scope there is: the known one where it works for another day, else a new one."""
+    """Returns a token of the user with every scope: the known one if it is valid for another day, else a new one."""
     item = table.get(keys.user_token(tokens.digest(known))) if known else None
     if (
         known is not None
@@ -269,7 +269,7 @@ def ensure_token(user_id: str, known: str | None) -> str:
 
 
 def ensure_key(organization_id: str, created_by: str, known: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """A key of the organization: the known one that works, else a new one in the place of the demo's former key."""
+    """Returns a key of the organization: a known one that works, else a new one that replaces the demo's former key."""
     for entry in known:
         item = table.get(keys.key_secret(tokens.digest(entry["key"])))
         if item is not None and item["organizationId"] == organization_id:

@@ -1,4 +1,4 @@
-"""The signing secret in Secrets Manager, and the steps of its rotation: add a key, switch to it, drop the old one.
+"""The signing secret in Secrets Manager and its rotation: add a key, switch to it, drop the old one.
 
 Each step is safe only once the step before it is deployed everywhere: docs/operations.md, *Rotate secrets*. No key is
 ever printed, passed on a command line, or written to a file.
@@ -17,13 +17,13 @@ from ops import target
 from ops.errors import Conflict, Refused
 
 _DAY = 24 * 3600
-# A refresh token lives that long. A day more, because functions sign with the old key until they are deployed.
+# The lifetime of a refresh token plus one day, because functions sign with the old key until they are deployed.
 _WAIT_SECONDS = REFRESH_SECONDS + _DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """What the secret is now, and the Unix time at which it became that."""
+    """The secret's current value, and the Unix time when it was set."""
 
     secret: SigningSecret
     since: float
@@ -37,7 +37,7 @@ class Ring:
 
 
 def read() -> Ring:
-    """The ring of the connected stack. Raises Misused, NotFound, Refused."""
+    """Returns the key ring of the connected stack. Raises Misused, NotFound, Refused."""
     client, secret_id = target.find_secret("SigningSecret", "SIGNING_SECRET_ARN")
     value = client.get_secret_value(SecretId=secret_id)
     try:
@@ -50,9 +50,9 @@ def read() -> Ring:
 
 
 def add(*, early: bool = False) -> Ring:
-    """Adds a new key, which is accepted from the next deployment on. The previous key leaves the ring.
+    """Adds a new key, which is accepted from the next deployment on. Removes the previous key from the ring.
 
-    Raises Conflict if there is a next key already, Refused if refresh tokens of the previous key may still be alive
+    Raises Conflict if there is already a next key, Refused if refresh tokens of the previous key may still be valid
     (unless `early`).
     """
     ring = read()
@@ -65,7 +65,7 @@ def add(*, early: bool = False) -> Ring:
 
 
 def switch() -> Ring:
-    """Makes the next key the current one, and keeps the old one as the previous key. Raises Conflict."""
+    """Makes the next key the current one, and keeps the old one as the previous key. Raises Conflict, Refused."""
     ring = read()
     if ring.secret.next is None:
         raise Conflict("There is no next key. Add one, and deploy.")
@@ -74,9 +74,9 @@ def switch() -> Ring:
 
 
 def drop(*, early: bool = False) -> Ring:
-    """Removes the previous key, and with it everything that only this key verifies.
+    """Removes the previous key, which invalidates everything that only this key verifies.
 
-    Raises Conflict if there is none, Refused if refresh tokens of it may still be alive (unless `early`).
+    Raises Conflict if there is no previous key, Refused if its refresh tokens may still be valid (unless `early`).
     """
     ring = read()
     if ring.step != "switched":
@@ -87,7 +87,7 @@ def drop(*, early: bool = False) -> Ring:
 
 
 def _check_deployed(ring: Ring) -> None:
-    """Raises Refused if functions may still run with the ring of the step before. Without a stack nobody knows."""
+    """Raises Refused if functions may still run with the previous step's ring. Without a stack, it can't tell."""
     deployed_at = target.deployed_at()
     if deployed_at is not None and deployed_at < ring.since:
         raise Refused("The last step has not been deployed yet. Deploy, and try again when that has completed.")

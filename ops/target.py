@@ -1,6 +1,6 @@
-"""Which table the commands act on: the local stack's, that of a CloudFormation stack, or one given by name.
+"""Selects the table that commands use: the local stack's, a CloudFormation stack's, or one given by name.
 
-`connect` comes before the first import of the shared layer's store, which reads its settings from the os.environ.
+Call `connect` before the first import of the shared layer's store, which reads its settings from os.environ.
 """
 
 import json
@@ -14,13 +14,13 @@ from ops.errors import Misused, NotFound, Refused
 LOCAL_STATE = Path(__file__).resolve().parents[1] / ".local/stack.json"
 _LOCAL_STACK = "assent"
 _LOCAL_REGION = "eu-central-1"
-# What the local stack takes as credentials. Real ones are never read for it.
+# The credentials of the local stack. Real ones are never read for it.
 _LOCAL_CREDENTIAL = "local"
 
 _TABLE = "Table"
-# The stack that was connected to and the address of AWS, where there is one. Set by connect.
+# The connected stack and the endpoint URL, or None for each. Set by connect.
 _connected: tuple[str | None, str | None] = (None, None)
-# What the functions are told of these parameters and outputs of the stack, and the commands need as well.
+# Stack parameters and outputs that the commands need, with the environment variables that the functions read them from.
 _PARAMETERS = {
     "ServiceBrand": "SERVICE_BRAND",
     "LibraryBrand": "LIBRARY_BRAND",
@@ -34,7 +34,7 @@ _OUTPUTS = {"GithubAppKeyArn": "GITHUB_APP_SECRET_ARN"}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says of the table. At most one of local, stack and table."""
+    """The command line's options for the table. At most one of local, stack, and table."""
 
     local: bool = False
     stack: str | None = None
@@ -43,13 +43,13 @@ class Options:
     endpoint_url: str | None = None
 
     def over(self, outer: "Options") -> "Options":
-        """These, and where they say nothing, those given before the command's name."""
+        """Returns these options, completed by those given before the command's name."""
         named = self if self.local or self.stack or self.table else outer
         return replace(named, region=self.region or outer.region, endpoint_url=self.endpoint_url or outer.endpoint_url)
 
 
 def connect(options: Options) -> None:
-    """Points the store at the table. Raises Misused, NotFound (no such stack), Refused (no local stack).
+    """Connects the store to the table. Raises Misused, NotFound (no such stack), Refused (no local stack).
 
     Sets environment variables, for botocore and for the shared layer's settings.
     """
@@ -61,7 +61,7 @@ def connect(options: Options) -> None:
         options, local_variables = _local(options)
     if options.region:
         os.environ["AWS_DEFAULT_REGION"] = options.region
-    elif "AWS_REGION" in os.environ:  # what Lambda and many shells set, and botocore does not read
+    elif "AWS_REGION" in os.environ:  # set by Lambda and many shells, but not read by botocore
         os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
     _connected = (options.stack, options.endpoint_url)
@@ -74,12 +74,12 @@ def connect(options: Options) -> None:
     os.environ["TABLE_NAME"] = name
     os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
     os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
-    # The layer's log goes to standard output, where nothing but a command's answer belongs.
+    # The layer logs to stdout, which is only for the command's result.
     os.environ.setdefault("LOG_LEVEL", "CRITICAL")
 
     try:
         from controlplane.store.table import table  # noqa: PLC0415 (reads the environment)
-    except ValueError as error:  # pydantic's, which also shows values: a secret may be among them
+    except ValueError as error:  # pydantic's message also shows values, which may include a secret
         raise Misused(f"The settings in the environment are wrong: {_wrong_settings(error)}.") from None
 
     table.name = name
@@ -93,9 +93,9 @@ def _wrong_settings(error: ValueError) -> str:
 
 
 def _local(options: Options) -> tuple[Options, dict[str, str]]:
-    """The options that lead to this checkout's own stack, and the variables that lead to its code host.
+    """Returns the options for this checkout's local stack, and the environment variables for its code host.
 
-    No other AWS variable is left that could lead elsewhere.
+    Removes all other AWS variables, which could point elsewhere.
     """
     if options.region or options.endpoint_url:
         raise Misused("--local knows its region and endpoint: leave out --region and --endpoint-url.")
@@ -111,7 +111,7 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
 
 
 def create_client(service: str, endpoint_url: str | None) -> Any:
-    """A client of AWS. A local stack that does not run is told at once."""
+    """Returns an AWS client with short timeouts, so that a local stack that isn't running is reported quickly."""
     from botocore.config import Config  # noqa: PLC0415 (slow to import, and --help needs none of it)
     from botocore.session import Session  # noqa: PLC0415
 
@@ -120,22 +120,22 @@ def create_client(service: str, endpoint_url: str | None) -> Any:
 
 
 def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
-    """A client of SQS, and the address of a queue of the stack, or the one in that variable if no stack is named.
+    """Returns an SQS client and the URL of the stack's queue or, if no stack is named, the URL in that variable.
 
-    Comes after `connect`. Raises Misused if nothing says where the queue is, NotFound if the stack doesn't have it.
+    Call `connect` first. Raises Misused if the queue isn't configured, NotFound if the stack doesn't have it.
     """
     return create_client("sqs", _connected[1]), _find_resource(logical_id, variable, "queue")
 
 
 def find_secret(logical_id: str, variable: str) -> tuple[Any, str]:
-    """The same for a secret: a client of Secrets Manager, and the secret's ARN."""
+    """Returns a Secrets Manager client and the secret's ARN, in the same way."""
     return create_client("secretsmanager", _connected[1]), _find_resource(logical_id, variable, "secret")
 
 
 def deployed_at() -> float | None:
-    """The Unix time at which the stack's last deployment was started, or None if no stack is named.
+    """Returns the Unix time when the stack's last deployment started, or None if no stack is named.
 
-    Comes after `connect`. Raises Refused unless that deployment has completed.
+    Call `connect` first. Raises Refused unless that deployment has completed.
     """
     stack, endpoint_url = _connected
     if stack is None:
@@ -147,7 +147,7 @@ def deployed_at() -> float | None:
 
 
 def _find_resource(logical_id: str, variable: str, kind: str) -> str:
-    """The physical id of a resource. Raises Misused, NotFound."""
+    """Returns the physical id of a resource. Raises Misused, NotFound."""
     from botocore.exceptions import ClientError  # noqa: PLC0415
 
     stack, endpoint_url = _connected
@@ -167,7 +167,7 @@ def _find_resource(logical_id: str, variable: str, kind: str) -> str:
 
 
 def _read_stack(stack: str, endpoint_url: str | None) -> str:
-    """The name of the stack's table. Its brand, with which secrets are minted, and its App go into the environment."""
+    """Returns the name of the stack's table. Sets environment variables for its brands, App, and retention times."""
     from botocore.exceptions import ClientError  # noqa: PLC0415
 
     client = create_client("cloudformation", endpoint_url)

@@ -1,4 +1,4 @@
-"""`assent-ops audit`: which websites are looked at again and again, and what the looks found."""
+"""`assent-ops audit`: scheduled website audits and their runs."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import TYPE_CHECKING, Annotated
@@ -36,7 +36,7 @@ def create_audit(
     ],
     every_days: Annotated[int, typer.Option("--every-days", min=1, max=365, help="How often it runs.")] = 7,
 ) -> Shown:
-    """Audit a website from now on. Only websites of the kind `domain` can be audited, and each 5 times at most."""
+    """Schedule an audit of a website. Only websites of kind `domain` can be audited, each by at most 5 audits."""
     from controlplane.store import audits, projects
 
     item = _get_project(project)
@@ -64,7 +64,7 @@ def create_audit(
 
 @command(app, "list")
 def list_audits(project: Project) -> Shown:
-    """List a project's audits, by website."""
+    """List a project's audits, grouped by website."""
     from ops import audits
 
     return Shown(audits.list_audits(_get_project(project)))
@@ -93,7 +93,7 @@ def record_run(
         str, typer.Option("--result", parser=_parse_result, metavar="RESULT", help=f"One of {', '.join(_RESULTS)}.")
     ],
 ) -> Shown:
-    """Record a run of an audit that took place now, and what came of it."""
+    """Record an audit run, and its result, as of now."""
     from controlplane.store import audits
 
     item = _get_project(project)

@@ -1,4 +1,4 @@
-"""`assent-ops plan` and `assent-ops credits`: what an organization pays for, and what it has left."""
+"""`assent-ops plan` and `assent-ops credits`: an organization's plan and its credit balance."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -29,10 +29,10 @@ Amount = Annotated[int, typer.Argument(min=1, max=_MOST, help="How many.")]
 
 @command(plan_app, "set")
 def set_plan(organization: Organization, plan: Plan) -> Shown:
-    """Put an organization on a plan, and its keys with it.
+    """Change the plan of an organization and its API keys.
 
-    On a plan without API access its keys are refused at once; they stay, and work again after an upgrade. A key keeps
-    the rate limit it was minted with until it is rolled.
+    On a plan without API access, the organization's keys are rejected immediately. They aren't deleted, and work again
+    after an upgrade. A key keeps the rate limit it was created with until it is rolled.
     """
     from controlplane.store import billing
     from controlplane.store.organizations import UnknownOrganization
@@ -48,19 +48,19 @@ def set_plan(organization: Organization, plan: Plan) -> Shown:
 
 @command(credits_app, "add")
 def add_credits(organization: Organization, amount: Amount) -> Shown:
-    """Add credits. Where no answer came, look at the balance before trying again."""
+    """Add credits. If the command times out, check the balance before you retry."""
     return _change(organization, amount)
 
 
 @command(credits_app, "take")
 def take_credits(organization: Organization, amount: Amount) -> Shown:
-    """Take credits away. Refused where there are fewer: a balance is never below zero."""
+    """Remove credits. Fails if the balance would drop below zero."""
     return _change(organization, -amount)
 
 
 @command(credits_app, "show")
 def show_credits(organization: Organization) -> Shown:
-    """Show the balance and the top-up settings."""
+    """Show the credit balance and the top-up settings."""
     from controlplane.store import billing
     from ops.lookup import get_organization_id
 

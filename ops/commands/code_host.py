@@ -1,4 +1,4 @@
-"""`assent-ops github`: the GitHub App that scans read with, and that opens issues."""
+"""`assent-ops github`: the GitHub App that scans use to read code and that creates issues."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated, Any
@@ -19,9 +19,9 @@ def check_app(
         typer.Argument(metavar="OWNER/NAME", parser=parse_full_name, help="A repository that it shall see."),
     ] = None,
 ) -> Shown:
-    """Check that the App's id and key belong together, and that it may do what it must.
+    """Check that the App's id and private key match, and that the App has the required permissions.
 
-    With a repository: also that the App is installed there, and that its owner granted the permissions.
+    With a repository, also checks that the App is installed there and that the owner granted the permissions.
     """
     from ops import code_host
 

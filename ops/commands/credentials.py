@@ -1,4 +1,4 @@
-"""`assent-ops credential`: the index of people's sessions, devices, and tokens."""
+"""`assent-ops credential`: the index of users' sessions, devices, and tokens."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -13,7 +13,7 @@ app = typer.Typer(no_args_is_help=True, help="The index by which people's sessio
 
 @app.callback()
 def _group() -> None:
-    """Keeps `index` a command of its own while it is the only one."""
+    """Keeps `index` a subcommand while it is the only command."""
 
 
 @command(app, "index")
@@ -22,10 +22,11 @@ def index_credentials(
         bool, typer.Option("--again", help="Start over, for instance after a rollback to an older release.")
     ] = False,
 ) -> Shown:
-    """Index credentials that an older release created and that haven't been used since. Ends nothing.
+    """Index credentials that an older release created and that haven't been used since. Revokes nothing.
 
-    Run it once, after every function runs the release that introduced the index. It reads the whole table and can be
-    interrupted: the next run resumes. Once it has finished, `user revoke` and `user delete` no longer scan the table.
+    Run it once, after every function runs the release that introduced the index. It reads the whole table. If it is
+    interrupted, the next run resumes. After it has completed, `user revoke` and `user delete` no longer scan the table
+    for credentials.
     """
     from ops import credential_backfill
 

@@ -1,4 +1,4 @@
-"""`assent-ops dead-letters`: messages that no worker could settle."""
+"""`assent-ops dead-letters`: messages that workers failed to process."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -12,7 +12,7 @@ from ops.output import Shown, confirm
 
 app = typer.Typer(no_args_is_help=True, help="Messages that no worker could settle, kept for 14 days.")
 
-# As controlplane.queues.Queue, which cannot be imported before the table is known.
+# The values of controlplane.queues.Queue, which can't be imported before the table is known.
 QUEUES = ("scan-preparation", "scan-execution", "issue-creation", "finding-intake")
 
 
@@ -34,10 +34,10 @@ def list_letters(
     ] = None,
     limit: Limit = 100,
 ) -> Shown:
-    """List what lies in the dead letters and why, the oldest first. Nothing is consumed.
+    """List dead letters and the reason for each, oldest first. Nothing is removed.
 
-    A worker's reason stands beside its message. SQS itself moves a message here, without a reason, after five times in
-    which a worker died or ran out of time.
+    If a worker rejected the message, its reason is shown. Messages that SQS moved itself, after five attempts in which
+    a worker crashed or timed out, have no reason.
     """
     from controlplane import queues
     from ops import dead_letters
@@ -55,10 +55,10 @@ def redrive(
     limit: Limit = 1000,
     yes: Yes = False,
 ) -> Shown:
-    """Put dead letters back to work, once their reason is gone.
+    """Send dead letters back to their work queue. Fix the cause first.
 
-    Each is sent to its queue first and removed second: a message may come twice, and none is lost. Workers take a
-    message that was settled meanwhile as done. What fails again comes back here, with its new reason.
+    Each message is sent before it is removed here: it may be delivered twice, but is never lost. Workers skip a message
+    whose work is already done. A message that fails again returns here with its new reason.
     """
     from controlplane import queues
     from ops import dead_letters
@@ -74,9 +74,9 @@ def discard(
     limit: Limit = 1000,
     yes: Yes = False,
 ) -> Shown:
-    """Throw dead letters away that can never be settled, such as malformed ones. There is no way back.
+    """Permanently delete dead letters that can never succeed, such as malformed messages.
 
-    A scan that waits for its message is ended as failed, unless a worker has it.
+    A scan that waits for a deleted message is marked as failed, unless a worker is processing it.
     """
     from controlplane import queues
     from ops import dead_letters

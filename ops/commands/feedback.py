@@ -1,4 +1,4 @@
-"""`assent-ops feedback`: what callers report on the service, and whether new reports are taken."""
+"""`assent-ops feedback`: reports from callers about the service, and the switch that pauses new ones."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from datetime import date
@@ -28,7 +28,7 @@ Days = Annotated[int, typer.Option("--days", min=1, max=400, help="How many days
 
 @command(app, "list")
 def list_reports(day: Day = None, days: Days = 1) -> Shown:
-    """List the reports of a day or several, the newest first."""
+    """List the reports of one or more days, newest first."""
     from ops import feedback
 
     reports = feedback.read_days(day or feedback.today(), days)
@@ -37,7 +37,7 @@ def list_reports(day: Day = None, days: Days = 1) -> Shown:
 
 @command(app, "show")
 def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="FDB-…")]) -> Shown:
-    """Show a report in full."""
+    """Show a complete report."""
     from controlplane.store.feedback import UnknownReport, get_report
     from ops import feedback
 
@@ -56,10 +56,10 @@ def cluster_reports(
         typer.Option("--least", min=0.05, max=1.0, help="The share of words two reports must have in common."),
     ] = 0.5,
 ) -> Shown:
-    """Group reports that seem to say the same, the largest group first.
+    """Group similar reports, largest group first.
 
-    Two reports of one category belong together if they have that share of their words in common, where letter case
-    does not count and every number or id is the same word. Each group is compared with its oldest report.
+    A report joins a group of the same category if it shares at least that fraction of words (--least) with the group's
+    oldest report. Case is ignored, and all numbers and ids count as the same word.
     """
     from ops import feedback
 
@@ -68,13 +68,13 @@ def cluster_reports(
 
 @command(app, "pause")
 def pause_intake() -> Shown:
-    """Take no new reports from now on. They are answered 503; repetitions still get their reference."""
+    """Stop accepting new reports. They get a 503; retries of an accepted report still get its reference."""
     return _set_intake(paused=True)
 
 
 @command(app, "resume")
 def resume_intake() -> Shown:
-    """Take new reports again."""
+    """Accept new reports again."""
     return _set_intake(paused=False)
 
 

@@ -1,4 +1,4 @@
-"""`assent-ops user`, the part about how people sign in: identities and the address."""
+"""`assent-ops user`, the commands about signing in: identities and the email address."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -17,9 +17,9 @@ _SHOWN = ("issuer", "subject", "createdAt")
 
 @command(app, "identities")
 def list_identities(user: User) -> Shown:
-    """List the identities that sign in to an account: issuer and subject.
+    """List the identities (issuer and subject) that can sign in to an account.
 
-    An identity that an earlier version stored is listed once it was used, or after `user record-identities`.
+    An identity stored by an earlier version is listed after its next sign-in, or after `user record-identities`.
     """
     from controlplane.store import identities
     from ops.lookup import get_user
@@ -45,13 +45,13 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     ] = None,
     yes: Yes = False,
 ) -> Shown:
-    """Let another subject sign in to an account, or move an identity to another account.
+    """Replace the subject of an account's identity, or move the identity to another account.
 
-    --to-subject is for a person whom the issuer knows by a new id. --to-user is for an identity that signs in to the
-    wrong account; the other account must have none from the same issuer. Afterwards every session, token and device of
-    USER ends. An interrupted command is finished by the same command.
+    Use --to-subject if the issuer has given the user a new id. Use --to-user if the identity signs in to the wrong
+    account; the other account must not have an identity from the same issuer. Then revokes every session, token, and
+    device of USER. If it is interrupted, run the same command again.
 
-    Exit code 3 if the account has no such identity, 4 if the subject or the other account is taken.
+    Exit code 3 if the account has no such identity; 4 if the subject is in use or the other account already has one.
     """
     from controlplane.store.identities import AccountHasIdentity, IdentityTaken
     from ops import accounts, identities
@@ -81,10 +81,10 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
 
 @command(app, "record-identities")
 def record_identities() -> Shown:
-    """List every identity under its account, once, after the upgrade from a version that did not.
+    """Record every identity under its account. Run it once after upgrading from a version that didn't.
 
-    Until then, an account of the earlier version is only open to identities that signed in to it before. Reads the
-    whole table twice; can be repeated and interrupted.
+    Until then, only identities that have signed in before can sign in to an account created by the earlier version.
+    Reads the whole table twice. Can be interrupted and repeated.
     """
     from ops import identities
 
@@ -97,10 +97,10 @@ def set_email(
     email: Annotated[str, typer.Argument(help="The new address, taken as verified.")],
     yes: Yes = False,
 ) -> Shown:
-    """Give an account another address, for instance to release the address of somebody who left.
+    """Change an account's email address, for example to free the address of a person who left.
 
-    The next sign-in sets the address that the issuer has verified, if that is free. Exit code 4 if an account has the
-    new address.
+    The next sign-in changes it again, to the address that the issuer has verified, if no account has that one. Exit
+    code 4 if another account has the new address.
     """
     from controlplane.emails import is_email, normalize_email
     from controlplane.store import sign_in, users

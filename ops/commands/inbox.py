@@ -1,4 +1,4 @@
-"""`assent-ops inbox` and `assent-ops issue`: what was found, and the opening of issues for it."""
+"""`assent-ops inbox` and `assent-ops issue`: findings, and the creation of GitHub issues for them."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -52,7 +52,7 @@ def list_items(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="How many at most.")] = 50,
 ) -> Shown:
-    """List an organization's findings, the most recently updated first."""
+    """List an organization's findings, most recently updated first."""
     from ops import inbox
     from ops.lookup import get_organization_id
 
@@ -61,7 +61,7 @@ def list_items(
 
 @command(app, "show")
 def show_item(item: Item) -> Shown:
-    """Show a finding, and where the opening of its issue stands."""
+    """Show a finding and the state of its issue creation."""
     from ops import inbox
 
     return Shown(inbox.standing_document(inbox.get_standing(item)))
@@ -69,7 +69,7 @@ def show_item(item: Item) -> Shown:
 
 @command(issue_app, "list")
 def list_attempts() -> Shown:
-    """List the attempts at issues that are not settled, in all organizations, the oldest first."""
+    """List pending issue creations, in all organizations, oldest first."""
     from ops import inbox
 
     return Shown(inbox.list_attempts())
@@ -87,11 +87,11 @@ def reconcile(  # noqa: PLR0917 (Typer passes them by name)
     absent: Annotated[bool, typer.Option("--absent", help="There is no issue, and none will turn up.")] = False,
     yes: Yes = False,
 ) -> Shown:
-    """Settle an attempt at an issue.
+    """Resolve a pending issue creation.
 
-    Without an option the worker looks for the issue once more. With --number and --url the issue is recorded as the
-    item's. With --absent the attempt ends, and the next request opens an issue anew. `marker`, as `issue list` shows
-    it, stands in a comment of the issue's text.
+    Without options, the worker searches for the issue again. With --number and --url, that issue is recorded for the
+    item. With --absent, the attempt ends, and the next request creates a new issue. The issue's body has the `marker`
+    that `issue list` shows, in a comment.
     """
     from controlplane import clock
     from ops import inbox

@@ -1,4 +1,4 @@
-"""`assent-ops intake`: findings from outside, sent to the intake by hand."""
+"""`assent-ops intake`: sends external findings to the intake manually."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ _NOW = "When, as in 2026-03-04T05:06:07Z; now if not said."
 def send_file(
     file: Annotated[typer.FileText, typer.Argument(help="A message or a list of them, in JSON. - is standard input.")],
 ) -> Shown:
-    """Send the messages of a file, once all of them are found well-formed."""
+    """Send the messages in a file. Sends nothing unless all of them are valid."""
     from ops import intake
 
     try:
@@ -45,7 +45,7 @@ def send_detection(  # noqa: PLR0917 (Typer passes them by name)
     ] = None,
     at: Annotated[str | None, typer.Option("--at", metavar="TIME", help=_NOW)] = None,
 ) -> Shown:
-    """Report a vendor that was seen at runtime on a project's website."""
+    """Report a vendor that was detected at runtime on a project's website."""
     fields = {
         "projectId": project,
         "vendorId": vendor,
@@ -76,7 +76,7 @@ def send_advisory(  # noqa: PLR0917 (Typer passes them by name)
     ] = None,
     at: Annotated[str | None, typer.Option("--at", metavar="TIME", help=_NOW)] = None,
 ) -> Shown:
-    """Publish an advisory to an organization, or a later edition of one."""
+    """Publish an advisory, or a new edition of one, to an organization."""
     from ops.lookup import get_organization_id
 
     fields = {

@@ -25,7 +25,7 @@ def create_key(
         typer.Option("--created-by", metavar="USER", help="The member it is attributed to: email address or user id."),
     ],
 ) -> Shown:
-    """Mint a key and print it, once: only its hash is kept. Exit code 4 at the cap of 50 keys."""
+    """Create a key and print it once: only its hash is stored. Exit code 4 if there are already 50 keys."""
     from controlplane.store import api_keys, organizations
     from ops.lookup import get_organization, get_user
 
@@ -55,7 +55,7 @@ def list_keys(organization: Organization) -> Shown:
 
 @command(app, "delete")
 def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Shown:
-    """Revoke a key: its secret is refused from then on, for good."""
+    """Permanently revoke a key. Its secret is rejected immediately."""
     from controlplane import ids
     from controlplane.store import api_keys
 

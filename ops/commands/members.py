@@ -1,4 +1,4 @@
-"""`assent-ops member`: who belongs to an organization, and in which role."""
+"""`assent-ops member`: the members of an organization and their roles."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from ops.output import Shown, confirm
 
 app = typer.Typer(no_args_is_help=True, help="Who belongs to an organization, and in which role.")
 
-# As controlplane.store.organizations.Role, which cannot be imported before the table is known.
+# The values of controlplane.store.organizations.Role, which can't be imported before the table is known.
 Role = Literal["owner", "admin", "member"]
 
 
@@ -22,7 +22,7 @@ def add_member(
     user: User,
     role: Annotated[Role, typer.Option("--role", help="What they may do.")] = "member",
 ) -> Shown:
-    """Make somebody a member, without an invitation. Exit code 4 where they are one already."""
+    """Add a user to an organization without an invitation. Exit code 4 if they are already a member."""
     from ops import members
     from ops.lookup import get_organization, get_user
 
@@ -49,7 +49,7 @@ def list_members(organization: Organization) -> Shown:
 def set_role(
     organization: Organization, user: User, role: Annotated[Role, typer.Argument(help="What they may do from now on.")]
 ) -> Shown:
-    """Give a member another role. Refused for the last owner: make another member an owner first."""
+    """Change a member's role. Fails for the last owner: make another member an owner first."""
     from controlplane.store.members import LastOwner
     from ops import members
     from ops.lookup import get_organization_id, get_user
@@ -66,7 +66,7 @@ def set_role(
 
 @command(app, "remove")
 def remove_member(organization: Organization, user: User, yes: Yes = False) -> Shown:
-    """End a membership. Refused for the last owner: make another member an owner first."""
+    """Remove a member. Fails for the last owner: make another member an owner first."""
     from controlplane.store.members import LastOwner
     from ops import members
     from ops.lookup import get_organization_id, get_user

@@ -1,4 +1,4 @@
-"""`assent-ops organization`: organizations and who they belong to."""
+"""`assent-ops organization`: organizations and their owners."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -21,7 +21,7 @@ def create_organization(
         str | None, typer.Option("--slug", help="3 to 20 lowercase letters and digits; made from the name if left out.")
     ] = None,
 ) -> Shown:
-    """Create an organization with its first owner. Exit code 4 where the slug is taken."""
+    """Create an organization with its first owner. Exit code 4 if the slug is taken."""
     from pydantic import ValidationError
 
     from controlplane.store import organizations
@@ -47,7 +47,7 @@ def create_organization(
 
 @command(app, "show")
 def show_organization(organization: Organization) -> Shown:
-    """Show an organization: plan, credits, and how many owners, keys and projects it has."""
+    """Show an organization: plan, credits, and the number of owners, keys, and projects."""
     from ops.lookup import get_organization_id, organization_document
 
     return Shown(organization_document(get_organization_id(organization)))
@@ -57,7 +57,7 @@ def show_organization(organization: Organization) -> Shown:
 def list_organizations(
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Email address or user id.")],
 ) -> Shown:
-    """List the organizations a user belongs to, by slug."""
+    """List the organizations that a user belongs to, sorted by slug."""
     from controlplane.store import organizations
     from ops.lookup import get_user, membership_document
 
@@ -67,11 +67,11 @@ def list_organizations(
 
 @command(app, "delete")
 def delete_organization(organization: Organization, yes: Yes = False) -> Shown:
-    """Delete an organization, for good. Its API keys and its members lose access at once.
+    """Permanently delete an organization. Its API keys and its members lose access immediately.
 
-    Everything else of it is removed in the background, within 20 minutes unless it is very large: projects, scans,
-    findings, inbox, repositories, invitations, and the feedback its keys sent. What stays is the billing ledger, for
-    LedgerRetentionDays, and the slug, which nobody else can take for 90 days.
+    Its projects, scans, findings, inbox, repositories, invitations, and the feedback that its keys sent are deleted in
+    the background, within 20 minutes unless the organization is very large. The billing ledger is kept for
+    LedgerRetentionDays, and the slug stays reserved for 90 days.
     """
     from controlplane.store import deletions
     from controlplane.store.organizations import UnknownOrganization

@@ -1,4 +1,4 @@
-"""`assent-ops repository`: which repositories are connected, and which projects are built from them."""
+"""`assent-ops repository`: connected repositories and the projects linked to them."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 import re
@@ -59,10 +59,10 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="Its page.")] = None,
 ) -> Shown:
-    """Connect a repository to an organization. One that is connected already gets the values of now.
+    """Connect a repository to an organization, or update one that is already connected.
 
-    GitHub is asked which installation of the App sees the repository, and for what is left out. With --installation it
-    is not asked: then the default branch is main, the visibility private, and the page the one at github.com.
+    Looks up the App's installation, and every value that you omit, on GitHub. With --installation, GitHub isn't called
+    and the defaults are: branch main, visibility private, and the page on github.com.
     """
     from controlplane.store import repositories
     from ops.lookup import get_organization_id
@@ -84,7 +84,7 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
 
 @command(app, "list")
 def list_repositories(organization: Organization) -> Shown:
-    """List an organization's repositories, the latest connected first."""
+    """List an organization's repositories, most recently connected first."""
     from controlplane.store import repositories
     from ops.lookup import get_organization_id
 
@@ -99,7 +99,7 @@ def list_repositories(organization: Organization) -> Shown:
 
 @command(app, "show")
 def show_repository(repository: Repository) -> Shown:
-    """Show a repository, and the scan it is busy with."""
+    """Show a repository and its active scan."""
     from controlplane.store import keys
     from controlplane.store.table import table
 
@@ -122,7 +122,7 @@ def link_project(
     ] = None,
     pull_request_scans: Annotated[bool, typer.Option("--pull-request-scans", help="Also scan pull requests.")] = False,
 ) -> Shown:
-    """Link a project of the same organization, or change its link. Scans need at least one."""
+    """Link a project of the same organization, or change its link. Scans require at least one link."""
     from controlplane.store import repositories
 
     link = repositories.Link(project, branch, root_directory, pull_request_scans)
@@ -138,7 +138,7 @@ def link_project(
 
 @command(app, "unlink")
 def unlink_project(repository: Repository, project: Project, yes: Yes = False) -> Shown:
-    """Remove a link. Without any, the repository cannot be scanned."""
+    """Unlink a project. A repository without linked projects can't be scanned."""
     from controlplane.store import repositories
 
     confirm(f"Unlink the project {project}?", yes=yes)
@@ -152,10 +152,10 @@ def unlink_project(repository: Repository, project: Project, yes: Yes = False) -
 
 @command(app, "disconnect")
 def disconnect_repository(repository: Repository, yes: Yes = False) -> Shown:
-    """Disconnect a repository from its organization, for good. A scan of it ends.
+    """Permanently disconnect a repository from its organization. Ends a running scan.
 
-    Its scans, their findings and its inbox items are removed in the background. Connected again, it is a new
-    repository, whose first scan is a free preview. GitHub is not told: uninstall the App there.
+    Its scans, their findings, and its inbox items are deleted in the background. If you connect it again, it is a new
+    repository whose first scan is a free preview. This doesn't change anything on GitHub: uninstall the App there.
     """
     from controlplane.store import repositories
 
@@ -168,7 +168,7 @@ def disconnect_repository(repository: Repository, yes: Yes = False) -> Shown:
 
 
 def _look_at(owner: str, name: str) -> "HostedRepository":
-    """The repository as GitHub has it now, under its new name where it was renamed."""
+    """Returns the repository as GitHub reports it now, with its new name if it was renamed."""
     from controlplane.store.repositories import HostedRepository
     from ops import code_host
 

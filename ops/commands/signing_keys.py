@@ -1,4 +1,4 @@
-"""`assent-ops signing-key`: the rotation of the signing secret, a step at a time."""
+"""`assent-ops signing-key`: step-by-step rotation of the signing secret."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ Early = Annotated[bool, typer.Option("--early", help="Even if the previous key s
 
 @command(app, "show")
 def show_ring() -> Shown:
-    """Show how far a rotation is: single, added or switched. No key is shown."""
+    """Show the rotation's current step: single, added, or switched. Doesn't print any key."""
     from ops import signing_keys
 
     return _shown(signing_keys.read())
@@ -26,7 +26,7 @@ def show_ring() -> Shown:
 
 @command(app, "add")
 def add_key(early: Early = False) -> Shown:
-    """Add a new key, to be accepted besides the current one. Deploy afterwards."""
+    """Add a new key that is accepted in addition to the current one. Deploy afterward."""
     from ops import signing_keys
 
     return _shown(signing_keys.add(early=early))
@@ -34,10 +34,10 @@ def add_key(early: Early = False) -> Shown:
 
 @command(app, "switch")
 def switch_key() -> Shown:
-    """Sign with the added key, and keep accepting the old one.
+    """Sign with the added key, and keep accepting the old one. Deploy afterward.
 
-    Deploy after `signing-key add` first: a function that doesn't have the added key would refuse what it signs. Deploy
-    afterwards as well.
+    Deploy after `signing-key add` before you run this: a function that doesn't have the added key would reject its
+    signatures.
     """
     from ops import signing_keys
 
@@ -46,7 +46,7 @@ def switch_key() -> Shown:
 
 @command(app, "drop")
 def drop_key(early: Early = False) -> Shown:
-    """Stop accepting the previous key. Deploy afterwards."""
+    """Stop accepting the previous key. Deploy afterward."""
     from ops import signing_keys
 
     return _shown(signing_keys.drop(early=early))

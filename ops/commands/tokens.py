@@ -1,4 +1,4 @@
-"""`assent-ops token`: bearer tokens that act for a person."""
+"""`assent-ops token`: bearer tokens that act for a user."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -32,7 +32,7 @@ def create_token(
         int, typer.Option("--life", parser=parse_life, metavar="TIME", help="How long it works: 90s, 30m, 1h, 7d.")
     ] = "1h",  # type: ignore[assignment]  # Typer parses the default as well
 ) -> Shown:
-    """Mint a token and print it, once: only its hash is kept, so it cannot be shown again."""
+    """Create a token and print it once: only its hash is stored, so it can't be shown again."""
     from controlplane import clock
     from controlplane.store import users
     from ops.lookup import get_user

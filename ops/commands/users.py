@@ -1,4 +1,4 @@
-"""`assent-ops user`: people's accounts."""
+"""`assent-ops user`: user accounts."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from typing import Annotated
@@ -19,7 +19,7 @@ def create_user(
     name: Name,
     image: Annotated[str | None, typer.Option("--image", metavar="URL", help="Their picture.")] = None,
 ) -> Shown:
-    """Create an account. Whoever signs in with the address gets it. Exit code 4 where the address has one."""
+    """Create an account for the person who signs in with this address. Exit code 4 if the address has an account."""
     from controlplane.emails import is_email
     from controlplane.store import users
     from ops.lookup import user_document
@@ -35,7 +35,7 @@ def create_user(
 
 @command(app, "show")
 def show_user(user: User) -> Shown:
-    """Show an account and the organizations it belongs to."""
+    """Show an account and its organizations."""
     from controlplane.store import organizations
     from ops.lookup import get_user, membership_document, user_document
 
@@ -46,7 +46,7 @@ def show_user(user: User) -> Shown:
 
 @command(app, "set-organization")
 def set_organization(user: User, organization: Organization) -> Shown:
-    """Set the organization used where a request of the user names none. They must belong to it."""
+    """Set the organization for requests that don't name one. The user must be a member of it."""
     from controlplane.store import organizations
     from ops.lookup import get_organization_id, get_user, user_document
 
@@ -59,11 +59,11 @@ def set_organization(user: User, organization: Organization) -> Shown:
 
 @command(app, "revoke")
 def revoke_credentials(user: User, yes: Yes = False) -> Shown:
-    """End every session, token and device of a person at once. They may sign in again.
+    """Revoke every session, token, and device of a user immediately. The user can sign in again.
 
-    Finds them by the person's index. Until `credential index` has finished once, it also scans the whole table, after
-    it has ended what the index lists. API keys belong to organizations and stay: roll those whose secret the person
-    knows.
+    Uses the index of the user's credentials. Until `credential index` has completed once, also scans the whole table,
+    after revoking the indexed credentials. API keys belong to organizations and aren't revoked: roll those whose secret
+    the user knows.
     """
     from ops import accounts
     from ops.lookup import get_user
@@ -76,9 +76,9 @@ def revoke_credentials(user: User, yes: Yes = False) -> Shown:
 
 @command(app, "export")
 def export_user(user: User) -> Shown:
-    """Show everything that is stored about a person, without secrets. Use --json to write it to a file.
+    """Show everything that is stored about a user, without secrets. Use --json to save it to a file.
 
-    Reads the whole table. An id also works once the account is deleted: what is left is the bare id.
+    Reads the whole table. You can also pass the id of a deleted account, to see the records that still contain the id.
     """
     from controlplane import ids
     from ops import personal_data
@@ -99,14 +99,14 @@ def delete_user(
         bool, typer.Option("--with-organizations", help="Also delete the organizations that nobody else owns.")
     ] = False,
 ) -> Shown:
-    """Delete a person's account, for good. Refused for the only owner of an organization.
+    """Permanently delete a user's account. Fails if the user is the only owner of an organization.
 
-    What goes: sessions, tokens and devices, the sign-in, invitations from and to the person, memberships, name and
-    address, feedback, and the reasons they gave in the inbox. What stays is the id (usr_…) in records that say who did
-    something. Whoever signs in with the address later gets a new account: remove them at the sign-in's issuer first.
-    Reads the whole table twice: feedback and other records that name the person aren't indexed.
+    Deletes sessions, tokens, devices, identities, invitations from and to the user, memberships, name and address,
+    feedback, and the reasons they gave in the inbox. Keeps the id (usr_…) in records of who did something. A later
+    sign-in with the address creates a new account: remove the user at the issuer first. Reads the whole table twice,
+    because feedback and other records that name the user aren't indexed.
 
-    An interrupted deletion is finished by the same command with the id.
+    If the deletion is interrupted, run the same command again with the id.
     """
     from ops import accounts
     from ops.lookup import find_user
