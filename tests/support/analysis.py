@@ -1,4 +1,4 @@
-"""The analysis inside the test's own process: what a rule finds doesn't depend on where it runs."""
+"""Runs the analysis in the test's process: a rule's findings don't depend on where it runs."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The API as a client meets it: REST proxy events through the functions' own handlers.
+"""A client of the API that sends REST proxy events through the functions' handlers.
 
-Every answer passes `check_answer`, so that each test of every suite also proves X-Request-Id, and the envelope or what
-every page has.
+Every response passes `check_answer`, so that each test of every suite also checks X-Request-Id, and the envelope or the
+common properties of pages.
 """
 
 import base64
@@ -22,10 +22,10 @@ from tests.support.described import check_described
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 _NOT_ENVELOPED = {"/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
-# Files that are made when a version is built.
+# Files that the build generates.
 _DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
 FORM = "application/x-www-form-urlencoded"
-# Paths that answer a form-encoded request as OAuth has it.
+# Paths that answer a form-encoded request in OAuth's format.
 _OAUTH_PATHS = "/v1/auth/device/"
 
 
@@ -45,14 +45,14 @@ class Operation:
 
 @cache
 def operations() -> list[Operation]:
-    """Every route of every function that has an app: what the generated tests run over."""
+    """Returns every route of every function that has an app. The generated tests run over them."""
     modules = {
         path.parent.name: importlib.import_module(f"{path.parent.name}.app") for path in FUNCTIONS.glob("*/routes.py")
     }
     return [
         Operation(group, method, route.path, route)
         for group, module in sorted(modules.items())
-        # A worker has a handler alone.
+        # Workers have only a handler.
         if hasattr(module, "app")
         for route in module.app.routes
         for method in sorted(route.methods)
@@ -97,7 +97,7 @@ class _Context:
 
 @dataclass
 class Api:
-    """Calls by path. `source_ip` is what the gateway saw."""
+    """Calls operations by path. `source_ip` is the client's address as the gateway reports it."""
 
     source_ip: str = "198.51.100.7"
     replies: list[Reply] = field(default_factory=list)
@@ -115,7 +115,7 @@ class Api:
         return self.call("DELETE", path, token, **options)
 
     def form(self, path: str, fields: dict[str, str]) -> Reply:
-        """A form-encoded POST, as OAuth's libraries send it."""
+        """Sends a form-encoded POST, as OAuth libraries do."""
         return self.call("POST", path, raw_body=urlencode(fields).encode(), headers={"Content-Type": FORM})
 
     def call(
@@ -128,7 +128,7 @@ class Api:
         raw_body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        """One request. `target` is a path with its query; `raw_body` is sent as it is, `json_body` as JSON."""
+        """Sends one request. `target` is a path with its query; `raw_body` is sent unchanged, `json_body` as JSON."""
         body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
         event = rest_event(method, target, token=token, body=body, headers=headers, source_ip=self.source_ip)
         group = _group_of(event["path"])
@@ -161,12 +161,12 @@ def _reply(answer: dict[str, Any]) -> Reply:
 
 
 def is_page(path: str) -> bool:
-    """Whether people look at it: it answers HTML, refusals too."""
+    """Returns True if the path is a page for people, which returns HTML even for errors."""
     return any(o.route.visits is not None and o.route.path_regex.match(path) for o in operations())
 
 
 def check_answer(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
-    """Holds an answer to a page's shape for pages, to OAuth's where the request spoke it, else to the envelope."""
+    """Checks that a response has the shape of a page, of OAuth if the request used it, or of the envelope."""
     media_types = [value for name, value in sent.items() if name.lower() == "content-type"]
     spoke_oauth = path.startswith(_OAUTH_PATHS) and "".join(media_types).lower().startswith(FORM)
     if is_page(path) and reply.status != 405:
@@ -186,7 +186,7 @@ PAGE_POLICY = (
 
 
 class _Harmless(HTMLParser):
-    """Reads a page as a browser does, and finds nothing in it that could run or be loaded from elsewhere."""
+    """Parses a page like a browser, and fails on anything that could run or load from another origin."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag not in {"script", "style", "iframe", "object", "embed", "base", "img"}, tag
@@ -198,7 +198,7 @@ class _Harmless(HTMLParser):
 
 
 def check_page(reply: Reply) -> None:
-    """What every page has: HTML with a title and a heading, a strict policy, no script, no frame, no cache."""
+    """Checks the properties of every page: HTML, title, heading, strict policy, and no scripts, framing, or caching."""
     headers = reply.headers
     assert headers.get("x-request-id"), "an answer without X-Request-Id"
     assert headers["content-type"] == "text/html; charset=utf-8"
@@ -224,7 +224,7 @@ def check_page(reply: Reply) -> None:
 
 
 def check_oauth(reply: Reply) -> None:
-    """The shape of OAuth's answers: RFC 6749 sections 5.1 and 5.2."""
+    """Checks the shape of an OAuth response: RFC 6749 sections 5.1 and 5.2."""
     assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
     assert reply.headers["content-type"] == "application/json"
     assert reply.headers["cache-control"] == "no-store"
@@ -252,7 +252,7 @@ DOCUMENT_POLICY = (
 
 
 def check_document(reply: Reply) -> None:
-    """What every document has: a strict policy, and what lets a client keep it and ask whether it changed."""
+    """Checks the properties of every document: a strict policy, and headers for caching and revalidation."""
     headers = reply.headers
     assert headers["content-security-policy"] == DOCUMENT_POLICY
     assert headers["x-content-type-options"] == "nosniff"
@@ -272,12 +272,12 @@ def check_document(reply: Reply) -> None:
         "text/markdown",
         "text/plain",
     }
-    # The addresses that stand for those of a deployment.
+    # Placeholders for the URLs of a deployment.
     assert not re.search(r"https://(api|dashboard)\.assent\.example", reply.text)
 
 
 def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> None:
-    """The one assertion that defines the shape of every answer but OAuth's."""
+    """Checks the envelope: the one assertion that defines the shape of every response except OAuth's."""
     assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
     if request_id is not None:
         assert reply.headers["x-request-id"] == request_id

@@ -1,6 +1,6 @@
-"""The API for tests that call it from several threads: each request goes straight into its function's app.
+"""An API client for tests with several threads: each request goes directly to its function's app.
 
-The Lambda handler serves one request at a time, as Lambda does; the apps themselves are what must hold under races.
+The Lambda handler serves one request at a time, as Lambda does. The apps themselves must be correct under races.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tests.support.api import Api, Reply, check_answer, operations
 
 @dataclass
 class DirectApi(Api):
-    """Calls by path, without gateway and handler. Safe to share between threads."""
+    """Calls operations by path, without the gateway and the handler. Thread-safe."""
 
     def call(
         self,
@@ -62,7 +62,7 @@ def _app_of(path: str) -> Any:
 
 
 def _run(app: Any, scope: dict[str, Any], body: bytes) -> Reply:
-    """Runs the app to the end of its answer, on an event loop of its own that it leaves behind nowhere."""
+    """Runs the app until its response is complete, on a temporary event loop."""
     sent: list[Message] = []
 
     async def receive() -> Message:

@@ -1,4 +1,4 @@
-"""Repositories and scans that tests need to exist, and the workers that take scans on."""
+"""Creates scan requests and scans for tests, in place of the workers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from tests.support.mailbox import Handler
 
 
 def make_request(repository: RepositoryItem, user_id: str = "usr_0000000000000000") -> str:
-    """The id of a new request for a scan; its message is not sent."""
+    """Creates a scan request without sending its message. Returns its id."""
     request_id = scan_requests.new_request_id(repository.organization_id)
     message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     scan_requests.create_request(repository, repository.links[0], request_id, message=message, requested_by=user_id)
@@ -34,9 +34,9 @@ def make_scan(
     again: Access | None = None,
     issues: Sequence[Finding] = (),
 ) -> ScanItem:
-    """A scan in that status, made as the workers make it; the repository is free again once it has ended.
+    """Creates a scan in that status, as the workers do. A scan that has ended frees the repository.
 
-    again: it is no first scan, and has that access.
+    again: makes it a later scan than the first, with this access.
     """
     if again is not None:
         make_scan(repository)
@@ -61,7 +61,7 @@ def make_scan(
 
 
 def lease_of(scan: ScanItem) -> Lease:
-    """The lease of the worker that has the scan."""
+    """Returns the lease of the worker that runs the scan."""
     key = scans.scan_key(scan.scan_id)
     item = table.get(key)
     assert item is not None
@@ -69,12 +69,12 @@ def lease_of(scan: ScanItem) -> Lease:
 
 
 def end_scan(scan: ScanItem) -> None:
-    """The worker that has the scan ends it, without a finding."""
+    """Completes the scan in place of its worker, without findings."""
     scans.complete_scan(scan, lease_of(scan), 0, 0, Coverage(1, 1, {}))
 
 
 def make_issue(number: int = 1, priority: str = "P1", path: str = "src/app.tsx") -> Finding:
-    """A finding; the number makes its fingerprint."""
+    """Creates a finding. The number determines its fingerprint."""
     return Finding(
         f"{number:064x}",
         "tracker-before-consent",
@@ -99,7 +99,7 @@ def preparation_worker(host: FakeHost) -> Handler:
 
 
 def serving(repository: RepositoryItem, archive: bytes = b"", branch: str = "main", sha: str = SHA) -> FakeHost:
-    """A code host with that repository on it."""
+    """Returns a code host that has the repository."""
     return FakeHost({(repository.owner, repository.name, branch): sha}, {sha: archive})
 
 

@@ -1,4 +1,4 @@
-"""A browser without a script, for functional tests of pages: it keeps cookies, and fills in forms as they stand."""
+"""A browser without JavaScript for functional tests of pages: it stores cookies and submits forms with their values."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _INPUT = re.compile(r"<input([^>]*)>")
 
 @dataclass
 class Browser:
-    """Calls pages through `api`, with the cookies they set."""
+    """Requests pages through `api` and sends back the cookies that they set."""
 
     api: Api
     cookies: dict[str, str] = field(default_factory=dict)
@@ -30,13 +30,13 @@ class Browser:
         return self._keep(self.api.call("POST", target, raw_body=urlencode(fields).encode(), headers=sent))
 
     def submit(self, action: str, **changes: str) -> Reply:
-        """Sends the first form of the last page that goes to that address, with some fields filled in."""
+        """Submits the last page's first form with that action, with some fields changed."""
         assert self.last is not None
         fields = self.forms()[action][0]
         return self.post(action, {**fields, **changes})
 
     def forms(self) -> dict[str, list[dict[str, str]]]:
-        """The fields of each form of the last page, by the address it goes to."""
+        """Returns the fields of each form of the last page, by action."""
         assert self.last is not None
         found: dict[str, list[dict[str, str]]] = {}
         for action, inside in _FORM.findall(self.last.text):
@@ -46,7 +46,7 @@ class Browser:
         return found
 
     def signed_in(self, user_id: str) -> "Browser":
-        """The same browser, with a session of that person."""
+        """Adds a session of the user, and returns the browser."""
         self.cookies[visitors.cookie_name("session")] = sessions.create(user_id)
         return self
 
@@ -74,6 +74,6 @@ class Browser:
 
 
 def text_of(reply: Reply) -> str:
-    """What a person reads on the page."""
+    """Returns the page's visible text."""
     body: Any = re.sub(r"<[^>]+>", " ", reply.text.partition("<main")[2])
     return " ".join(unescape(body).split())

@@ -1,6 +1,6 @@
-"""The place where tests stand between the product and DynamoDB: around every call that one botocore client makes.
+"""Intercepts the calls that a botocore client makes to DynamoDB.
 
-Schedules and faults are built on it. It changes the client and nothing of ours, so what runs is the product as it is.
+Schedules and faults are built on it. It changes only the client, so the product's code runs unmodified.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a client's method, as botocore names it (`TransactWriteItems`), before the SDK's own retries."""
+    """One client call, with botocore's name for it (`TransactWriteItems`), before the SDK's retries."""
 
     operation: str
     parameters: dict[str, Any]
@@ -26,9 +26,9 @@ type Around = Callable[[Call, Proceed], Any]
 
 @contextmanager
 def intercepted(client: Any, around: Around) -> Iterator[None]:
-    """While open, every call of the client goes through `around(call, proceed)`, in the thread that made the call.
+    """While open, every call of the client goes through `around(call, proceed)`, in the caller's thread.
 
-    `around` returns what the caller shall get, raises what it shall meet, and applies the call by `proceed()`.
+    `around` makes the actual call with `proceed()`. Its return value or exception goes to the caller.
     """
     inner = client._make_api_call
     replaced = client.__dict__.get("_make_api_call")
@@ -48,7 +48,7 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
 
 @contextmanager
 def meanwhile(client: Any, act: Callable[[], Any]) -> Iterator[None]:
-    """While open, somebody does that between a request's reads and its transaction: once, before the first one."""
+    """While open, runs `act` once, before the first transaction: between a request's reads and its write."""
     done = []
 
     def around(call: Call, proceed: Proceed) -> Any:

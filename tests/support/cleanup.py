@@ -1,4 +1,4 @@
-"""The background of deletions, run by a test."""
+"""Runs the background cleanup of deletions in a test."""
 
 from math import inf
 from typing import Any
@@ -13,12 +13,12 @@ from tests.support.sweeping import swept
 
 
 def clean_up() -> int:
-    """One sweep with all the time it needs; nothing fails. Returns how many deletions it has finished."""
+    """Runs one sweep without a time limit and expects no failure. Returns the number of completed deletions."""
     return swept(cleanup.finish_deletions)
 
 
 def clean_up_for(positions: int) -> None:
-    """One sweep whose time is up once it has stored so many positions."""
+    """Runs one sweep that times out after it has stored this number of positions."""
     stored: list[Call] = []
 
     def around(call: Call, proceed: Proceed) -> Any:
@@ -31,14 +31,14 @@ def clean_up_for(positions: int) -> None:
 
 
 def clean_up_failing(failures: int) -> None:
-    """One sweep in which so many deletions fail."""
+    """Runs one sweep in which this number of deletions fail."""
     run = SweepRun("Test", inf)
     cleanup.finish_deletions(run)
     assert run.failed == failures
 
 
 def finish_deletions() -> int:
-    """Sweeps now, and once more when nothing that began before can still write. Returns how many were finished."""
+    """Sweeps now, and again when no earlier request can still write. Returns the number of completed deletions."""
     finished = clean_up()
     now = clock.now()
     with mock.patch.object(clock, "source", return_value=now + cleanup.SETTLED_AFTER_SECONDS + 1):

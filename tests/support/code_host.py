@@ -1,4 +1,4 @@
-"""A code host in memory, with the operations that scans ask of `controlplane.github.client.CodeHost`."""
+"""An in-memory code host, with the operations of `controlplane.github.client.CodeHost` that scans use."""
 
 import io
 import tarfile
@@ -12,7 +12,7 @@ SHA = "1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"
 
 @dataclass
 class FakeHost:
-    """`heads` by (owner, name, branch), `archives` by commit. What is in `failures` is raised first, one a call."""
+    """`heads` by (owner, name, branch), `archives` by commit. The `failures` are raised first, one per call."""
 
     heads: dict[tuple[str, str, str], str] = field(default_factory=dict)
     archives: dict[str, bytes] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class FakeHost:
 
 
 def archive(files: Mapping[str, str | bytes], top: str = "acme-shop-1f0c2b9") -> bytes:
-    """The files as a code host packs them: a gzipped tar with one folder around them."""
+    """Packs the files as a code host does: a gzipped tar with a single top-level folder."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT, pax_headers={"comment": SHA}) as tar:
         for path, content in files.items():

@@ -1,4 +1,4 @@
-"""docs/openapi.json as tests read it: its operations, what its references stand for, and what its schemas allow."""
+"""Access to docs/openapi.json for tests: its operations, its resolved references, and validation by its schemas."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def document() -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """One operation of the document, and where it stands."""
+    """One operation of the document, with its path and method."""
 
     path: str
     method: str
@@ -68,7 +68,7 @@ def operations_described() -> list[Described]:
 
 
 def resolve(part: dict[str, Any]) -> dict[str, Any]:
-    """The thing itself where this is a reference to it. Raises KeyError where the reference leads nowhere."""
+    """Resolves a reference, or returns the part itself. Raises KeyError if the target doesn't exist."""
     while "$ref" in part:
         found = document()
         for name in part["$ref"].removeprefix("#/").split("/"):
@@ -87,8 +87,8 @@ def _registry() -> Registry[Any]:
 
 
 def problems(schema: dict[str, Any], value: Any) -> list[str]:
-    """What a schema of the document says against a value."""
-    # The references in it are read as those of the document.
+    """Returns the errors of a value by a schema of the document."""
+    # Its references are relative to the document.
     rooted = json.loads(json.dumps(schema).replace('"$ref": "#', f'"$ref": "{_BASE}#'))
     validator = Draft202012Validator(rooted, registry=_registry(), format_checker=_FORMATS)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
@@ -96,7 +96,7 @@ def problems(schema: dict[str, Any], value: Any) -> list[str]:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], Described]]:
-    """What the paths of the operations look like; one without a parameter comes before one with."""
+    """Returns patterns for the operations' paths. Those without parameters come first."""
     ordered = sorted(operations_described(), key=lambda operation: operation.path.count("{"))
     return [
         (re.compile(f"{operation.method.upper()} {re.sub(r'\{\w+\}', '[^/]+', operation.path)}"), operation)
@@ -105,14 +105,14 @@ def _patterns() -> list[tuple[re.Pattern[str], Described]]:
 
 
 def _operation(method: str, path: str) -> Described | None:
-    """The operation that a request meets."""
+    """Returns the operation that a request matches, or None."""
     request = f"{method} {unquote(path)}"
     return next((operation for pattern, operation in _patterns() if pattern.fullmatch(request)), None)
 
 
 @cache
 def _sent_headers() -> dict[str, str]:
-    """The headers that the document knows, by their names in lower case."""
+    """Returns the lowercase names of the headers in the document."""
     names = {
         name
         for operation in operations_described()
@@ -124,13 +124,13 @@ def _sent_headers() -> dict[str, str]:
 
 @cache
 def _refusals(operation: Described, status: int) -> set[tuple[str, ...]]:
-    """Code and details of the refusals shown for the status."""
+    """Returns the codes and details of the documented error examples for the status."""
     examples = operation.responses()[status]["content"]["application/json"]["examples"].values()
     return {_outline(resolve(example)["value"]) for example in examples}
 
 
 def _outline(body: dict[str, Any]) -> tuple[str, ...]:
-    """What sets a refusal apart: OAuth's word for it, or its code and the names of its details."""
+    """Returns what identifies an error: OAuth's error name, or its code and the names of its details."""
     error = body["error"]
     if isinstance(error, str):
         return (error,)
@@ -140,12 +140,12 @@ def _outline(body: dict[str, Any]) -> tuple[str, ...]:
 
 _seen: set[Any] = set()
 _ALWAYS_SENT = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
-# Nothing is known of the count where it could not be written, or where something failed before it.
+# The rate limit count is unknown if it could not be written, or if the request failed before it.
 _MAYBE_UNCOUNTED = {429, 500, 503}
 
 
 def check_described(method: str, path: str, status: int, headers: dict[str, str], body: Any) -> None:
-    """Holds an answer to what the document says of its operation. A path or method it does not know is none of it."""
+    """Checks a response against its documented operation. Ignores paths and methods that aren't in the document."""
     operation = _operation(method, path)
     if operation is None:
         return
@@ -161,7 +161,7 @@ def check_described(method: str, path: str, status: int, headers: dict[str, str]
         assert not missing, f"{advice}: without {missing}"
     if status >= 400:
         assert _outline(body) in _refusals(operation, status), f"{advice}: {body}"
-    # Bodies of one shape are valid or not together, near enough: words tell shapes apart, other texts do not.
+    # Checks one body per shape, which is close enough: single words distinguish shapes, other texts don't.
     key = (operation.name, status, _shape(body))
     if "content" in responses[status] and key not in _seen:
         assert problems(responses[status]["content"]["application/json"]["schema"], body) == [], advice
@@ -179,7 +179,7 @@ def _shape(value: Any) -> Any:
 
 
 def parts(value: Any, at: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object within a part of the document, with its place. What examples hold is no part of it."""
+    """Yields every object within a part of the document, with its location. Skips the contents of examples."""
     if isinstance(value, list):
         for position, part in enumerate(value):
             yield from parts(part, f"{at}/{position}")

@@ -1,4 +1,4 @@
-"""A function that ends in the middle of a creation with an Idempotency-Key, as at a timeout."""
+"""Simulates a function that dies during a creation with an Idempotency-Key, as at a timeout."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,14 +9,14 @@ from tests.support.calls import Call, Proceed, intercepted
 
 
 class Died(Exception):
-    """The function ended here: nothing it still does reaches the table."""
+    """The function died here: none of its later calls reach the table."""
 
 
 @contextmanager
 def dead_from(operation: str, *, applied: bool) -> Iterator[list[Call]]:
-    """The function dies at its first call of that operation, before or after it is applied.
+    """Kills the function at its first call of that operation, before or after the call is applied.
 
-    The writes that count requests do not matter here: an `UpdateItem` is one of the record of the key.
+    Writes that count requests are ignored: an `UpdateItem` here is one of the key's idempotency record.
     """
     struck: list[Call] = []
 

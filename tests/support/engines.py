@@ -1,8 +1,8 @@
 """The DynamoDB of the tests.
 
-dynoxide where npm brought it: it answers as DynamoDB does, and sooner than the others. Where it is missing, whatever
-races takes MiniStack, for moto has no atomicity under threads; neither: CI fails, and a person's run skips with the
-reason, so that pytest counts what was not proved. Requests one after the other take moto.
+Tests use dynoxide if npm has installed it: it behaves like DynamoDB and is the fastest. Without it, race tests use
+MiniStack, because moto isn't atomic under threads. With neither, race tests fail in CI and are skipped with the reason
+in a local run, so that pytest counts them. Tests with sequential requests fall back to moto.
 """
 
 import os
@@ -27,7 +27,7 @@ from tests.support.table import create_table
 
 ROOT = Path(__file__).parents[2]
 _START_SECONDS = 30
-# Only this machine reaches it, no state outlives it, and no other listener of its own can collide with a second one.
+# Reachable only from this machine, without persistent state, and without other listeners that could collide.
 _MINISTACK = {"BIND_HOST": "127.0.0.1", "PERSIST_STATE": "0", "SFTP_ENABLED": "0", "IOT_MTLS_ENABLED": "0"}
 
 
@@ -38,12 +38,12 @@ class Engine:
 
     @cached_property
     def client(self) -> Any:
-        """The product's own client, connected to the engine."""
+        """Returns the product's own client, connected to the engine."""
         return create_client(self.endpoint_url)
 
 
 def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
-    """Name and program of the engine to use, or None where there is none."""
+    """Returns the name and program of the engine to use, or None if none is installed."""
     architecture = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(
         platform.machine().lower(), platform.machine()
     )
@@ -59,7 +59,7 @@ def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
 
 @contextmanager
 def running_engine(name: str, program: Path) -> Iterator[Engine]:
-    """The engine on a free port of this machine, empty, and gone when the block ends."""
+    """Runs an empty engine on a free local port, and stops it when the block ends."""
     port = free_port()
     with TemporaryDirectory() as folder:
         process = subprocess.Popen(
@@ -77,7 +77,7 @@ def running_engine(name: str, program: Path) -> Iterator[Engine]:
 
 
 def stop(process: subprocess.Popen[Any], within_seconds: int = 10) -> None:
-    """Asks the process to end, and ends it where it does not."""
+    """Terminates the process, and kills it if it doesn't exit in time."""
     process.terminate()
     try:
         process.wait(within_seconds)
@@ -88,7 +88,7 @@ def stop(process: subprocess.Popen[Any], within_seconds: int = 10) -> None:
 
 @contextmanager
 def required_engine() -> Iterator[Engine]:
-    """The engine of this machine. Without one, CI fails and a person's run skips."""
+    """Runs the installed engine. Without one, fails in CI and skips in a local run."""
     found = find_engine()
     if found is None:
         reason = "no engine with real atomicity: `make test` installs dynoxide by npm, `make run` MiniStack"
@@ -101,7 +101,7 @@ def required_engine() -> Iterator[Engine]:
 
 @contextmanager
 def sequential_client(engine: str | None = None) -> Iterator[Any]:
-    """A client for requests that come one after the other: of the engine named, else of the quickest."""
+    """Yields a client for sequential requests: of the given engine, else of the fastest one."""
     found = find_engine()
     if found is not None and found[0] == (engine or "dynoxide"):
         with running_engine(*found) as running:
@@ -121,14 +121,14 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture
 def engine_table(engine: Engine) -> str:
-    """The name of a fresh table of the template's on the engine."""
+    """Creates the template's table on the engine under a new name, and returns the name."""
     name = f"races-{uuid4().hex}"
     create_table(engine.client, name)
     return name
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """Returns a free local port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -136,7 +136,7 @@ def free_port() -> int:
 
 
 def wait_until_listening(process: subprocess.Popen[Any], port: int, within_seconds: float = _START_SECONDS) -> None:
-    """Raises RuntimeError where the process ended, and TimeoutError where it does not listen in time."""
+    """Raises RuntimeError if the process exits, and TimeoutError if it doesn't listen in time."""
     deadline = time.monotonic() + within_seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:

@@ -1,4 +1,4 @@
-"""An organization in which there is something of every kind, and what is left of it after a deletion."""
+"""An organization with every kind of item, and checks of what remains after its deletion."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ OBSERVED_AT = "2026-03-04T05:00:00.000Z"
 
 @dataclass
 class Estate:
-    """`scan` is completed, unlocked and paid for; another one of the repository is wanted."""
+    """`scan` is completed, unlocked, and paid for. Another scan of the repository is requested."""
 
     company: Company
     keys: list[str]
@@ -69,7 +69,7 @@ def make_estate(world: World, company: Company | None = None) -> Estate:
     invitations.create_invitation(organization_id, invited, "member", inviter_id=owner, limits=limits, beside={})
     organizations.save_organization(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
-    clean_up()  # what the completed scan supersedes
+    clean_up()  # deletes what the completed scan supersedes
     request_id = make_request(repositories.get_repository(repository.repository_id))
     return Estate(company, secrets, project, repository, scan, request_id, audit["auditId"])
 
@@ -80,12 +80,12 @@ def detection(project_id: str, vendor_id: str = "segment") -> Detection:
 
 
 def kinds_naming(*texts: str) -> set[str]:
-    """The kinds of the items in which one of the texts stands, as the starts of their keys."""
+    """Returns the kinds, as key prefixes, of the items that contain one of the texts."""
     return {_kind(item) for item in table_dump() if any(text in str(item) for text in texts)}
 
 
 def own_part(organization_id: str) -> str:
-    """What every id of an organization contains."""
+    """Returns the part that all ids in an organization contain."""
     return organization_id.removeprefix(f"{ids.ORGANIZATION}_")
 
 

@@ -1,8 +1,8 @@
-"""Breaks every DynamoDB call of a callable in every way AWS can break it, one at a time.
+"""Injects every fault that AWS can cause into every DynamoDB call of a callable, one at a time.
 
-Each run starts afresh, breaks one call, runs the callable once more as a client would that got no good answer, and
-then asks the test what holds. No local engine ever answers with a conflict, a throttle or a lost response by itself.
-A run that fails says its name; `REPLAY_FAULT=<name>` in front of the test's command repeats this one alone.
+Each run starts with fresh data, breaks one call, runs the callable again as a client would after an error, and then
+runs the test's checks. No local engine produces conflicts, throttles, or lost responses by itself. A failing run prints
+its name; set `REPLAY_FAULT=<name>` before the test command to repeat only that run.
 """
 
 import os
@@ -25,19 +25,19 @@ _TRANSACTIONS = {"TransactWriteItems", "TransactGetItems"}
 
 
 class Crashed(Ended):
-    """The process died here. Nothing it still does reaches the table."""
+    """The process died here. None of its later calls reach the table."""
 
 
 class Kind(StrEnum):
-    """What breaks, as far as a test judges it differently."""
+    """The kinds of faults that a test may judge differently."""
 
     NONE = "no fault"
     CRASH = "crash"
-    # The answer never came, and the SDK's own retries are used up.
+    # The response was lost, and the SDK's retries are exhausted.
     LOST = "lost"
-    # The answer never came, and the SDK itself sends the request again.
+    # The response was lost, and the SDK retries the request.
     LOST_ON_THE_WIRE = "lost on the wire"
-    # The answer never came, the write is applied all the same, and the next try meets a conflict.
+    # The response was lost although the write was applied, and the retry gets a conflict.
     LOST_THEN_CONFLICT = "lost, then conflict"
     CONFLICT = "conflict"
     THROTTLED = "throttled"
@@ -49,9 +49,9 @@ type Strike = Callable[[Any, Call, Proceed], Any]
 
 @dataclass(frozen=True)
 class Fault:
-    """A strike stands in for a call: it applies it (`proceed`) or not, and raises what the product shall meet.
+    """A strike replaces a call: it may apply it (`proceed`), and raises the error for the product to handle.
 
-    The first strike takes the place of the call to break, the next ones those of the calls by which it is retried.
+    The first strike replaces the call to break, the following ones replace its retries.
     """
 
     kind: Kind
@@ -71,9 +71,9 @@ ALL_KINDS = frozenset(Kind)
 
 @dataclass(frozen=True)
 class Case:
-    """One run: which call broke how, what the first attempt and the client's second one came to.
+    """One run: the broken call, the fault, and the outcomes of the first attempt and of the client's retry.
 
-    `paused_seconds` are the pauses that SDK and product asked for in the first attempt; none was really waited for.
+    `paused_seconds` are the pauses that the SDK and the product requested in the first attempt, without waiting.
     """
 
     fault: Fault
@@ -86,7 +86,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Trial:
-    """One fresh start: what runs, what the client sends next (the same, if not said), and what must hold then."""
+    """One fresh start: what runs, what the client sends next (by default the same), and the checks afterward."""
 
     act: Callable[[], Any]
     check: Callable[[Case], None]
@@ -101,10 +101,10 @@ def explore_faults(
     every_time: bool = False,
     breaks: Callable[[Call], bool] = lambda _: True,
 ) -> int:
-    """Runs the scenario without a fault, then once for each fault at each of its calls. Returns the number of runs.
+    """Runs the scenario without a fault, then once for each fault in each of its calls. Returns the number of runs.
 
-    `every_time` repeats the fault at all later calls of the same operation too, until the client's second attempt.
-    `breaks` leaves out calls that are not worth a run of their own.
+    `every_time` repeats the fault in all later calls of the same operation, until the client's retry.
+    `breaks` excludes calls that aren't worth a run of their own.
     """
     replay = os.environ.get("REPLAY_FAULT")
     calls = _run(client, scenario(), NO_FAULT, 0, every_time=False)
@@ -118,7 +118,7 @@ def explore_faults(
 
 
 def faults_of(call: Call) -> Iterator[Fault]:
-    """Every fault that AWS can answer this call with."""
+    """Yields every fault that AWS can cause in this call."""
     yield Fault.of(Kind.CRASH, "crash before", _crash_before)
     yield Fault.of(Kind.LOST, "request lost", _request_lost)
     yield Fault.of(Kind.SERVER_ERROR, "server error, not applied", _refusal("InternalServerError", status=500))
@@ -149,7 +149,7 @@ def _crash_before(client: Any, call: Call, proceed: Proceed) -> Any:
 
 
 def _unheard(proceed: Proceed) -> None:
-    """Applies the call, or has it refused; nobody learns which."""
+    """Makes the call and discards its result or error."""
     with suppress(ClientError):
         proceed()
 
@@ -199,7 +199,7 @@ def _refusal(code: str, *, status: int = 400) -> Strike:
 
 
 def _cancellation(reason: str, leg: int, *, retries: int = 0) -> Strike:
-    """The refusal of a whole transaction for that reason on that leg, after so many retries of the SDK."""
+    """Returns a strike that cancels the transaction for this reason on this leg, after `retries` SDK retries."""
 
     def strike(client: Any, call: Call, proceed: Proceed) -> Any:
         legs = range(len(call.parameters["TransactItems"]))
@@ -220,7 +220,7 @@ def _conflict_at_retry(client: Any, call: Call, proceed: Proceed) -> Any:
 
 
 def _error(client: Any, call: Call, code: str, *, status: int = 400, retries: int = 0, **members: Any) -> Exception:
-    """The exception botocore makes of this answer."""
+    """Returns the exception that botocore raises for this response."""
     metadata = {"HTTPStatusCode": status, "RetryAttempts": retries}
     response = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": metadata, **members}
     error: Exception = client.exceptions.from_code(code)(response, call.operation)
@@ -229,7 +229,7 @@ def _error(client: Any, call: Call, code: str, *, status: int = 400, retries: in
 
 @dataclass
 class _Strikes:
-    """Counts the calls of the first attempt and breaks the one at `position`."""
+    """Counts the calls of the first attempt, and breaks the one at `position`."""
 
     client: Any
     fault: Fault

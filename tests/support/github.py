@@ -1,4 +1,4 @@
-"""The GitHub stand-in behind a real socket, a client of it, and GitHub's published description to compare both with."""
+"""The GitHub stand-in on a real socket, a client for it, and GitHub's published OpenAPI schema to check both."""
 
 import json
 import re
@@ -31,9 +31,9 @@ from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
 
 _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
-# Longer than the busiest machine makes the stand-in wait for its turn.
+# Long enough for the stand-in to respond on a busy machine.
 PATIENCE = Patience(connect_seconds=20, read_seconds=20, total_seconds=50, tries=3, first_pause_seconds=0.01)
-# For who meets HANG. What comes between the hanging answers still has to come in this time.
+# For tests with HANG. The responses in between still have to arrive in this time.
 IMPATIENCE = replace(PATIENCE, read_seconds=0.8)
 HANG = Fault(hang_seconds=1.5)
 
@@ -43,7 +43,7 @@ def patience_for(fault: Fault) -> Patience:
 
 
 class _Switch:
-    """One server for the process, because a server takes longer to start and stop than most tests: its app changes."""
+    """A single server per process with a replaceable app, because starting a server takes longer than most tests."""
 
     def __init__(self) -> None:
         self.app: Any = None
@@ -58,7 +58,7 @@ _switch = _Switch()
 @cache
 def _server_port() -> int:
     listener = socket.create_server(("127.0.0.1", 0))
-    # The Date header is the stand-in's own, so that it follows the clock that tests set.
+    # The stand-in sends its own Date header, which follows the clock that tests set.
     config = uvicorn.Config(_switch, log_level="critical", lifespan="off", date_header=False, server_header=False)
     server = uvicorn.Server(config)
     threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
@@ -69,7 +69,7 @@ def _server_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request to the REST API as it was sent, and the answer as it was given."""
+    """A request to the REST API and its response, as sent."""
 
     method: str
     path: str
@@ -82,9 +82,9 @@ class Exchange:
 
 @contextmanager
 def github(root: Path, prefix: str = "") -> Iterator["GitHub"]:
-    """A stand-in with the demo repository, over a folder. Only one at a time in a process.
+    """Runs a stand-in with the demo repository, stored in a folder. Only one at a time per process.
 
-    With a prefix it is mounted there, as the local server has it.
+    If a prefix is given, the app is mounted there, as in the local server.
     """
     setup.prepare(root)
     stand_in = StandIn(root)
@@ -98,7 +98,7 @@ def github(root: Path, prefix: str = "") -> Iterator["GitHub"]:
 
 
 class GitHub:
-    """A served stand-in. `slept` is how long its clients waited between requests, without waiting."""
+    """A running stand-in. `slept` records the simulated pauses of its clients between requests."""
 
     def __init__(self, stand_in: StandIn, url: str, root: Path, exchanges: list["Exchange"]) -> None:
         self.exchanges = exchanges
@@ -114,12 +114,12 @@ class GitHub:
         return AppAuth(transport or self.transport(), setup.APP_ID, key_file(self.root).read_text)
 
     def host(self, owner: str = DEMO_OWNER, patience: Patience = PATIENCE) -> CodeHost:
-        """A client with the rights of the owner's installation."""
+        """Returns a client with the permissions of the owner's installation."""
         transport = self.transport(patience)
         return CodeHost(transport, self.auth(transport), installation_id(owner))
 
     def configure(self, monkeypatch: Any) -> None:
-        """Makes it the code host of the settings, which `client.connect` asks."""
+        """Sets it as the code host in the settings that `client.connect` uses."""
         variables = {name.lower(): value for name, value in setup.function_variables(self.root, "").items()}
         changed = settings.model_copy(update=variables | {"github_api_url": self.url + API})
         monkeypatch.setattr(client, "settings", changed)
@@ -137,14 +137,14 @@ def description() -> dict[str, Any]:
 
 
 def complaints(schema: Any, value: Any) -> list[str]:
-    """What is wrong with the value by one of the description's schemas."""
+    """Returns the errors of the value by one of GitHub's schemas."""
     whole = {"$defs": description()["$defs"], "allOf": [schema]}
     errors = Draft202012Validator(whole, format_checker=_formats()).iter_errors(value)
     return [f"{error.json_path}: {error.message[:200]}" for error in errors]
 
 
 def find_operation(exchange: Exchange) -> str:
-    """The operation of the description that the exchange belongs to. A branch is one segment, whatever is in it."""
+    """Returns the operation of the exchange. A branch is one path segment, even if it contains slashes."""
     for operation in description()["operations"]:
         method, path = operation.split()
         pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
@@ -154,7 +154,7 @@ def find_operation(exchange: Exchange) -> str:
 
 
 def request_complaints(exchange: Exchange) -> list[str]:
-    """What is wrong with a request: what the description does not take, and what it does not know."""
+    """Returns the errors of a request by the schema, including undeclared parameters."""
     described = description()["operations"][find_operation(exchange)]
     declared = {it["name"]: it["schema"] for it in described["parameters"] if it["in"] == "query"}
     wrong = [f"{name} is not declared" for name in exchange.query if name not in declared]
@@ -171,9 +171,9 @@ def request_complaints(exchange: Exchange) -> list[str]:
 
 
 def answer_complaints(exchange: Exchange) -> list[str]:
-    """What is wrong with an answer. A status that the description does not name has the shape of any error.
+    """Returns the errors of a response by the schema. An undeclared error status must have the basic error shape.
 
-    That it may be 307 for a write to a repository that was renamed, GitHub says of its API as a whole.
+    307 is allowed too: GitHub documents it for its whole API, for writes to a renamed repository.
     """
     answers = description()["operations"][find_operation(exchange)]["answers"]
     if str(exchange.status) not in answers and exchange.status not in {307, *range(400, 600)}:
@@ -185,7 +185,7 @@ def answer_complaints(exchange: Exchange) -> list[str]:
 
 
 def _recording(app: Any, api_path: str, exchanges: list[Exchange]) -> Any:
-    """The app, with every exchange of its REST API written down. Archives are too large for that."""
+    """Wraps the app to record every exchange of its REST API, except archives, which are too large."""
 
     async def record(scope: Any, receive: Any, send: Any) -> None:
         path = scope["raw_path"].decode().removeprefix(api_path)

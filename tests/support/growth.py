@@ -1,8 +1,8 @@
-"""How the CPU time of a call grows with the length of the text it is given.
+"""Measures how the CPU time of a call grows with the length of its text argument.
 
-The time is the thread's own, so that a busy machine doesn't count. A call that is quick at the largest size has no
-growth that matters; one that takes longer is measured at a quarter of the size too, again and again if it seems to
-grow too much: only a growth that every attempt confirms is reported.
+Uses the thread's CPU time, so that other load doesn't matter. The growth of a call that is fast at the largest size is
+ignored. A slower call is also measured at a quarter of the size, repeatedly if it seems to grow too fast: only growth
+that every attempt confirms is reported.
 """
 
 import gc
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-# From a size at which even exponential time ends, to one at which quadratic time shows.
+# From a size at which even exponential time completes, to one at which quadratic time is measurable.
 SIZES = (24, 256, 2_048, 16_384)
 MOST_PER_DOUBLING = 2.5
 _MEASURED_SECONDS = 0.003
@@ -23,7 +23,7 @@ _MORE_THAN_QUADRATIC = 24
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """A garbage collection takes time for what other code has left."""
+    """Disables garbage collection, which would add the time for other code's garbage."""
     gc.collect()
     gc.disable()
     try:
@@ -33,7 +33,7 @@ def no_collections() -> Iterator[None]:
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
-    """The CPU time of one call. What it raises is part of the call: hostile text is to be rejected."""
+    """Returns the CPU time of one call. Ignores exceptions, because hostile text should be rejected."""
     started = time.thread_time()
     with suppress(Exception):
         call()
@@ -43,7 +43,7 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 def excess(
     call: Callable[[Any], object], text: Callable[[int], Any], largest: int = SIZES[-1], smallest: int = SIZES[0]
 ) -> str | None:
-    """Returns None if the time is linear in the text's length, or what was measured if it isn't."""
+    """Returns None if the time is linear in the text's length, otherwise the measurement."""
     sizes = [size for size in SIZES if smallest <= size < largest] + [largest]
     for size in sizes:
         given = text(size)
@@ -56,7 +56,7 @@ def excess(
 
 
 def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: int) -> str | None:
-    """Compares two doublings with the most that two may come to. The least of all measurements of a size counts."""
+    """Compares the growth over two doublings with the allowed maximum. The fastest measurement of each size counts."""
     given = {part: text(part) for part in (size // 4, size // 2, size)}
     least = dict.fromkeys(given, float("inf"))
     for _ in range(_ATTEMPTS):
@@ -65,7 +65,7 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
         growth = least[size] / least[size // 4]
         if least[size] <= _MEASURED_SECONDS or growth <= MOST_PER_DOUBLING**2:
             return None
-    # What is read again within a bound (500 characters, say) grows like this up to the bound, and not beyond it.
+    # Rereading within a limit (such as 500 characters) also grows like this, but only up to the limit.
     if size < _BEYOND_BOUNDS and growth < _MORE_THAN_QUADRATIC:
         return _measured(call, text, 4 * size)
     return ", ".join(f"{part:,} characters {seconds * 1000:.2f} ms" for part, seconds in least.items())

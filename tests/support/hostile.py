@@ -1,7 +1,7 @@
-"""An analysis that its input controls: what the sandbox has to survive. It runs in the sandbox's child only.
+"""An analysis that its input controls, to test the sandbox. Runs only in the sandbox's child process.
 
-A file below `attack/` is an attack, named after its path. Others get the ordinary analysis. The outcome of an attack
-that is survived comes back as the report's number of lines: the errno, or what the attack counted.
+A file below `attack/` names an attack by its path. Other files get the ordinary analysis. The outcome of an attack that
+didn't kill the process is reported as the number of lines: the errno, or the attack's count.
 """
 
 import ctypes
@@ -66,7 +66,7 @@ def _allocate() -> int:
 
 
 def _abort_full() -> int:
-    """As a parser written in C does: it takes memory until there is none, and aborts."""
+    """Allocates memory until it runs out, and then aborts, like a parser written in C."""
     held = []
     try:
         while True:
@@ -110,7 +110,7 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
     return lambda: content
 
 
-# Refused with an error, after which the process goes on. It says which.
+# Rejected with an error that the attack reports. The process continues.
 REFUSED: dict[str, Callable[[], Any]] = {
     "read-a-file": lambda: os.open("/etc/passwd", os.O_RDONLY),
     "read-the-parent-s-environment": lambda: os.open(f"/proc/{_PARENT}/environ", os.O_RDONLY),
@@ -123,7 +123,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "raise-a-limit": lambda: _syscall(_NUMBERS["prlimit64"], 0, resource.RLIMIT_CPU, 0, 0),
     "become-traceable": lambda: _syscall(_NUMBERS["prctl"], 4, 1),
 }
-# Nothing but an attack makes these calls: the process is killed.
+# Only an attack makes these calls: the process is killed.
 KILLED: dict[str, Callable[[], Any]] = {
     "open-a-socket": socket.socket,
     "execute": lambda: os.execv("/bin/true", ["true"]),

@@ -1,4 +1,4 @@
-"""Bodies of 1 MB: one that is valid, and those that mean harm."""
+"""Request bodies of 1 MB: a valid one and malicious ones."""
 
 import json
 
@@ -6,7 +6,7 @@ from controlplane.app import MAX_BODY_BYTES as SIZE
 
 
 def realistic() -> bytes:
-    """A JSON object as clients send them, only more of it."""
+    """Returns a JSON object like those of real clients, but larger."""
     rows, size = [], 0
     while size < SIZE - 1_000:
         row = {

@@ -1,4 +1,4 @@
-"""Text that a parser almost accepts, of any length: for parsers in general, and from a pattern's own parse tree."""
+"""Generates text of any length that a parser almost accepts: general ones, and from a pattern's parse tree."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _REPEATS = {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}
 
 
 class Hostile(NamedTuple):
-    """A text that repeats its unit between two ends."""
+    """A text that repeats a unit between a prefix and a suffix."""
 
     start: str
     unit: str
@@ -46,7 +46,7 @@ PIECES = (
 
 
 def attacks(pattern: re.Pattern[Any] | str) -> Iterator[Hostile]:
-    """Texts that the pattern almost matches: what it repeats, after what comes before, before what ends the match."""
+    """Yields texts that the pattern almost matches: a prefix, a repeated unit, and a suffix that ends the match."""
     written, flags = (pattern, 0) if isinstance(pattern, str) else (pattern.pattern, pattern.flags & ~re.DEBUG)
     tree = list(parser.parse(written, flags))
     letters = _letters(tree)
@@ -72,7 +72,7 @@ def _attacks(tree: Tree, letters: str) -> Iterator[Hostile]:
 
 
 def _repeats(tree: Tree, start: str, letters: str) -> Iterator[tuple[str, str]]:
-    """(what comes before, one round) of each repetition that has no small bound."""
+    """Yields (prefix, one iteration) of each repetition without a small upper bound."""
     for operation, argument in tree:
         if operation in _REPEATS:
             _, most, inner = argument
@@ -98,7 +98,7 @@ def _inner(operation: Any, argument: Any) -> list[Tree]:
 
 
 def _samples(tree: Tree, letters: str) -> Iterator[str]:
-    """Short texts that the tree matches, or nearly: the first of each node, then each node's others in turn."""
+    """Yields short texts that the tree matches, or nearly: the first sample of each node, then the others in turn."""
     parts = [list(islice(_of_node(operation, argument, letters), _MORE)) or [""] for operation, argument in tree]
     first = [part[0] for part in parts]
     yield "".join(first)
@@ -157,13 +157,13 @@ _CATEGORIES = {
 
 
 def _letters(tree: Tree) -> str:
-    """A letter, the pattern's own punctuation, one character of each kind, and the pattern's own letters."""
+    """Returns a letter, the pattern's punctuation, one character of each kind, and the pattern's letters."""
     own = "".join(_words(tree))
     return "".join(dict.fromkeys("a" + "".join(it for it in own if not it.isalnum()) + ' 0A\n-_."' + own))[:28]
 
 
 def _words(tree: Tree) -> Iterator[str]:
-    """The runs of literal characters, at every depth."""
+    """Yields the runs of literal characters at every depth."""
     word = ""
     for operation, argument in tree:
         if operation is codes.LITERAL:

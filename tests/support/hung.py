@@ -1,4 +1,4 @@
-"""A server that is there and doesn't answer: it accepts connections, and then does what a broken dependency does."""
+"""A server that accepts connections and then fails like a broken dependency."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Ill(StrEnum):
-    """How the server is broken."""
+    """The ways in which the server fails."""
 
     SILENT = "never answers"
     TRICKLING = "sends a byte now and then"
@@ -24,7 +24,7 @@ _HEADERS = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ncont
 
 
 class HungServer:
-    """`url` is its address, `connections` counts those that it accepted."""
+    """`url` is its address; `connections` counts the accepted connections."""
 
     def __init__(self, ill: Ill) -> None:
         self.ill = ill
@@ -53,7 +53,7 @@ class HungServer:
     def _serve(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
             if self.ill is Ill.RESETTING:
-                # Closing with a linger time of 0 sends RST.
+                # Closing with a linger time of 0 sends an RST.
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 return
             if self.ill is Ill.STALLING:
