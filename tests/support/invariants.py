@@ -1,6 +1,6 @@
-"""What must hold of a table's items at any time, whatever ran, raced or crashed before.
+"""Invariants of the table's items, which must hold at any time, after any run, race, or crash.
 
-Each function reads the items alone, and none of the product's code but the form of its keys.
+Each function checks only the items, and uses none of the product's code except the format of its keys.
 """
 
 from collections import Counter, defaultdict
@@ -15,7 +15,7 @@ type Items = dict[Key, dict[str, Any]]
 
 
 def read_items(client: Any, table_name: str) -> Items:
-    """The whole table."""
+    """Reads the whole table."""
     items: Items = {}
     for page in client.get_paginator("scan").paginate(TableName=table_name, ConsistentRead=True):
         for raw in page["Items"]:
@@ -25,13 +25,13 @@ def read_items(client: Any, table_name: str) -> Items:
 
 
 def check_all(items: Items) -> None:
-    """Raises AssertionError at the first invariant that does not hold."""
+    """Raises AssertionError if an invariant doesn't hold."""
     for check in CHECKS:
         check(items)
 
 
 def organizations_are_whole(items: Items) -> None:
-    """An organization has slug, billing and owner, and none of these stands without it."""
+    """Each organization has a slug, billing, and an owner; none of these exists without its organization."""
     found = _organizations(items)
     for organization_id, organization in found.items():
         slug = items.get(keys.organization_slug(organization["slug"]))
@@ -39,7 +39,7 @@ def organizations_are_whole(items: Items) -> None:
         assert slug["organizationId"] == organization_id, f"{organization_id} has another organization's slug"
         assert keys.billing(organization_id) in items, f"{organization_id} has no billing"
     for key, item in items.items():
-        # The slug of a deleted organization is reserved for a while, and its ledger is kept.
+        # The slug of a deleted organization stays reserved for a while, and its ledger is kept.
         if key.pk.startswith("SLUG#") and "expiresAt" not in item:
             assert item["organizationId"] in found, f"{key.pk} names no organization"
         if key.pk.startswith("ORG#") and not key.sk.startswith(keys.LEDGER_PREFIX):
@@ -47,7 +47,7 @@ def organizations_are_whole(items: Items) -> None:
 
 
 def every_organization_has_its_owners(items: Items) -> None:
-    """The counter of owners is their number, and it is never zero."""
+    """The owner counter equals the number of owners, and is never zero."""
     for organization_id, organization in _organizations(items).items():
         members = _of_organization(items, organization_id, keys.MEMBER_PREFIX)
         owners = sum(member["role"] == "owner" for member in members)
@@ -56,7 +56,7 @@ def every_organization_has_its_owners(items: Items) -> None:
 
 
 def memberships_have_two_sides(items: Items) -> None:
-    """The roster's side and the person's stand together, with one role."""
+    """Each membership has its organization's and its user's item, with the same role."""
     for key, item in items.items():
         if key.pk.startswith("ORG#") and key.sk.startswith(keys.MEMBER_PREFIX):
             user_id, organization_id = key.sk.removeprefix(keys.MEMBER_PREFIX), key.pk.removeprefix("ORG#")
@@ -71,7 +71,7 @@ def memberships_have_two_sides(items: Items) -> None:
 
 
 def keys_are_counted_and_capped(items: Items) -> None:
-    """The counter of keys is their number, and 50 at most."""
+    """The key counter equals the number of keys, and is at most 50."""
     for organization_id, organization in _organizations(items).items():
         stored = len(_of_organization(items, organization_id, keys.KEY_PREFIX))
         assert stored == organization["keys"], f"{organization_id}: {stored} keys, counted {organization['keys']}"
@@ -79,7 +79,7 @@ def keys_are_counted_and_capped(items: Items) -> None:
 
 
 def every_key_has_one_secret(items: Items) -> None:
-    """A listed key has one item that authenticates, and each of these is listed."""
+    """Each listed key has exactly one secret item, and each secret item belongs to a listed key."""
     listed = {
         key: item for key, item in items.items() if key.pk.startswith("ORG#") and key.sk.startswith(keys.KEY_PREFIX)
     }
@@ -99,7 +99,7 @@ def every_key_has_the_plan_of_its_organization(items: Items) -> None:
 
 
 def projects_are_counted_and_have_their_slugs(items: Items) -> None:
-    """The counter of projects is their number; each has its slug, and no slug is without its project."""
+    """The project counter equals the number of projects. Each has its slug, and no slug exists without its project."""
     for organization_id, organization in _organizations(items).items():
         projects = _of_organization(items, organization_id, keys.PROJECT_PREFIX)
         counted = organization["projects"]
@@ -114,7 +114,7 @@ def projects_are_counted_and_have_their_slugs(items: Items) -> None:
 
 
 def at_most_one_invitation_an_address(items: Items) -> None:
-    """No organization has two invitations for one address, in whatever letter case."""
+    """No organization has two invitations for the same address, ignoring case."""
     addresses: dict[str, Counter[str]] = defaultdict(Counter)
     for key, item in items.items():
         if key.pk.startswith("ORG#") and key.sk.startswith(keys.INVITATION_PREFIX):
@@ -124,7 +124,7 @@ def at_most_one_invitation_an_address(items: Items) -> None:
 
 
 def families_know_their_access_tokens(items: Items) -> None:
-    """A live family lists the access tokens it gave, and no other; a revoked one has none."""
+    """A live family lists exactly the access tokens that it issued; a revoked family has none."""
     listed: dict[str, set[str]] = {}
     for key, item in items.items():
         if key.pk.startswith("FAMILY#"):
@@ -138,14 +138,14 @@ def families_know_their_access_tokens(items: Items) -> None:
 
 
 def redeemed_requests_have_one_family_each(items: Items) -> None:
-    """A device code gave tokens at most once, and tokens of devices come from a code that was redeemed."""
+    """A device code is redeemed for tokens at most once, and all device tokens come from a redeemed code."""
     redeemed = [item for key, item in items.items() if key.pk.startswith("DC#") and item["status"] == "redeemed"]
     families = sorted(key.pk.removeprefix("FAMILY#") for key in items if key.pk.startswith("FAMILY#"))
     assert sorted(item["familyId"] for item in redeemed) == families, "redeemed codes and families differ"
 
 
 def reports_are_counted_and_capped(items: Items) -> None:
-    """A caller is charged in each hour with its new reports of that hour, and with 10 at most."""
+    """Each caller's hourly quota counts its new reports of that hour, and is at most 10."""
     counted: Counter[Key] = Counter(
         keys.feedback_quota(item["callerId"], item["createdAt"][:13])
         for key, item in items.items()
@@ -154,7 +154,7 @@ def reports_are_counted_and_capped(items: Items) -> None:
     charged = {
         key: item["taken"]
         for key, item in items.items()
-        # The count of an organization or a person that was deleted with its reports ends with its day.
+        # The count of a deleted organization or user remains until it expires at the end of the day.
         if key.pk.startswith("FEEDBACKQUOTA#") and _exists(items, key.pk.partition("#")[2])
     }
     assert counted == charged, f"reports {counted}, charged {charged}"
@@ -162,7 +162,7 @@ def reports_are_counted_and_capped(items: Items) -> None:
 
 
 def inbox_items_stand_where_the_lists_look(items: Items) -> None:
-    """An item's places in both indexes are those of its status and of its last change."""
+    """An item's position in both indexes matches its status and its last change."""
     for key, item in items.items():
         if key.pk.startswith("ORG#") and key.sk.startswith(keys.INBOX_PREFIX):
             local = key.sk.removeprefix(keys.INBOX_PREFIX)
@@ -171,7 +171,7 @@ def inbox_items_stand_where_the_lists_look(items: Items) -> None:
 
 
 def attempts_at_issues_are_open(items: Items) -> None:
-    """An attempt is there for an item that exists and has no issue yet."""
+    """Each attempt belongs to an existing item without an issue."""
     wanted = {key.sk for key in items if key.pk == keys.ISSUE_ATTEMPTS_PK}
     found = {
         item["itemId"]: item
@@ -184,8 +184,8 @@ def attempts_at_issues_are_open(items: Items) -> None:
 
 
 def live_credentials_are_listed_and_listed_ones_exist(items: Items) -> None:
-    """Each live session, token, family, and approved device request has one entry in its person's index, and no other
-    entry exists."""
+    """Each live session, token, family, and approved device request has exactly one entry in its user's index, and no
+    other entry exists."""
     expected: dict[Key, tuple[str, str]] = {}
     for key, item in items.items():
         if key.pk.startswith("TH#") and "familyId" not in item:
@@ -201,7 +201,7 @@ def live_credentials_are_listed_and_listed_ones_exist(items: Items) -> None:
 
 
 def balances_are_the_sum_of_their_ledgers(items: Items) -> None:
-    """Credits are what the ledger adds up to, and never negative; a scan is charged exactly where it was unlocked."""
+    """A balance is the sum of its ledger and never negative. A scan is charged if and only if it was unlocked."""
     for key, item in items.items():
         if key.sk != "BILLING":
             continue
@@ -213,12 +213,12 @@ def balances_are_the_sum_of_their_ledgers(items: Items) -> None:
             found = [
                 entry["access"] for entry in own.values() if "headCommitSha" in entry and entry["scanId"] == charged
             ]
-            # A scan goes with its project or repository. What it cost stays in the ledger.
+            # A scan is deleted with its project or repository. Its charge stays in the ledger.
             assert found in (["full"], []), f"{charged} is charged and not open"
 
 
 def repositories_have_one_scan_at_a_time(items: Items) -> None:
-    """A repository names its one open request or scan and no other is open, and it has one free preview at most."""
+    """A repository names its one open request or scan, no other is open, and it has at most one free preview."""
     for key, item in items.items():
         if not (key.pk.startswith("ORG#") and key.sk.startswith(keys.REPOSITORY_PREFIX)):
             continue

@@ -1,6 +1,6 @@
-"""The code host's issues in memory, behind the HTTP client: a list that lags, answers that are lost, refusals.
+"""An in-memory code host for issues, behind the HTTP client, with a lagging list, lost responses, and errors.
 
-It takes the place of urllib3's pool, so that everything of ours runs as it is. Time is the clock of the tests.
+It replaces urllib3's pool, so that all of our code runs unmodified. It uses the clock of the tests.
 """
 
 import io
@@ -54,11 +54,11 @@ def _private_key() -> str:
 
 
 class IssueHost:
-    """`lag_seconds`: how late the list shows an issue. `script`: what comes of the next requests for an issue.
+    """`lag_seconds`: the delay until the list shows an issue. `script`: the outcomes of the next issue creations.
 
-    Of the script, "lost" makes the issue and loses the answer, "unreached" does not get there, and a number is the
-    status of a refusal, with headers where it is a pair; `list_script` is the same for the list. `around` stands
-    between the product and each request.
+    In the script, "lost" creates the issue and loses the response, "unreached" loses the request, and a number, or a
+    pair with headers, is the status of an error. `list_script` does the same for the list. `around` wraps each request
+    of the product.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class IssueHost:
 
     @contextmanager
     def installed(self, monkeypatch: Any) -> Iterator[None]:
-        """While open, it is the code host of the settings."""
+        """While open, it is the configured code host."""
         changed = settings.model_copy(update={"github_api_url": API, "github_app_id": "1"})
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(transport, "_new_pool", lambda: _Pool(self))
@@ -84,7 +84,7 @@ class IssueHost:
         return self.issues.get(f"{owner}/{name}", [])
 
     def count(self, operation: str) -> int:
-        """How many requests of that kind arrived: `token`, `list`, `create`."""
+        """Returns the number of requests of that kind: `token`, `list`, or `create`."""
         return sum(kind == operation for kind, _ in self.requests)
 
     def answer(self, method: str, url: str, body: bytes | None) -> urllib3.HTTPResponse:
@@ -138,7 +138,7 @@ def _response(status: int, content: Any, headers: dict[str, str] | None = None) 
 
 
 class _Pool:
-    """As much of `urllib3.PoolManager` as the client uses."""
+    """The part of `urllib3.PoolManager` that the client uses."""
 
     def __init__(self, host: IssueHost) -> None:
         self._host = host
@@ -147,7 +147,7 @@ class _Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is open."""
+        """Has nothing to close."""
 
     def request(self, method: str, url: str, *, body: bytes | None = None, **_: Any) -> urllib3.HTTPResponse:
         return self._host.answer(method, url, body)
@@ -155,7 +155,7 @@ class _Pool:
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[IssueHost]:
-    """The code host while a test runs."""
+    """Installs the code host for the test."""
     made = IssueHost()
     with made.installed(monkeypatch):
         yield made

@@ -1,6 +1,6 @@
-"""An OpenID Connect issuer on this machine, as strict as a real one where the pages depend on it, and ill on demand.
+"""A local OpenID Connect issuer, as strict as a real one where the pages depend on it, with failures on demand.
 
-It is somebody else's program in production: this stands in for it alone, behind real HTTP and real signatures.
+In production the issuer is an external service. Only the issuer is simulated: HTTP and signatures are real.
 """
 
 import base64
@@ -26,7 +26,7 @@ def _key() -> RSAKey:
 
 @dataclass
 class Issuer:
-    """`changes` are laid over the claims of the next tokens (None leaves one out), `metadata` over the metadata."""
+    """`changes` override claims of the next tokens (None omits one), `metadata` overrides the metadata."""
 
     client_id: str = "pages"
     redirect_uri: str = "https://dashboard.assent.test/sign-in/callback"
@@ -77,7 +77,7 @@ class Issuer:
         self._server.server_close()
 
     def authorize(self, url: str, subject: str = "subject-1") -> dict[str, str]:
-        """What the browser brings back after the person signed in at that address."""
+        """Signs the user in at that address. Returns the parameters of the redirect back."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert url.startswith(f"{self.url}/authorize?")
         assert query["response_type"] == "code"
@@ -137,5 +137,5 @@ class Issuer:
 
 
 def callback(answer: dict[str, str]) -> str:
-    """The address that the browser is sent back to, below the pages'."""
+    """Returns the path of the redirect back to the pages."""
     return f"/sign-in/callback?{urlencode(answer)}"

@@ -1,4 +1,4 @@
-"""What the product writes to its log, as text."""
+"""Captures the product's log as text."""
 
 import io
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from controlplane.observability import logger
 
 @contextmanager
 def captured_logs() -> Iterator[io.StringIO]:
-    """While open, every line of the log goes here, formatted and scrubbed as in production."""
+    """While open, captures every log line, formatted and redacted as in production."""
     lines = io.StringIO()
     with mock.patch.object(logger.registered_handler, "stream", lines):
         yield lines

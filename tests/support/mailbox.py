@@ -1,7 +1,7 @@
-"""SQS in memory, under the clock of the tests: what a queue of the template does with a message.
+"""An in-memory SQS with the clock of the tests and the queues of the template.
 
-It takes the place of the SDK's client. A message that a worker neither finished nor put off comes again when its
-visibility ends; a duplicate is a second copy, and the order of delivery is the test's.
+It replaces the SDK's client. A message that a worker neither completed nor deferred is redelivered when its visibility
+timeout ends. A duplicate is a second copy. The test chooses the order of delivery.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 @dataclass
 class Letter:
-    """A message: when it may be taken next, and how often it was."""
+    """A message, with the time when it is next visible and its number of receives."""
 
     queue_url: str
     body: str
@@ -34,7 +34,7 @@ class Letter:
 
     @property
     def record(self) -> dict[str, Any]:
-        """As a function receives it."""
+        """Returns the record that a function receives."""
         return {
             "messageId": f"message-{self.number}",
             "receiptHandle": str(self.number),
@@ -49,7 +49,7 @@ class Letter:
 
 
 class Mailbox:
-    """Every queue by its address. `broken` makes it take no message."""
+    """All queues by URL. `broken` makes it reject messages."""
 
     def __init__(self) -> None:
         self.letters: list[Letter] = []
@@ -75,17 +75,17 @@ class Mailbox:
         return [letter for letter in self.letters if letter.queue_url == queue_url]
 
     def due(self, queue_url: str) -> list[Letter]:
-        """What may be taken now, oldest first."""
+        """Returns the messages that are visible now, oldest first."""
         return [letter for letter in self.at(queue_url) if letter.visible_at <= clock.now()]
 
     def next_at(self, queue_url: str) -> float | None:
-        """When the next message may be taken."""
+        """Returns the time when the next message is visible."""
         return min((letter.visible_at for letter in self.at(queue_url)), default=None)
 
     def deliver(self, letter: Letter, handler: Handler, dead_letters_url: str) -> None:
-        """Hands the message to the function, and removes it where that reports no failure.
+        """Delivers the message to the function, and deletes it if the function reports no failure.
 
-        What the function raises goes on to the test: it died, and the message comes again.
+        Exceptions of the function propagate to the test: the function died, and the message is redelivered.
         """
         if letter.receives == MAX_RECEIVES:
             letter.queue_url = dead_letters_url
@@ -98,7 +98,7 @@ class Mailbox:
 
 @pytest.fixture(autouse=True)
 def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
-    """What the product sends, instead of SQS."""
+    """Installs a mailbox that receives the product's messages instead of SQS."""
     made = Mailbox()
     monkeypatch.setattr(queues.sender, "_client", made)
     return made

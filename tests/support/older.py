@@ -1,4 +1,4 @@
-"""The table as a release without the index of credentials would have left it."""
+"""Puts the table into the state that a release without the credential index would have left."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from controlplane.store.table import table
 
 
 def keep_only(prefixes: Iterable[str]) -> None:
-    """Removes the credentials whose partition keys begin otherwise, so that a scan meets the rest in one order."""
+    """Deletes credentials without these partition key prefixes, so that a scan finds the rest in a fixed order."""
     for item in table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]:
         pk = item["pk"]["S"]
         if pk.startswith(("TH#", "FAMILY#", "DC#")) and not pk.startswith(tuple(prefixes)):
@@ -14,7 +14,7 @@ def keep_only(prefixes: Iterable[str]) -> None:
 
 
 def forget_index() -> None:
-    """Removes every entry of the indexes, and every mark that something is listed in one."""
+    """Removes every index entry, and every attribute that marks an item as listed."""
     for item in table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]:
         key = {"pk": item["pk"], "sk": item["sk"]}
         if item["pk"]["S"].startswith(("CREDENTIALS#", "CREDENTIALINDEX")) or item["sk"]["S"].startswith("ISSUER#"):

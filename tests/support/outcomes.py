@@ -1,4 +1,4 @@
-"""What became of a callable under test: its value, or the exception it ended with. Either is a result to judge."""
+"""The outcome of a callable under test: its return value or its exception, both of which a test can check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class Ended(BaseException):
-    """The test's machinery ended an act here. No handler of the product may take it for a failure of its own."""
+    """The test ended an act here. Derives from BaseException so that the product doesn't handle it as a failure."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Outcome:
     def of(cls, act: Callable[[], Any]) -> Self:
         try:
             return cls(value=act())
-        except (Exception, Ended, BaseExceptionGroup) as error:  # noqa: BLE001 (an outcome to judge, whatever it is)
+        except (Exception, Ended, BaseExceptionGroup) as error:  # noqa: BLE001 (any error is an outcome to check)
             return cls(error=error)
 
     def get(self) -> Any:
-        """The value. Raises the exception where there was one."""
+        """Returns the value, or raises the exception."""
         if self.error is not None:
             raise self.error
         return self.value

@@ -1,12 +1,12 @@
-"""Compares what each function calls while the functional tests run with what its policy allows.
+"""Compares the AWS calls of each function in the functional tests with its policy.
 
-A call that a policy does not allow fails the test that made it. A permission that no test uses fails the whole run, if
-the run was of all functional tests: pytest shows that as one more test. The stack tells which function makes a call.
+A call that the policy doesn't allow fails the test that made it. If all functional tests ran, a permission that no test
+used fails the run, which pytest reports as one more test. The call stack shows which function makes a call.
 
-On the table, a permission is also limited to partition keys (`dynamodb:LeadingKeys`). The policies and the recording
-name a kind of partition key the same way: up to the first `#`, and `*` for the rest.
+Permissions on the table are also limited to partition keys (`dynamodb:LeadingKeys`). Policies and recorded calls name a
+kind of partition key in the same way: up to the first `#`, then `*`.
 
-The signing secret counts as a permission: a function may use it if the template gives it the variable.
+The signing secret counts as a permission: a function may use it if the template sets the variable for it.
 """
 
 import sys
@@ -28,12 +28,12 @@ FUNCTIONAL = ROOT / "tests" / "functional"
 _FUNCTIONS = f"{ROOT / 'functions'}/"
 _TESTS = f"{FUNCTIONAL}/"
 _API, _WORKER = "tests/support/api.py", "controlplane/worker.py"
-# What only Lambda itself calls in a function's name: to hand it the messages of its queue.
+# Called only by Lambda itself with the function's role, to poll the function's queue.
 _LAMBDA_CALLS = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
-# Called once a process where the App's key is in Secrets Manager, which it is in no functional test of a function.
-# tests/architecture/test_template_permissions.py holds who may.
+# Called once per process if the App's key is in Secrets Manager, which it isn't in functional tests.
+# tests/architecture/test_template_permissions.py checks which functions have this permission.
 _ELSEWHERE = {"secretsmanager:GetSecretValue"}
-# A transaction asks for the permissions of its legs.
+# A transaction requires the permissions of its legs.
 _LEGS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
 
 
@@ -41,9 +41,9 @@ _SIGN = ("sign", "SigningSecret")
 
 
 class Permission(NamedTuple):
-    """An action of a function, named after its folder, on a resource of the template or an index of its table.
+    """An action of a function (named by its folder) on a resource of the template or an index of its table.
 
-    keys: the kind of partition key, as in `USER#*`. Empty where a policy doesn't limit them: in queues and indexes.
+    keys: the kind of partition key, as in `USER#*`. Empty if a policy doesn't limit keys: for queues and indexes.
     """
 
     function: str
@@ -60,7 +60,7 @@ seen: set[Permission] = set()
 
 @cache
 def granted() -> frozenset[Permission]:
-    """What the policies of the template allow and a function calls by itself, and who has the signing secret."""
+    """Returns the permissions of the template's policies, except Lambda's own, plus access to the signing secret."""
     signs = {Permission(function, *_SIGN) for function in signing_functions()}
     return frozenset(signs).union(
         Permission(function, action, target, keys)
@@ -74,19 +74,19 @@ def granted() -> frozenset[Permission]:
 
 
 def unused() -> list[str]:
-    """What is allowed and was not seen."""
+    """Returns the permissions that are granted but weren't used."""
     return sorted(map(str, granted() - seen))
 
 
 def missing() -> list[str]:
-    """What was seen and AWS would have refused."""
+    """Returns the permissions that were used but aren't granted."""
     return sorted(map(str, seen - granted()))
 
 
 def caller(frame: FrameType | None) -> str | None:
-    """The function on whose behalf this frame runs; None for what a test does itself, also amid a request.
+    """Returns the function whose code this frame runs, or None for the test's own calls, even during a request.
 
-    What is innermost counts: a request may wait for a worker.
+    The innermost frame counts: a request may run a worker.
     """
     while frame is not None:
         name = frame.f_code.co_filename
@@ -103,14 +103,14 @@ def caller(frame: FrameType | None) -> str | None:
 
 
 def note(service: str, operation: str, parameters: dict[str, Any]) -> None:
-    """Remembers a call for the function that made it, if one did."""
+    """Records a call for the function that made it, if any."""
     function = caller(sys._getframe(1))
     if function is not None:
         seen.update(Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters))
 
 
 def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Each use as (action, target), or (action, target, kind of partition key) for an item of the table."""
+    """Yields each use as (action, target), or (action, target, kind of partition key) for an item of the table."""
     if "QueueUrl" in parameters:
         yield operation, _queue(parameters["QueueUrl"])
     elif operation == "TransactWriteItems":
@@ -134,7 +134,7 @@ def _parts(operation: str, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _keys(parameters: dict[str, Any]) -> tuple[str, ...]:
-    """The kind of partition key of an item or of a query. Nothing for a call that has none, which no policy allows."""
+    """Returns the kind of partition key of an item or a query. Empty for other calls, which no policy allows."""
     values = parameters.get("Key") or parameters.get("Item")
     value = values["pk"] if values else parameters.get("ExpressionAttributeValues", {}).get(":pk")
     return (kind_of(value["S"]),) if value else ()
@@ -146,16 +146,16 @@ def kind_of(partition_key: str) -> str:
 
 
 def _queue(url: str) -> str:
-    """The logical id of a queue, from the address that tests/conftest.py made of it."""
+    """Returns the logical id of a queue, from the URL that tests/conftest.py derived from it."""
     name = "".join(part.capitalize() for part in url.rpartition("/")[2].split("-"))
     return name if name.endswith("DeadLetters") else f"{name}Queue"
 
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """While open, every call of the SDK and every use of the signing secret is noted.
+    """While open, records every SDK call and every use of the signing secret.
 
-    The tests' own queues note theirs.
+    The tests' in-memory queues record their own calls.
     """
     inner, ring = BaseClient._make_api_call, keyring.ring
 
@@ -179,7 +179,7 @@ def watched() -> Iterator[None]:
 
 
 class Run:
-    """Hooks of pytest: gathers what all processes saw, and judges the run."""
+    """Pytest hooks that collect the permissions used in all processes and check the run."""
 
     NAME = "tests/functional/conftest.py::every permission is made use of"
 
@@ -196,7 +196,7 @@ class Run:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Takes over what a process of xdist saw. One that crashed says nothing, and its test has failed."""
+        """Collects what an xdist worker recorded. A crashed worker has no output, and its test has failed."""
         if output := getattr(node, "workeroutput", None):
             seen.update(Permission(*entry) for entry in output["permissions"])
             self.whole |= output["whole"]

@@ -1,4 +1,4 @@
-"""Which DynamoDB calls something makes."""
+"""Records DynamoDB calls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from tests.support.calls import Call, Proceed, intercepted
 
 @contextmanager
 def recorded_calls() -> Iterator[list[Call]]:
-    """While open, every call of the product's table is noted in the list, and made."""
+    """While open, appends every call of the product's table client to the list."""
     calls: list[Call] = []
 
     def around(call: Call, proceed: Proceed) -> Any:

@@ -9,26 +9,26 @@ from controlplane.settings import SigningSecret, settings
 
 OLD, NEW, NEWER = "an-old-signing-key-of-enough-length", "a-new-signing-key-of-enough-length", "n" * 40
 
-# The steps of a rotation, as docs/operations.md has them. While a step is deployed, functions of the step before it
-# are still running, and a rollback returns to it.
+# The steps of a rotation, as in docs/operations.md. While a step is deployed, functions of the previous step are still
+# running, and a rollback returns to it.
 BEFORE = SigningSecret(current=OLD)
 ADDED = SigningSecret(current=OLD, next=NEW)
 SWITCHED = SigningSecret(current=NEW, previous=OLD)
-# The first step of the rotation after it, at least 30 days later, which drops the oldest key.
+# The first step of the next rotation, at least 30 days later, which drops the oldest key.
 ADDED_AGAIN = SigningSecret(current=NEW, next=NEWER)
-# Which two steps run at the same time.
+# Pairs of steps that can run at the same time.
 MIXED_FLEETS = [(BEFORE, ADDED), (ADDED, BEFORE), (ADDED, SWITCHED), (SWITCHED, ADDED)]
 
 
 def use_ring(monkeypatch: pytest.MonkeyPatch, secret: SigningSecret | None) -> None:
-    """From now on functions have this signing secret."""
+    """Sets the functions' signing secret."""
     monkeypatch.setitem(settings.__dict__, "signing_secret", secret)
 
 
 def use_ring_of_thread(monkeypatch: pytest.MonkeyPatch) -> Callable[[SigningSecret], None]:
-    """From now on each thread has a signing secret of its own, as each version of a function has.
+    """Gives each thread its own signing secret, as each version of a function has.
 
-    The callable that is returned sets the secret of the calling thread. Until then a thread has the secret of BEFORE.
+    Returns a callable that sets the secret of the calling thread. A thread's initial secret is BEFORE.
     """
     own = threading.local()
 

@@ -1,4 +1,4 @@
-"""A scan from the request to its published findings, with workers that tests let die, and a clock that they set."""
+"""A scan from request to published findings, with workers that tests can kill and a clock that tests set."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +21,7 @@ from tests.support.outcomes import Ended
 from tests.support.sweeping import swept
 from tests.support.world import World
 
-# Five trackers, each of them a finding, and one more that nothing asks for consent.
+# Five trackers, each a finding, plus one finding because nothing asks for consent.
 _TRACKERS = "".join(
     f'<script async src="https://{address}"></script>\n'
     for address in (
@@ -34,18 +34,18 @@ _TRACKERS = "".join(
 )
 FILES: dict[str, str | bytes] = {"index.html": f"<!doctype html>\n<html><head>\n{_TRACKERS}</head></html>\n"}
 FINDINGS = 6
-# The queues' visibility in template.yaml.
+# The queues' visibility timeouts in template.yaml.
 VISIBILITY_SECONDS = {Queue.SCAN_PREPARATION: 180, Queue.SCAN_EXECUTION: 2_520}
 _STEP_SECONDS = 240
 _LONGEST_SECONDS = 4 * 3_600
 
 
 class Died(Ended):
-    """The worker's process ended here."""
+    """The worker's process died here."""
 
 
 class DyingHost(FakeHost):
-    """Ends the process of whoever asks it, so many times for each operation."""
+    """Kills the calling worker a given number of times per operation."""
 
     deaths: dict[str, int]
 
@@ -57,7 +57,7 @@ class DyingHost(FakeHost):
 
 
 class ScanLine:
-    """A company with one repository. `redelivers` and `sweeps` say which of the two repeats what died."""
+    """A company with one repository. `redelivers` and `sweeps` select what retries the work of dead workers."""
 
     def __init__(self, world: World, api: Api, mailbox: Mailbox, set_clock: Callable[[float], None], at: float) -> None:
         self.world, self.api, self.mailbox = world, api, mailbox
@@ -70,11 +70,11 @@ class ScanLine:
         self.host.deaths = {}
         self.redelivers = self.sweeps = True
 
-    # What happens
+    # Actions
 
     def start(self) -> Reply:
         path = f"/v1/code-audit/scans?organizationId={self.company.organization_id}"
-        token = self.world.token(self.company.owner.user_id)  # signed in anew: days may have passed
+        token = self.world.token(self.company.owner.user_id)  # a new session: days may have passed
         return self.api.post(path, token, json_body={"repositoryId": self.repository.repository_id})
 
     def unlock(self) -> Reply:
@@ -83,7 +83,7 @@ class ScanLine:
         )
 
     def deliver(self, queue: Queue) -> None:
-        """Hands the oldest message of the queue to its worker. Raises what the worker died of."""
+        """Delivers the queue's oldest message to its worker. Raises the exception that the worker died of."""
         self._deliver(queue, self.mailbox.due(queue.url)[0])
 
     def _deliver(self, queue: Queue, letter: Letter) -> None:
@@ -101,19 +101,19 @@ class ScanLine:
             publish_scan(message)
 
     def deliver_due(self) -> None:
-        """Delivers all that is due, also what that leads to; workers that die are left as they are."""
+        """Delivers all due messages, including those that result. Ignores workers that die."""
         for queue in VISIBILITY_SECONDS:
             for letter in self.mailbox.due(queue.url):
                 with suppress(Ended):
                     self._deliver(queue, letter)
 
     def redeliver(self) -> None:
-        """Makes every message due that a worker left."""
+        """Makes every undeleted message due."""
         for letter in self.mailbox.letters:
             letter.visible_at = self._at
 
     def forget_unsent(self) -> None:
-        """As if whoever wrote the messages had sent them, and their queues had lost them."""
+        """Deletes the outbox entries, as if their messages had been sent and lost by the queues."""
         for item in self.unsent:
             table.delete(Delete(keys.Key(item["pk"], item["sk"])))
 
@@ -126,7 +126,7 @@ class ScanLine:
         self._set_clock(self._at)
 
     def run_to_the_end(self) -> None:
-        """Delivers and sweeps while time passes, until nothing is wanted, waits or runs any more."""
+        """Delivers and sweeps while time passes, until no scan is requested, waiting, or running."""
         ends_at = self._at + _LONGEST_SECONDS
         while True:
             self.deliver_due()
@@ -143,11 +143,11 @@ class ScanLine:
         times = [letter.visible_at for queue in VISIBILITY_SECONDS for letter in self.mailbox.at(queue.url)]
         return min(times) if times and self.redelivers else None
 
-    # What holds
+    # Checks
 
     @property
     def active(self) -> str | None:
-        """The request that has the repository."""
+        """The active request of the repository."""
         return stored_repository(self.repository).get("activeRequestId")
 
     @property
@@ -158,7 +158,7 @@ class ScanLine:
         return sum(len(table.query(pk, consistent=True).items) for pk in keys.SCAN_WATCH_PKS)
 
     def work(self) -> dict[str, Any]:
-        """The item of the scan or, while there is none, of its request."""
+        """Returns the item of the scan or, until it exists, of its request."""
         pk = keys.organization_pk(self.company.organization_id)
         for prefix in (keys.SCAN_PREFIX, "SCANREQ#"):
             items = table.query(pk, prefix=prefix, consistent=True).items
@@ -178,7 +178,7 @@ class ScanLine:
         return [letter for queue in VISIBILITY_SECONDS for letter in self.mailbox.at(queue.dead_letters_url)]
 
     def check_end(self) -> None:
-        """Whatever happened: the repository is free, nothing is left to send or to watch."""
+        """Checks that the repository is free, and that nothing is left to send or to watch."""
         assert self.active is None
         assert (self.unsent, self.watches()) == ([], 0)
         assert self.work()["status"] in {"completed", "failed"}

@@ -1,8 +1,8 @@
-"""Runs callables that race through every order in which their DynamoDB calls can interleave.
+"""Runs concurrent callables in every possible interleaving of their DynamoDB calls.
 
-Before each call a thread stops, and the scheduler lets exactly one of them go on to its next call: a run is exact on
-any engine, and the order it took is its name. A run that fails says that name; `REPLAY_SCHEDULE=<name>` in front of
-the test's command repeats this one order alone.
+Each thread stops before each call, and the scheduler lets exactly one of them continue to its next call. So a run is
+deterministic on any engine, and its order of calls is its name. A failing run prints its name; set
+`REPLAY_SCHEDULE=<name>` before the test command to repeat only that order.
 """
 
 import os
@@ -22,9 +22,9 @@ _current: ContextVar["_Actor | None"] = ContextVar("actor", default=None)
 
 @dataclass(frozen=True)
 class Race:
-    """One fresh start: what runs at the same time, and what must hold when all of it has ended.
+    """One fresh start: the acts that run concurrently, and the checks after all of them have ended.
 
-    `steps` are the calls in the order in which they were made, each with the number of its act; the run fills it.
+    `steps` are the calls in the order in which they were made, each with the number of its act. The run fills it.
     """
 
     acts: Sequence[Callable[[], Any]]
@@ -34,29 +34,29 @@ class Race:
 
 @dataclass(frozen=True)
 class Explored:
-    """How many different orders ran, and whether these are all (of a replay: all that was asked for)."""
+    """The number of different orders that ran, and whether these are all (for a replay: all that were requested)."""
 
     schedules: int
     exhaustive: bool
 
 
 class NotRepeatable(Exception):
-    """The same order of calls led to other calls than before, so the orders cannot be counted out.
+    """The same order of calls led to different calls than before, so the orders can't be enumerated.
 
-    Something besides the table decides what is called: a cache, the wall clock, a random number. Pin it in the test.
+    The calls depend on something other than the table: a cache, the wall clock, a random number. Pin it in the test.
     """
 
 
 class Stuck(Exception):
-    """An act neither made a call nor ended: it waits for something that only another act can give, such as a lock."""
+    """An act neither made a call nor ended: it waits for something from another act, such as a lock."""
 
 
 class _Abandoned(Ended):
-    """Ends the acts of a run that was given up."""
+    """Ends the acts of an aborted run."""
 
 
 class _Actor:
-    """One act in a thread of its own. It moves only between `step`s, from one call to the next."""
+    """One act in its own thread. Each `step` moves it from one call to the next."""
 
     def __init__(self, act: Callable[[], Any]) -> None:
         self.act = act
@@ -65,7 +65,7 @@ class _Actor:
         self._abandoned = False
         self._released = False
         self._changed = threading.Condition()
-        self._one_call = threading.Lock()  # an act that calls from several threads at once makes its calls in turn
+        self._one_call = threading.Lock()  # serializes the calls of an act that uses several threads
 
     def start(self) -> None:
         """Runs up to the first call."""
@@ -110,7 +110,7 @@ class _Actor:
 
 @dataclass
 class _Node:
-    """A point where the scheduler chose: who could go on, and what lies behind each choice taken so far."""
+    """A choice of the scheduler: the acts that could continue, and the node that follows each explored choice."""
 
     enabled: list[int] = field(default_factory=list)
     behind: dict[int, "_Node"] = field(default_factory=dict)
@@ -128,10 +128,10 @@ def explore(
     seed: int = 0,
     yields_at: Callable[[Call], bool] = lambda call: True,
 ) -> Explored:
-    """Runs the scenario once in each order of its acts' calls, or in `limit` different ones drawn by `seed`.
+    """Runs the scenario once for each order of its acts' calls, or for `limit` different ones drawn with `seed`.
 
-    `scenario` makes a fresh start in the table, without a trace of the runs before. `yields_at` leaves out calls that
-    cannot matter (they go along with what stands before them), such as the count of each act's own token.
+    `scenario` starts with fresh data in the table, without traces of earlier runs. `yields_at` excludes calls that
+    can't matter, such as counting the use of each act's own token. They run together with the preceding call.
     """
     replay = os.environ.get("REPLAY_SCHEDULE")
     if replay is not None:

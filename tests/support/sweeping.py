@@ -1,4 +1,4 @@
-"""One step of the sweep by itself."""
+"""Runs a single step of the sweep."""
 
 from math import inf
 
@@ -6,7 +6,7 @@ from controlplane.store.sweep_runs import Step, SweepRun
 
 
 def swept(step: Step) -> int:
-    """Runs the step with all the time it needs; no entry fails. Returns how many it has finished."""
+    """Runs the step without a time limit and expects no failure. Returns the number of completed entries."""
     run = SweepRun("Test", inf)
     step(run)
     assert (run.failed, run.unfinished) == (0, False)

@@ -1,4 +1,4 @@
-"""The table of template.yaml, made anywhere: on an engine for races, or on moto."""
+"""Creates the table of template.yaml on any engine: one for races, or moto."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from local.template import TEMPLATE, load_template
 
-# What CreateTable takes of a table's properties. TTL stays off: AWS deletes days late, so no test may lean on it.
+# The table properties that CreateTable accepts. TTL stays off: AWS deletes days late, so no test may rely on it.
 _CREATED_WITH = (
     "AttributeDefinitions",
     "KeySchema",
@@ -18,7 +18,7 @@ _CREATED_WITH = (
 
 @lru_cache
 def table_properties(template: Path = TEMPLATE) -> dict[str, Any]:
-    """The properties of the template's `Table` that CreateTable takes."""
+    """Returns the properties of the template's `Table` that CreateTable accepts."""
     properties = load_template(template)["Resources"]["Table"]["Properties"]
     return {name: properties[name] for name in _CREATED_WITH if name in properties}
 

@@ -1,4 +1,4 @@
-"""What template.yaml declares, as tests ask for it."""
+"""Access to the declarations of template.yaml for tests."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,12 @@ class Route:
 
 
 def resources(kind: str) -> dict[str, dict[str, Any]]:
-    """The resources of that type, by logical id."""
+    """Returns the resources of that type, by logical id."""
     return {name: entry for name, entry in load_template()["Resources"].items() if entry["Type"] == kind}
 
 
 def api_functions() -> dict[str, dict[str, Any]]:
-    """The functions that the API calls, by logical id. The others are workers."""
+    """Returns the functions of the API, by logical id. All others are workers."""
     return {
         name: function
         for name, function in resources("AWS::Serverless::Function").items()
@@ -28,7 +28,7 @@ def api_functions() -> dict[str, dict[str, Any]]:
 
 
 def routes_by_group() -> dict[str, list[Route]]:
-    """The routes each function of the API is given, by the group that its code folder is named after."""
+    """Returns the routes of each API function, by group (the name of its code folder)."""
     found = {}
     for function in api_functions().values():
         properties = [event["Properties"] for event in function["Properties"]["Events"].values()]
@@ -38,9 +38,9 @@ def routes_by_group() -> dict[str, list[Route]]:
 
 
 class Statement(NamedTuple):
-    """What a function may do, and on what: logical ids of the template, or `Table/index/<name>`.
+    """Allowed actions of a function and their targets: logical ids of the template, or `Table/index/<name>`.
 
-    keys: the partition keys that it is limited to, as patterns; empty without such a condition.
+    keys: patterns of the allowed partition keys; empty without such a condition.
     """
 
     actions: list[str]
@@ -49,7 +49,7 @@ class Statement(NamedTuple):
 
 
 def policies() -> dict[str, list[Statement]]:
-    """What each function's own policy allows, by the folder of its code."""
+    """Returns the statements of each function's policy, by code folder."""
     return {
         Path(function["Properties"]["CodeUri"]).name: [
             Statement(
@@ -65,7 +65,7 @@ def policies() -> dict[str, list[Statement]]:
 
 
 def signing_functions() -> set[str]:
-    """The functions that are given the signing secret, by the folder of their code."""
+    """Returns the code folders of the functions that get the signing secret."""
     return {
         Path(function["Properties"]["CodeUri"]).name
         for function in resources("AWS::Serverless::Function").values()
@@ -74,7 +74,7 @@ def signing_functions() -> set[str]:
 
 
 def keys_of(condition: dict[str, Any]) -> list[str]:
-    """The partition keys that a condition of a policy allows. Raises ValueError for a condition of another form."""
+    """Returns the partition keys that a policy condition allows. Raises ValueError for any other condition."""
     match condition:
         case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}} if len(condition) == 1:
             return [str(pattern) for pattern in patterns]
@@ -88,7 +88,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def target_of(value: dict[str, Any]) -> str:
-    """Raises ValueError for what names no one resource."""
+    """Returns the resource that a value refers to. Raises ValueError unless it refers to exactly one."""
     match value:
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), "Arn" | "Id"]}:
             return name
@@ -98,7 +98,7 @@ def target_of(value: dict[str, Any]) -> str:
 
 
 def gateway_responses() -> dict[str, dict[str, Any]]:
-    """What the gateway answers by itself, by response type."""
+    """Returns the gateway's own responses, by response type."""
     (api,) = resources("AWS::Serverless::Api").values()
     answers: dict[str, dict[str, Any]] = api["Properties"]["GatewayResponses"]
     return answers

@@ -1,8 +1,7 @@
-"""How each function that reads text is called with a hostile one, and which functions are not.
+"""Calls each function that reads text with hostile text, and lists the exempt functions.
 
-A function whose other arguments are numbers, flags, collections or more text is called as it is. One that needs more
-has an adapter here. One with neither stands among the exemptions, with the reason why its text can't be hostile or is
-read elsewhere.
+A function is called directly if its other arguments are numbers, flags, collections, or more text. One that needs more
+has an adapter here. All others are exempt, with the reason why their text can't be hostile or is tested elsewhere.
 """
 
 import tarfile
@@ -42,7 +41,7 @@ type Call = Callable[[str], object]
 _PROXY = (ip_network("192.0.2.0/24"),)
 _LIMITS = Limits()
 _LANGUAGES = ("html", "javascript", "typescript", "tsx", "python")
-# A file's own bound on the length of its lines would hide what its text costs.
+# The usual limit on line length would hide the cost of the text.
 _ANY_LINE = Limits(max_line_length=10**9, minified_line_length=10**9)
 BODY, FILE = 262_144, 131_072
 
@@ -74,14 +73,14 @@ def _item(text: str) -> InboxItem:
 
 
 def _sources(text: str) -> Iterator[Source]:
-    # Rules are triggered by what comes first, so that no file is left unread.
+    # The prefix triggers the rules, so that every file is analyzed.
     vendor = "fetch('https://www.google-analytics.com/collect'); import mixpanel from 'mixpanel-browser'\n"
     for language in ("html", "tsx"):
         yield Source(f"a.{language}", vendor + text, language, catalogue())
 
 
 def _read_sources(text: str) -> None:
-    """What is known of a file before, and without, its tree."""
+    """Reads the properties of a file that don't need its syntax tree."""
     for source in _sources(text):
         _ = source.addresses, source.packages, source.imported, source._line_starts
         source.in_template_condition(CONSENT, len(text) // 2)
@@ -157,7 +156,7 @@ def _parse_body(text: str) -> None:
     app._parse_body(_request(), as_bytes(text), OAuthForm())
 
 
-# By the function's name, the call and the longest text that it is tried with, where the usual one is too short.
+# By function name: the call, or the call and the longest text to try if the usual length is too short.
 ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "controlplane.app:_parse_body": (_parse_body, BODY),
     "controlplane.app:_translate_body": lambda text: app._translate_body(_request(), as_bytes(text), OAuthForm()),
@@ -194,7 +193,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "system.documents:_answer": documents.list_for_agents,
 }
 
-# First match counts. Only for what can't be called as it is.
+# The first match counts. Only for functions that can't be called directly.
 EXEMPT: dict[str, str] = {
     "*.session_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
@@ -225,7 +224,7 @@ EXEMPT: dict[str, str] = {
     "ops.*": "an operator's own arguments",
 }
 
-# Could be called as it is, and must not be.
+# Functions that could be called directly, but must not be.
 NEVER_CALLED: dict[str, str] = {
     "controlplane.diet:*": "names of our own modules, which it would unload",
     "controlplane.github.app_auth:sign": "the operator's own key",
@@ -244,7 +243,7 @@ def reason_to_leave_out(function: TextFunction, table: Mapping[str, str]) -> str
 
 
 def calls(function: TextFunction) -> list[Call] | None:
-    """Ways to call the function with a text: as all its texts, and as each of them. None if it needs more."""
+    """Returns calls that pass a text as all text arguments, and as each of them. None if it needs an adapter."""
     others: dict[str, Any] = {}
     texts: dict[str, type] = {}
     rest: list[type] = []
@@ -287,7 +286,7 @@ def consume(result: object) -> None:
 
 
 def _plain_value(hint: Any) -> Any:
-    """A value for an argument that isn't text; None if there is no plain one."""
+    """Returns a simple value for an argument that isn't text, or None if its type has none."""
     kind = typing.get_origin(hint) or hint
     values: Iterable[tuple[Any, Any]] = (
         (int, 1), (float, 1.0), (bool, True), (dict, {}), (Mapping, {}), (list, []), (tuple, ()), (Sequence, ()),

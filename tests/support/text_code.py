@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from tests.support.api import FUNCTIONS, operations
 
-# Of the operator's commands, the modules that read what clients or repositories wrote.
+# The modules of the operator's commands that read text from clients or repositories.
 _OPS = ("ops.dead_letters", "ops.feedback", "ops.intake")
 _MATCHING = {"match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn", "scanner"}
 _OF_RE = _MATCHING | {"compile", "template"}
@@ -25,7 +25,7 @@ _OF_RE = _MATCHING | {"compile", "template"}
 
 @cache
 def modules() -> tuple[types.ModuleType, ...]:
-    """Every module of the layer and of the functions, and those of `assent-ops` that read text of others."""
+    """Returns every module of the layer and the functions, and those of `assent-ops` that read untrusted text."""
     packages = ["controlplane", *sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))]
     names = [
         found.name
@@ -46,7 +46,7 @@ def tree_of(module: types.ModuleType) -> ast.Module:
 
 @dataclass(frozen=True, eq=False)
 class FoundPattern:
-    """A compiled expression, where it was found, and the methods it is called by."""
+    """A compiled expression, its location, and the methods that are called on it."""
 
     place: str
     pattern: re.Pattern[Any]
@@ -55,7 +55,7 @@ class FoundPattern:
 
 @cache
 def patterns() -> tuple[FoundPattern, ...]:
-    """Every expression that the modules' names lead to, through containers, classes and objects of ours."""
+    """Returns every expression that is reachable from the modules through containers, classes, and our objects."""
     return tuple(
         FoundPattern(
             f"{module.__name__}.{name}", pattern, _methods().get((module.__name__, name), frozenset(_MATCHING))
@@ -76,7 +76,7 @@ def _reachable(value: Any, home: str, seen: set[int]) -> Iterator[re.Pattern[Any
 
 
 def _parts(value: Any, home: str) -> list[Any]:
-    """What a container, or a function, class or object of the module `home`, holds."""
+    """Returns the values in a container, or in a function, class, or object of the module `home`."""
     if isinstance(value, Mapping):
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set | frozenset):
@@ -91,7 +91,7 @@ def _parts(value: Any, home: str) -> list[Any]:
 
 @cache
 def _methods() -> dict[tuple[str, str], frozenset[str]]:
-    """By module and name, how the modules call the expression; every method for one that is handed to other code."""
+    """Returns the methods called on each expression, by module and name; all methods if other code receives it."""
     found: dict[tuple[str, str], set[str]] = {}
     for module in modules():
         tree = tree_of(module)
@@ -114,7 +114,7 @@ def _methods() -> dict[tuple[str, str], frozenset[str]]:
 
 
 def hidden_expressions(module: types.ModuleType) -> Iterator[str]:
-    """Places where the module uses an expression that `patterns` can't find."""
+    """Yields the places where the module uses an expression that `patterns` can't find."""
     tree = tree_of(module)
     kept = {
         inner
@@ -154,7 +154,7 @@ def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def schema_strings() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each text with a pattern in what pydantic validates, with the configuration that applies to it."""
+    """Yields each pydantic string schema that has a pattern, with the configuration that applies to it."""
     for module in modules():
         for name, value in vars(module).items():
             if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == module.__name__:
@@ -185,7 +185,7 @@ def _strings(schema: Any, place: str, config: Mapping[str, Any] | None = None) -
 
 @dataclass(frozen=True, eq=False)
 class TextFunction:
-    """A function with parameters that take text. `owner` is the class of a method that needs an object."""
+    """A function with text parameters. `owner` is the class of a method that needs an instance."""
 
     name: str
     function: Callable[..., Any]
@@ -195,7 +195,7 @@ class TextFunction:
 
 @cache
 def text_functions() -> tuple[TextFunction, ...]:
-    """Every function and method of the modules that is given text."""
+    """Returns every function and method of the modules that takes text."""
     return tuple(_text_functions())
 
 
@@ -226,7 +226,7 @@ def _as_text_function(name: str, function: Callable[..., Any], owner: type | Non
 
 
 def signature(function: Callable[..., Any]) -> inspect.Signature:
-    """With annotations evaluated, where they can be: what only type checkers import isn't text."""
+    """Returns the signature, with annotations evaluated if possible. Types imported only for checkers aren't text."""
     try:
         return inspect.signature(function, eval_str=True)
     except NameError:
@@ -234,7 +234,7 @@ def signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def is_text(hint: Any) -> bool:
-    """True for str and bytes, also as one of several types or under another name."""
+    """Returns True for str and bytes, also in a union or under an alias."""
     if isinstance(hint, str):
         return bool({"str", "bytes"} & set(re.split(r"[^a-z]+", hint)))
     if isinstance(hint, typing.TypeAliasType):

@@ -1,6 +1,6 @@
-"""Runs callables many times in threads that start together, against an engine with real atomicity.
+"""Runs callables many times in threads that start together, on an engine with real atomicity.
 
-Schedules prove the order of calls; threads prove what lies below it: the engine, the client's pool, shared state.
+Schedules test the order of calls. Threads test the level below: the engine, the client's pool, and shared state.
 """
 
 import threading
@@ -13,7 +13,7 @@ _LIMIT_SECONDS = 60
 
 
 def hammer(acts: Sequence[Callable[[], Any]], *, times: int = 1) -> list[Outcome]:
-    """One thread an act, each running its act `times` times from one barrier on. Outcomes of the first act first."""
+    """Runs each act `times` times in its own thread, from a common barrier. Returns the outcomes in order of acts."""
     barrier = threading.Barrier(len(acts))
     outcomes: list[list[Outcome]] = [[] for _ in acts]
 

@@ -1,4 +1,4 @@
-"""Builders of what a test needs to exist: people, organizations, credentials. They write through the store."""
+"""Creates the users, organizations, and credentials that tests need, through the store."""
 
 from dataclasses import dataclass
 from itertools import count
@@ -18,7 +18,7 @@ ALL_SCOPES = sorted(SCOPES)
 
 @dataclass
 class Person:
-    """Somebody with an account, and a token of every scope."""
+    """A user with an account and a token with every scope."""
 
     user_id: str
     email: str
@@ -28,7 +28,7 @@ class Person:
 
 @dataclass
 class Company:
-    """An organization with its owner."""
+    """An organization and its owner."""
 
     organization_id: str
     slug: str
@@ -37,7 +37,7 @@ class Company:
 
 
 class World:
-    """Makes things; each call a new one."""
+    """Creates test data. Every call creates a new item."""
 
     def person(self, email: str | None = None, name: str = "Ada Lovelace", scopes: list[str] | None = None) -> Person:
         number = next(_NUMBERS)
@@ -46,7 +46,7 @@ class World:
         return Person(profile["userId"], profile["email"], profile["name"], token)
 
     def token(self, user_id: str, scopes: list[str] | None = None, lifetime_seconds: int = 3600) -> str:
-        """A user token; of every scope where none is named."""
+        """Creates a user token, by default with every scope."""
         return users.create_token(user_id, ALL_SCOPES if scopes is None else scopes, lifetime_seconds)
 
     def company(self, plan: str = "pro", name: str = "Acme", owner: Person | None = None) -> Company:
@@ -60,7 +60,7 @@ class World:
         return Company(made.organization_id, slug, name, owner)
 
     def member(self, company: Company, role: organizations.Role = "member", person: Person | None = None) -> Person:
-        """Somebody who belongs to the organization in that role."""
+        """Adds a user, by default a new one, to the organization with that role."""
         person = person or self.person()
         profile = users.find_user(person.user_id)
         assert profile is not None
@@ -73,12 +73,12 @@ class World:
         return person
 
     def leave(self, company: Company, person: Person) -> None:
-        """Ends a membership behind the API's back."""
+        """Deletes a membership directly in the table, without the API."""
         table.delete(Delete(keys.member(company.organization_id, person.user_id)))
         table.delete(Delete(keys.membership(person.user_id, company.organization_id)))
 
     def key(self, company: Company, name: str = "deploy") -> str:
-        """An API key's secret."""
+        """Creates an API key and returns its secret."""
         return api_keys.create_key(company.organization_id, name, company.owner.user_id, "test").secret
 
     def credits(self, company: Company, amount: int) -> None:
@@ -93,7 +93,7 @@ class World:
         name: str | None = None,
         installation_id: int = 4711,
     ) -> RepositoryItem:
-        """A repository at the code host, linked to a project of its own where it is linked."""
+        """Connects a repository on the code host and, if `linked`, links it to a new project."""
         name = name or f"shop-{next(_NUMBERS)}"
         address = f"https://github.com/{owner}/{name}"
         hosted = HostedRepository(installation_id, owner, name, address, "main", "private")
@@ -110,7 +110,7 @@ class World:
         return repositories.link_project(made.repository_id, Link(project.project_id, None, None, False))
 
     def discovery(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> Discovery:
-        """Something found just now: in code, or by an advisory where no repository is given. Each call a new one."""
+        """Returns a new discovery: in code or, if no repository is given, from an advisory."""
         number = next(_NUMBERS)
         made = Discovery(
             company.organization_id,
@@ -141,14 +141,14 @@ class World:
         return made._replace(**changes)
 
     def finding(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> InboxItem:
-        """An item of the inbox, as its source publishes it."""
+        """Publishes a finding as its source does, and returns the inbox item."""
         return inbox.publish_finding(self.discovery(company, repository, **changes))
 
 
 def table_dump() -> list[dict[str, Any]]:
-    """Every item of the table, in the order of its keys: what tests of 'nothing was written' compare.
+    """Returns all items of the table, sorted by key, so that tests can check that nothing was written.
 
-    Without the counters of people and organizations, which refused requests change too.
+    Omits the rate limit counters of users and organizations, which rejected requests change too.
     """
     items = table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]
     items = [item for item in items if not item["pk"]["S"].startswith("RATE#")]
