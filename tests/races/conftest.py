@@ -1,4 +1,4 @@
-"""Race tests: the real apps over an engine with real atomicity, a clock that stands still, and a fresh table a run."""
+"""Race tests: the real apps on an engine with real atomicity, with a stopped clock and a new table for each run."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ __all__ = ["engine", "host", "mailbox"]
 
 @pytest.fixture(autouse=True)
 def own_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Sets the clock of the calling thread alone, as each instance has its own; the others stand still."""
+    """Returns a function that sets the calling thread's clock, as each instance has its own. Others stay stopped."""
     own = threading.local()
     monkeypatch.setattr(clock, "source", lambda: getattr(own, "seconds", STILL_AT))
 
@@ -29,7 +29,7 @@ def own_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 @pytest.fixture
 def stage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    # Both are put back afterwards: other suites of the same process have a client and a table of their own.
+    # monkeypatch restores both: other suites in this process have their own client and table.
     monkeypatch.setattr(table, "_client", engine.client)
     monkeypatch.setattr(table, "name", table.name)
     made = Stage(engine.client)

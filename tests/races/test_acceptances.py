@@ -1,4 +1,4 @@
-"""An invitation makes one member, once, whoever else decides about it at the same moment."""
+"""An invitation creates exactly one member, even if others decide about it concurrently."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +23,7 @@ GONE = (invitations.UnknownInvitation, invitations.AlreadyMember)
 
 
 class Invited:
-    """Somebody who is invited to an organization, by its second owner."""
+    """A user who is invited to an organization by its second owner."""
 
     def __init__(self, world: World, api: DirectApi, role: str) -> None:
         self.api, self.role = api, role
@@ -53,7 +53,7 @@ class Invited:
         return self.api.patch(self._inviter_path(), self.company.owner.token, json_body={"role": "member"})
 
     def delete_inviter(self) -> object:
-        """The part of deleting an account that ends its memberships."""
+        """Runs the part of account deletion that ends memberships."""
         return members.remove_member(self.company.organization_id, self.second.user_id)
 
     def _inviter_path(self) -> str:

@@ -1,4 +1,4 @@
-"""An account is deleted beside whatever else its person, or another owner, does: nobody is let in, an owner remains."""
+"""Account deletion, concurrent with actions of the user or another owner, leaves no access and at least one owner."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,14 +25,14 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 def writes_and_looks(call: Call) -> bool:
-    """What decides: every write but the count of a token, and the looks through the whole table."""
+    """Selects the calls that matter: all writes except counting requests, and scans of the table."""
     key = call.parameters.get("Key")
     counts = bool(key and key["pk"]["S"].startswith(("TH#", "RATE#")))
     return not counts and call.operation not in {"GetItem", "BatchGetItem", "Query"}
 
 
 class Leaver:
-    """An owner, A, who is deleted, and another one, B. A signs in at an issuer and has a device."""
+    """An owner, A, whose account is deleted, and another owner, B. A signs in at an issuer and has a device."""
 
     def __init__(self, world: World, api: DirectApi) -> None:
         self.api = api
@@ -69,12 +69,12 @@ class Leaver:
 
 
 def _may_stay(item: dict[str, Any]) -> bool:
-    """Who made a key, and the count of tries, which ends with its minutes."""
+    """Returns True for items that may remain: a key's creator, and counts of attempts, which expire in minutes."""
     return item["sk"]["S"].startswith("KEY#") or item["pk"]["S"].startswith("TRIES#")
 
 
 def race(stage: Stage, acts: Callable[[Leaver], list[Callable[[], Any]]], check: Callable[..., None]) -> None:
-    """Runs the acts in every order; `check` gets the outcomes once the invariants hold."""
+    """Runs the acts in every order. Calls `check` with the outcomes after checking the invariants."""
 
     def scenario() -> Race:
         leaver = Leaver(stage.fresh(), stage.api)
@@ -123,7 +123,7 @@ def test_who_signs_in_meanwhile_has_a_new_account_or_none(stage: Stage) -> None:
         assert deletion.error is None
         assert users.find_user(leaver.user_id) is None
         assert signed_in.error is None
-        # What a sign-in of this very moment was given, the next one is given anew.
+        # The next sign-in never gets the deleted account, whatever the concurrent one got.
         later = sign_in.sign_in(leaver.identity)
         assert later["userId"] != leaver.user_id
 
@@ -160,7 +160,7 @@ def test_whoever_signs_in_meanwhile_keeps_nothing_of_before(stage: Stage) -> Non
 
 
 def test_a_device_that_comes_for_its_token_during_a_look_is_signed_out_too(stage: Stage) -> None:
-    """A look reads page by page: here the tokens are written where it has been, before it comes to the device."""
+    """A pass reads page by page: here the tokens are written to a page it has read, before it reaches the device."""
     user_id = stage.fresh().person().user_id
     issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
     device.approve(issued.user_code, user_id, ["projects.read"])

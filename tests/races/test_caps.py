@@ -1,4 +1,4 @@
-"""Limits on organizations and invitations hold, whoever makes, accepts or grants at the same moment."""
+"""Limits on organizations and invitations hold under concurrent creations, acceptances, and grants."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def owned(person: Person) -> int:
 
 
 class Grants:
-    """Ways to become an owner, for a person with room for one more organization."""
+    """Ways to become an owner, for a user who can own one more organization."""
 
     def __init__(self, stage: Stage, world: World) -> None:
         self.api = stage.api
@@ -102,7 +102,7 @@ class TestOwnedOrganizations:
             return lambda: stage.api.post("/v1/organizations", person.token, json_body=body)
 
         statuses = Counter(outcome.get().status for outcome in hammer([create(number) for number in range(16)]))
-        # A thread that meets contention too often is told to come again.
+        # A thread with too much contention gets a 429.
         assert statuses[201] == LIMIT
         assert set(statuses) <= {201, 409, 429}
         assert owned(person) == LIMIT
@@ -119,7 +119,7 @@ class TestOwnedOrganizations:
 
             def check(case: Case) -> None:
                 stage.hold()
-                assert case.second.get().status in {201, 409}  # 409: the first one's lease has not run out
+                assert case.second.get().status in {201, 409}  # 409: the first one's lease hasn't expired
                 assert owned(person) <= 1
                 table_count = users.find_user(person.user_id)
                 assert table_count is not None
@@ -131,7 +131,7 @@ class TestOwnedOrganizations:
 
 
 class Inviters:
-    """Organizations and their owners, who invite."""
+    """Organizations whose owners invite users."""
 
     def __init__(self, stage: Stage, world: World, count: int) -> None:
         self.api = stage.api

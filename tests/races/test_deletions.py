@@ -1,4 +1,4 @@
-"""Deletions beside whatever else happens to what is deleted: nothing of it is left, wherever a process dies."""
+"""Deletions, concurrent with any other action on the deleted item, leave nothing, wherever a process dies."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
 
-# What stays of a deleted organization: see docs/decisions/0041.
+# The items of a deleted organization that are kept: see docs/decisions/0041.
 KEPT = ("SLUG#", "LEDGER#", "FEEDBACKQUOTA#", "SCANWATCH", "OUTBOX#")
 
 type Act = Callable[[World, Company], Callable[[], Any]]
@@ -122,7 +122,7 @@ REFUSALS = (
 
 
 def of_scans(call: Call) -> bool:
-    """The writes of scans, of what they found, and of what is deleted."""
+    """Selects the writes of scans, of their findings, and of the deleted items."""
     shown = str(call.parameters)
     return only_writes(call) and any(
         kind in shown for kind in ("SCAN#", "FINDING#", "INBOX#", "FP#", keys.PROJECT_PREFIX, "META")
@@ -154,7 +154,7 @@ def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) ->
             refused = isinstance(deletion.error, UnknownOrganization) and late.error is None
             assert deletion.error is None or (refused and act is deletes_it_too)
             if late.error is not None and not isinstance(late.error, REFUSALS):
-                # A transaction refused for the organization alone.
+                # A transaction that failed only because of the organization.
                 assert getattr(late.error, "leg", None) == "organization", late.error
             finish_deletions()
             assert left_of(stage.hold(), company.organization_id) == []
@@ -165,7 +165,7 @@ def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) ->
 
 
 class Running:
-    """A scan that a worker has, about to publish what it found."""
+    """A running scan that is about to publish its findings."""
 
     def __init__(self, world: World) -> None:
         self.company = world.company()
@@ -174,7 +174,7 @@ class Running:
         self.issue = make_issue(1)
 
     def publishes(self) -> None:
-        """The last stage of scan_execution."""
+        """Runs the last stage of scan_execution."""
         lease = lease_of(self.scan)
         findings.date_findings(self.scan.repository_id, [self.issue.fingerprint], self.scan.created_at)
         findings.put_findings(self.scan.scan_id, lease.attempt, [self.issue])

@@ -1,4 +1,4 @@
-"""A vendor's decision and its finding change together, whatever a detection does at the same time."""
+"""A vendor's decision and its finding change together, even with a concurrent detection."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.races
 
 
 class Shop:
-    """A project whose vendor is detected and decided on."""
+    """A project with a vendor that is detected and decided on."""
 
     def __init__(self, world: World) -> None:
         self.company = world.company()
@@ -50,7 +50,7 @@ class Shop:
         return vendors.decide_vendor(self.project, "segment", "approved", self.company.owner.user_id)
 
     def dismisses(self) -> bool:
-        """Whether the status was changed, as it was read before."""
+        """Dismisses the finding at the version it reads. Returns True if the change succeeded."""
         (item,) = self.findings()
         try:
             inbox.change_status(inbox.read_item(item), "dismissed", item["version"], self.company.owner.user_id, None)

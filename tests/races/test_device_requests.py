@@ -1,4 +1,4 @@
-"""A device code gives tokens at most once, and only while it is approved, whatever happens at the same time."""
+"""A device code is redeemed at most once, and only while it is approved, whatever runs concurrently."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -25,20 +25,20 @@ EXPIRY = STILL_AT + 900
 
 
 def uncounted(call: Call) -> bool:
-    """All but the counts: of calls by address, an addition that no act reads, and of each person's tries of a code."""
+    """Excludes counters: of calls by address, which no act reads, and of each user's code attempts."""
     key = call.parameters.get("Key")
     return not (key and key["pk"]["S"].startswith(("IP#", "RATE#", "TRIES#")))
 
 
 def status_of(reply: Reply) -> str:
-    """What a redemption came to, in a word."""
+    """Returns the result of a redemption as one word."""
     if reply.status == 200:
         return "tokens"
     return str((reply.error.get("details") or {}).get("status"))
 
 
 def outcome_of(outcome: Outcome) -> str:
-    """What a person's decision came to, in a word."""
+    """Returns the result of a user's decision as one word."""
     if isinstance(outcome.error, AlreadyDecided):
         return outcome.error.status
     if isinstance(outcome.error, RequestExpired):
@@ -48,7 +48,7 @@ def outcome_of(outcome: Outcome) -> str:
 
 
 class Scene:
-    """A device that has asked, and two people who may decide."""
+    """A device that has requested access, and two users who may decide."""
 
     def __init__(self, stage: Stage) -> None:
         world = stage.fresh()
@@ -63,7 +63,7 @@ class Scene:
 
 
 def at(own_clock: Callable[[float], None], seconds: float, act: Callable[[], Any]) -> Callable[[], Any]:
-    """The act on an instance whose clock says so."""
+    """Returns the act, run on an instance with its clock set to this time."""
 
     def run() -> Any:
         own_clock(seconds)

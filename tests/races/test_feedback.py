@@ -1,4 +1,4 @@
-"""One report a day for the same content, ten new ones an hour, whatever races, is lost or dies on the way."""
+"""One report per day for the same content, and ten new ones per hour, despite races, lost calls, and crashes."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ FIRST_OF_DAY = 1_772_668_800.0
 
 
 class Reporter:
-    """Somebody who reports, with two tokens, and so many reports behind them."""
+    """A user with two tokens who has already sent a number of reports."""
 
     def __init__(self, world: World, api: DirectApi, sent: int = 0) -> None:
         self.api = api
@@ -83,7 +83,7 @@ class TestEveryOrder:
                 assert status in {201, 503}
                 items = stage.hold()
                 assert len(reports_in(items)) == (status == 201)
-                # From the answer of the switch on, nothing new is taken and what was taken is answered.
+                # After the switch has responded, new reports are rejected, and retries of accepted ones are answered.
                 assert reporter.reports("one")().status == (200 if status == 201 else 503)
 
             return Race([reporter.reports("one"), lambda: feedback.set_intake(paused=True)], check)
@@ -119,7 +119,7 @@ def test_threads_never_pass_the_quota_and_never_store_twice(stage: Stage) -> Non
     acts = [reporter.reports(f"report {number // 2}", number % 2) for number in range(16)]
     more = [reporter.reports(f"more {number}") for number in range(16)]
     replies: list[Reply] = [outcome.get() for outcome in [*hammer(acts), *hammer(more)]]
-    # A report that met too much contention is told to come again, and was not taken.
+    # A report with too much contention gets a 429 and isn't stored.
     assert {reply.status for reply in replies} <= {200, 201, 429}
     items = stage.hold()
     assert len(reports_in(items)) == len(set(reports_in(items))) == 10

@@ -1,4 +1,4 @@
-"""Under one Idempotency-Key a creation takes effect at most once, whatever is lost, late or repeated on the way."""
+"""A creation with an Idempotency-Key takes effect at most once, despite lost, late, or repeated calls."""
 
 from collections.abc import Callable
 
@@ -17,12 +17,12 @@ from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
 
-# Longer than the lease of an attempt, shorter than the life of a token.
+# Longer than the lease of an attempt, shorter than the lifetime of a token.
 LATER_SECONDS = 120
 
 
 class Client:
-    """Somebody who repeats one creation of a key under one Idempotency-Key."""
+    """A client that repeats the same key creation with the same Idempotency-Key."""
 
     def __init__(self, world: World, api: DirectApi) -> None:
         self.api = api
@@ -39,7 +39,7 @@ class Client:
 
 
 def check_replies(client: Client, replies: list[Reply]) -> None:
-    """One creation at most; who is answered 201 is answered the same; the others are told to come again."""
+    """Checks that at most one key was created, that all 201 replies are equal, and that the others ask to retry."""
     created = [reply.data for reply in replies if reply.status == 201]
     assert all(shown == created[0] for shown in created)
     assert {reply.code for reply in replies if reply.status not in {201, 429, 503}} <= {"CONFLICT"}

@@ -1,4 +1,4 @@
-"""An account has one identity of an issuer, and an address one account, whoever signs in at the same moment."""
+"""An account has one identity per issuer, and an address one account, despite concurrent sign-ins."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def signs_in(subject: str, email: str = GRACE, issuer: str = ISSUER) -> Callable
 
 
 def address_holds() -> None:
-    """Each account has one pointer, from its own address, and no pointer leads elsewhere."""
+    """Checks that each account has exactly one pointer, from its own address, and that no other pointers exist."""
     items = invariants.read_items(table.client, table.name)
     pointers = {key.pk.removeprefix("EMAIL#"): item["userId"] for key, item in items.items() if key.sk == "USER"}
     profiles = {item["email"]: item["userId"] for key, item in items.items() if key.sk == "PROFILE"}

@@ -1,4 +1,4 @@
-"""No change of an inbox item is lost, a stale version is always told so, and a decision takes its finding along."""
+"""No change of an inbox item is lost, a stale version is always rejected, and a decision also updates its finding."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ LATER = "2026-03-04T06:00:00.000Z"
 
 
 class Bench:
-    """A runtime finding about a vendor of a project, which is what people and sources all change."""
+    """A runtime finding about a project's vendor, which both users and sources change."""
 
     def __init__(self, world: World, api: DirectApi, *, found: bool = True) -> None:
         self.world, self.api = world, api
@@ -51,7 +51,7 @@ class Bench:
         return inbox.get_item(self.discovery.item_id)
 
     def detects(self, **changes: Any) -> None:
-        """A detection of the vendor, as intake publishes it: finding and vendor in one transaction."""
+        """Publishes a detection of the vendor as the intake does: finding and vendor in one transaction."""
         discovery = self.discovery._replace(**changes)
         located = inbox.locate(discovery.item_id)
         vendor_key = keys.vendor(*self.project.location, "segment")
@@ -118,7 +118,7 @@ class TestEveryOrder:
                 item = bench.item
                 assert decision.status == 200
                 assert decision.data["inboxItemId"] == item.item_id
-                # The change came first and the decision after it, or it met the decision.
+                # The change preceded the decision, or it conflicted with it.
                 assert item.status == "resolved"
                 if change.status == 409:
                     assert change.error["details"] == {"currentVersion": item.version, "currentStatus": "resolved"}
@@ -212,7 +212,7 @@ class TestEveryFault:
 
 
 def test_sixteen_editors_each_see_what_they_replace(stage: Stage) -> None:
-    """The history of one item is a chain: each accepted change names the version that the one before it made."""
+    """The history of an item is a chain: each accepted change names the version that the previous one created."""
     bench = Bench(stage.fresh(), stage.api)
     path = f"/v1/inbox/{bench.discovery.item_id}"
     statuses = ("open", "accepted", "dismissed", "resolved")

@@ -1,4 +1,4 @@
-"""One pending invitation an address, whatever its letter case, and never a conflict with oneself."""
+"""One pending invitation per address, ignoring case, and a retry never conflicts with its own first attempt."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +22,7 @@ EIGHT_DAYS = 8 * 86_400
 
 
 class Inviter:
-    """The owner of an organization, and whom they invite."""
+    """The owner of an organization, and the addresses that they invite."""
 
     def __init__(self, company: Company, api: DirectApi) -> None:
         self.company = company

@@ -1,4 +1,4 @@
-"""Never two issues for one item, whatever dies at whatever step, and in the end always one."""
+"""An item never gets two issues, wherever a process dies, and always gets one eventually."""
 
 import threading
 from collections.abc import Callable
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.races
 
 QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url
 LAGS_SECONDS = (0, 30, 400)
-# A delivery makes five calls at most: item with attempt, repository, attempt (or list), code host, item with attempt.
+# A delivery makes at most five calls: item with attempt, repository, attempt (or list), code host, item with attempt.
 # It dies before or after one of them, or not at all.
 POINTS = range(11)
 NOT_AT_ALL = 10
@@ -37,11 +37,11 @@ _LONGEST_SECONDS = 7_200
 
 
 class Died(Ended):
-    """The worker's process ended here."""
+    """The worker's process died here."""
 
 
 class Desk:
-    """Code findings of one organization, and all that opens issues for them. Time passes where the test says so."""
+    """Code findings of one organization, and everything that creates issues for them. The test controls the time."""
 
     def __init__(self, world: World, host: IssueHost, mailbox: Mailbox, set_clock: Callable[[float], None]) -> None:
         self.company: Company = world.company()
@@ -54,7 +54,7 @@ class Desk:
         return self.world.finding(self.company, self.repository)
 
     def want(self, item: InboxItem) -> None:
-        """As the endpoint does before it waits."""
+        """Requests an issue, as the endpoint does before it waits."""
         issue_attempts.begin_attempt(item.item_id, self.company.owner.user_id)
         issue_messages.announce(item.item_id)
 
@@ -65,7 +65,7 @@ class Desk:
         self.mailbox.deliver(letter, handler, DEAD_LETTERS)
 
     def settle(self) -> None:
-        """Delivers what is due, at the times at which it is, with a sweep each minute, until no attempt is open."""
+        """Delivers messages when they are due, with a sweep every minute, until no attempt is open."""
         end = clock.now() + _LONGEST_SECONDS
         while issue_attempts.list_attempts().attempts:
             assert clock.now() < end, "an attempt stays open for ever"
@@ -84,7 +84,7 @@ class Desk:
 
 @pytest.fixture
 def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Sets the clock of all threads."""
+    """Returns a function that sets the clock of all threads."""
     seconds = [STILL_AT]
     monkeypatch.setattr(clock, "source", lambda: seconds[0])
 
@@ -96,7 +96,7 @@ def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 @pytest.fixture
 def fresh(stage: Stage, host: IssueHost, mailbox: Mailbox, shared_clock: Callable[[float], None]) -> Callable[[], Desk]:
-    """A new start: an empty table, no messages, no issues."""
+    """Returns a function that starts with an empty table, no messages, and no issues."""
 
     def start() -> Desk:
         mailbox.letters.clear()
@@ -108,13 +108,13 @@ def fresh(stage: Stage, host: IssueHost, mailbox: Mailbox, shared_clock: Callabl
 
 
 class Mortal:
-    """Counts what a delivery asks of the table and of the code host, and dies at one point of it."""
+    """Counts a delivery's calls to the table and the code host, and kills it at one of them."""
 
     def __init__(self, client: Any, host: IssueHost) -> None:
         self._client, self._host = client, host
 
     def deliver(self, desk: Desk, letter: Letter, point: int) -> bool:
-        """Whether it died: at call `point // 2`, before it where the point is even, else after it."""
+        """Returns True if it died: at call `point // 2`, before the call if the point is even, otherwise after it."""
         made = [0]
 
         def around(proceed: Proceed) -> Any:
@@ -166,11 +166,11 @@ def test_two_deaths_at_any_two_points_leave_exactly_one_issue(
         assert len(made) == 1, f"{len(made)} issues after deaths at {first} and {second}"
         assert found is not None, f"none recorded after deaths at {first} and {second}"
         assert found.number == made[0].number
-        # What is left on the queue finds its work done.
+        # The remaining messages find their work already done.
         for letter in list(desk.mailbox.at(QUEUE)):
             desk.deliver(letter)
         assert desk.mailbox.at(QUEUE) == []
-        # A person is called only where a worker has died.
+        # Dead letters need an operator, so they appear only if a worker died.
         assert desk.mailbox.at(DEAD_LETTERS) == [] or died
         desk.mailbox.letters.clear()
         plans, deaths = plans + 1, deaths + died
@@ -216,7 +216,7 @@ class TestEveryOrder:
                 reply = outcomes[1].get()
                 stands = inbox.get_item(item.item_id)
                 assert stands.github_issue is not None
-                # Whoever changes what the issue has changed reads it first.
+                # An editor whose item the issue has changed must reread it first.
                 assert (reply.status, stands.status) in {(200, "accepted"), (409, "open")}
 
             return Race([lambda: desk.deliver(letter), patch], check)
@@ -281,7 +281,7 @@ def test_sixteen_requests_at_once_come_to_one_issue(
     at_work = threading.Lock()
 
     async def pause(seconds: float) -> None:
-        with at_work:  # one host in memory
+        with at_work:  # the in-memory host is shared
             for letter in desk.mailbox.due(QUEUE):
                 desk.deliver(letter)
 

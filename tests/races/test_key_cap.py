@@ -1,4 +1,4 @@
-"""Never more than 50 keys an organization, in whatever order its people create, roll and delete them."""
+"""An organization never has more than 50 keys, in whatever order its members create, roll, and delete them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.races
 
 
 class Owner:
-    """Somebody who owns an organization with this many keys, and what they ask of it."""
+    """The owner of an organization with this many keys, and their requests."""
 
     def __init__(self, world: World, api: DirectApi, existing: int) -> None:
         self.api = api
@@ -42,7 +42,7 @@ class Owner:
         return self.api.delete(self._path(f"/{self.minted.item['keyId']}"), self.company.owner.token)
 
     def secret_status(self, secret: str) -> int:
-        """What a call with this secret is answered."""
+        """Returns the status of a call with this secret."""
         return self.api.get("/v1/me", secret).status
 
     def _path(self, rest: str) -> str:
@@ -50,7 +50,7 @@ class Owner:
 
 
 def add_copies(company: Company, item: dict[str, Any], copies: int) -> None:
-    """Gives the organization so many more keys, in a few writes."""
+    """Adds this number of keys to the organization, in a few writes."""
     secret = table.get(keys.key_secret(item["digest"]))
     organization = table.get(keys.organization(company.organization_id))
     assert secret is not None
@@ -73,7 +73,7 @@ type Replies = list[Reply]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., Explored]:
-    """Runs acts of one owner in every order; `check` gets their replies once the invariants hold."""
+    """Runs acts of one owner in every order. Calls `check` with the replies after checking the invariants."""
 
     def run(existing: int, acts: list[Act], check: Callable[[Owner, Replies], None], **options: Any) -> Explored:
         def scenario() -> Race:
@@ -144,7 +144,7 @@ def test_sixteen_threads_get_50_keys_from_0(stage: Stage) -> None:
         return stage.api.post(path, company.owner.token, json_body={"name": "deploy"})
 
     replies: Replies = [outcome.get() for outcome in hammer([create] * 16, times=10)]
-    # An item that is always contended may be refused for the moment; the cap itself decides all the others.
+    # A constantly contended item may be throttled temporarily; the cap decides all other requests.
     assert Counter(reply.status for reply in replies) == {201: 50, 409: 110}
     secrets = {reply.data["key"] for reply in replies if reply.status == 201}
     assert len(secrets) == 50
@@ -182,7 +182,7 @@ class TestEveryFault:
         def check(owner: Owner, case: Case) -> None:
             first = check_first(case, 200)
             if first is not None and first.status == 200:
-                assert case.second.get().status == 404  # the key it names is gone
+                assert case.second.get().status == 404  # the key was deleted
                 assert owner.secret_status(first.data["key"]) == 200
             else:
                 assert case.second.get().status in {200, 404}

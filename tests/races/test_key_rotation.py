@@ -1,4 +1,4 @@
-"""While the signing secret is rotated, functions with the old and with the new current key run at the same time."""
+"""During a rotation of the signing secret, functions with the old and the new current key run concurrently."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""An organization always has an owner, and only an owner makes owners."""
+"""An organization always has an owner, and only owners can make others owners."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.races
 
 
 class Team:
-    """Two owners, A and B, and a member, M."""
+    """An organization with two owners, A and B, and a member, M."""
 
     def __init__(self, world: World, api: DirectApi) -> None:
         self.api = api
@@ -51,7 +51,7 @@ type Replies = list[Reply]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs two acts of one team in every order; `check` gets the replies once the invariants hold."""
+    """Runs two acts of one team in every order. Calls `check` with the replies after checking the invariants."""
 
     def run(acts: Acts, check: Callable[[Team, Replies, Race], None]) -> None:
         def scenario() -> Race:
@@ -92,7 +92,7 @@ class TestEveryOrder:
     )
     def test_two_owners_do_not_undo_each_other(self, acts: Acts, race: Callable[..., None]) -> None:
         def check(team: Team, replies: Replies, ran: Race) -> None:
-            # Who comes too late is an owner no more (403), or no member even (404).
+            # The later caller is no longer an owner (403), or not even a member (404).
             assert sorted(reply.status for reply in replies) in ([200, 403], [200, 404])
             assert [team.role(team.a), team.role(team.b)].count("owner") == 1
 
@@ -142,7 +142,7 @@ def test_sixteen_owners_demote_each_other_in_a_ring(stage: Stage) -> None:
     owners = [team.a, team.b] + [world.member(team.company, "owner") for _ in range(14)]
     acts = [team.change(caller, owners[number - 1], "admin") for number, caller in enumerate(owners)]
     replies: Replies = [outcome.get() for outcome in hammer(acts)]
-    # The organization's item is contended on purpose: who finds it busy every time is told to come again.
+    # The organization's item is contended on purpose: a caller that conflicts every time gets a 429.
     assert {reply.status for reply in replies} <= {200, 403, 429}
     stage.hold()
 

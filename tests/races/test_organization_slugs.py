@@ -1,4 +1,4 @@
-"""A slug belongs to one organization, and an organization is whole or is not there."""
+"""A slug belongs to one organization, and an organization is created completely or not at all."""
 
 from collections import Counter
 from collections.abc import Callable

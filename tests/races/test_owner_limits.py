@@ -1,4 +1,4 @@
-"""However their requests race, a person's credentials together get no more than the person's limit."""
+"""A user's credentials together never exceed the user's rate limit, however their requests race."""
 
 from collections import Counter
 
@@ -45,7 +45,7 @@ def test_with_blocks_they_get_no_more_than_the_limit_and_hardly_less(
     acts = [lambda secret=secrets[number % 2]: stage.api.get("/v1/me", secret) for number in range(16)]
     replies = [outcome.get() for outcome in hammer(acts, times=30)]
     admitted = Counter(reply.status for reply in replies)[200]
-    # Some requests that race with the end of the blocks, halfway, are reserved twice.
+    # Blocks end at half of the limit. Some requests that race with that are reserved twice.
     assert 360 <= admitted <= 400
     assert stage.hold()[keys.owner_count(person.user_id, MINUTE)]["hits"] >= admitted
 

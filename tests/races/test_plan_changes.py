@@ -1,4 +1,4 @@
-"""A change of plan reaches every key, also the one that is made at that very moment."""
+"""A plan change reaches every key, including one that is created concurrently."""
 
 from collections.abc import Callable
 
@@ -69,7 +69,7 @@ type Replies = list[Reply | None]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs two acts in every order; every key ends with the organization's plan, which `check` takes for granted."""
+    """Runs two acts in every order. Checks that every key has its organization's plan, and then calls `check`."""
 
     def run(acts: list[Act], check: Callable[[Customer, Replies, Race], None]) -> None:
         def scenario() -> Race:

@@ -1,4 +1,4 @@
-"""A project is there whole or not at all, keeps the last website that consent trusts, and loses no update."""
+"""A project exists completely or not at all, keeps the last website that consent trusts, and loses no update."""
 
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +58,7 @@ class Shop:
         return self.api.post(f"{self.path}/vendors/segment/decision", self.token, json_body={"decision": "approve"})
 
     def audits(self, number: int) -> Callable[[], bool]:
-        """The operator's act: whether there was still such a website."""
+        """Returns the operator's act of creating an audit. The act returns True if the website still exists."""
 
         def act() -> bool:
             try:
@@ -70,7 +70,7 @@ class Shop:
         return act
 
     def children(self) -> list[str]:
-        """Sort keys of what belongs to the project beside its own item and its slug."""
+        """Returns the sort keys of the project's items, except the project itself and its slug."""
         located = ids.locate(ids.PROJECT, self.project_id)
         assert located is not None
         page = table.query(keys.organization_pk(located.organization_id), consistent=True)
@@ -92,7 +92,7 @@ type Replies = list[Reply]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., Explored]:
-    """Runs the acts of one shop in every order; `check` gets the replies once the invariants hold."""
+    """Runs the acts of one shop in every order. Calls `check` with the replies after checking the invariants."""
 
     def run(acts: Acts, check: Callable[[Shop, Replies], None], websites: int = 2) -> Explored:
         def scenario() -> Race:

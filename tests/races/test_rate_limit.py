@@ -1,4 +1,4 @@
-"""At most the limit is admitted per key and minute, and exactly the limit where as many arrive."""
+"""A key is never admitted more often per minute than its limit, and exactly that often if enough requests arrive."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +22,7 @@ MINUTE = int(STILL_AT) // 60
 
 
 def key_with_limit(world: World, limit: int) -> str:
-    """The secret of a key that was minted with this limit."""
+    """Creates a key with this limit and returns its secret."""
     secret = world.key(world.company())
     table.update(Update(keys.key_secret(digest(secret)), "SET #rateLimit = :limit", values={"limit": limit}))
     return secret
@@ -40,7 +40,7 @@ def test_sixteen_threads_get_exactly_the_limit(stage: Stage) -> None:
 
 
 class TestTurnOfTheMinute:
-    """Requests on either side of it, by the clocks of the instances that serve them."""
+    """Requests before and after the minute ends, by the clocks of the instances that serve them."""
 
     @pytest.mark.parametrize("opened", [False, True], ids=["first use", "window open"])
     def test_no_window_admits_more_than_the_limit_nor_less(

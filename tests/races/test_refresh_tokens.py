@@ -1,4 +1,4 @@
-"""A refresh token works once, however often it is sent at the same time, and a revoked family has nothing alive."""
+"""A refresh token works once, however often it is sent concurrently, and a revoked family has no live token."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.races
 
 
 def first_pair(stage: Stage) -> dict[str, Any]:
-    """The tokens of a device that was let in."""
+    """Returns the tokens of an approved device."""
     world = stage.fresh()
     pair: dict[str, Any] = ask(stage.api).approved(world.person().user_id).redeem().data
     return pair

@@ -1,4 +1,4 @@
-"""A revoked credential is dead, whatever happens at the same time, and the index always says what is live."""
+"""A revoked credential stays revoked, whatever runs concurrently, and the index always lists the live ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ SESSIONS = "/v1/me/sessions"
 
 
 class Owner:
-    """A person with a device, and a session from which it is revoked. The device may still have to redeem its code."""
+    """A user with a device, and a session that revokes it. The device may not have redeemed its code yet."""
 
     def __init__(self, stage: Stage, *, redeemed: bool = True) -> None:
         self.stage = stage
@@ -40,7 +40,7 @@ class Owner:
         return credential_index.list_credentials(self.person.user_id, 100).credentials
 
     def only(self, *prefixes: str) -> "Owner":
-        """The same person, with those credentials alone, as an older release left them."""
+        """Returns the user with only these credentials, as an older release stored them."""
         keep_only(prefixes)
         forget_index()
         return self
@@ -66,7 +66,7 @@ def race(stage: Stage, scenario: Callable[[], Race]) -> None:
 
 class TestRevocation:
     def test_against_use_leaves_neither_token_nor_entry(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-        """In a new hour, when the use is also noted in the index."""
+        """The use is in a new hour, when it is also recorded in the index."""
 
         def scenario() -> Race:
             monkeypatch.setattr(clock, "source", lambda: STILL_AT)
@@ -192,7 +192,7 @@ class TestRevocation:
 
 class TestBackfill:
     def run(self, stage: Stage, act: Callable[[Owner], Callable[[], Any]], kind: str) -> None:
-        """The backfill against something that lists or ends the same credential, a session or an item of that kind."""
+        """Races the backfill with an act that lists or revokes the same credential, a session or one of that kind."""
 
         def scenario() -> Race:
             owner = Owner(stage, redeemed=kind != "DC#")
@@ -207,7 +207,7 @@ class TestBackfill:
         explore(stage.client, scenario, yields_at=uncounted, limit=60)
 
     def check_listed(self, owner: Owner) -> None:
-        """Whatever still works is listed, and what is listed can be revoked."""
+        """Checks that every working credential is listed and that every listed one can be revoked."""
         owner.revoke_all()
         assert credential_index.is_complete()
         assert not works(owner.stage.api, owner.session)
@@ -255,7 +255,7 @@ def test_a_session_begun_during_the_deletion_of_its_account_lets_nobody_in(stage
 
 
 class TestWhateverBreaks:
-    """A crash between two steps leaves no live credential unlisted, and none listed that can't be revoked."""
+    """After a crash between two steps, every live credential is listed, and every listed one can be revoked."""
 
     def test_a_session_that_was_listed_can_be_revoked(self, stage: Stage) -> None:
         def scenario() -> Trial:

@@ -1,4 +1,5 @@
-"""A crash at every step of a scan, then redelivery and the sweep: none is lost, charged twice or published twice."""
+"""After a crash at any step of a scan, redelivery and the sweep ensure that it isn't lost, or charged or published
+twice."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,17 +18,17 @@ from tests.support.scan_line import FINDINGS, ScanLine
 
 pytestmark = pytest.mark.races
 
-# The kinds that leave something half done. What the others do to each write is in test_scans.py.
+# The kinds that leave incomplete work. test_scans.py tests the effect of the others on each write.
 DEADLY = frozenset({Kind.CRASH, Kind.LOST})
 
 
 def decisive(call: Call) -> bool:
-    """The writes: a process that dies at a read leaves what one leaves that dies before its next write."""
+    """Selects writes: dying at a read has the same effect as dying before the next write."""
     return beyond_the_own(call) and only_writes(call)
 
 
 def beyond_progress(call: Call) -> bool:
-    """The same but for a stage's begin and end, of which the sweep's own test crashes each."""
+    """The same, except the begin and end of a stage, which the sweep's own test covers."""
     return decisive(call) and not call.parameters.get("UpdateExpression", "").startswith("SET #progress")
 
 
@@ -41,7 +42,7 @@ def fresh_line(stage: Stage, mailbox: Mailbox, own_clock: Callable[[float], None
 
 
 def ends_well(line: ScanLine, stage: Stage) -> None:
-    """The one scan is completed, and its findings are published once."""
+    """Checks that the scan is completed and that its findings are published once."""
     line.check_end()
     assert line.work()["status"] == "completed"
     published = [item.title for item in line.published()]
@@ -100,7 +101,7 @@ class TestACrash:
 
             def sweep_on() -> None:
                 if leases.is_waiting(line.work()):
-                    line.redeliver()  # it died before it had the work, which is the queue's to bring again
+                    line.redeliver()  # it died before it acquired the work, so the queue must redeliver it
                 line.run_to_the_end()
 
             def check(case: Case) -> None:

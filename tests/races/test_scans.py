@@ -1,4 +1,4 @@
-"""A repository has one scan at a time and one free preview, and every request ends, whatever races or breaks."""
+"""A repository has one scan at a time and one free preview, and every request ends, despite races and faults."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ class Audited:
 
 
 def repository_is_consistent(items: Items) -> None:
-    """A repository names its one open request or scan, and no other is open."""
+    """Checks that a repository names its one open request or scan, and that no other is open."""
     for key, item in items.items():
         if not key.sk.startswith("REPO#") or "repositoryId" not in item:
             continue
@@ -121,7 +121,7 @@ class TestEveryOrder:
 
             return Race([later(audited.start), later(audited.start)], check)
 
-        # Of 668 orders: all of them take 15 seconds.
+        # 250 of 668 orders, because all of them take 15 seconds.
         assert explore(stage.client, scenario, yields_at=beyond_the_own, limit=250).schedules == 250
 
     @pytest.mark.parametrize("late", ["complete", "fail", "report"])
@@ -185,7 +185,7 @@ class TestEveryFault:
                 items = stage.hold()
                 repository_is_consistent(items)
                 reply = check_first(case, 202)
-                # A client that got no answer asks again: the scan starts, or it learns of the one that has.
+                # A client without a response retries: it starts the scan, or gets a conflict with the existing one.
                 again: Reply = case.second.get()
                 assert again.status in {202, 409}
                 if reply is not None and reply.status == 202:
@@ -245,7 +245,7 @@ class TestEveryFault:
 
 
 def _sent_or_waiting(items: Items, queue: Queue, message: ExecuteScan) -> bool:
-    """Whether the message is on its queue, or in the outbox, from where a sweep sends it."""
+    """Returns True if the message is on its queue, or in the outbox, from which a sweep sends it."""
     client: Any = queues.sender.client
     sent = [letter for letter in client.at(queue.url) if message.scan_id in letter.body]
     waiting = [item for key, item in items.items() if key.pk.startswith("OUTBOX#")]

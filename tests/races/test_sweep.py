@@ -1,4 +1,4 @@
-"""The sweep next to the worker that it takes for dead: one of the two has the scan, and nothing is half done."""
+"""The sweep races with a worker that it considers dead: exactly one of them gets the scan, and no work is partial."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -54,7 +54,7 @@ class Shop:
         outbox.delete_entry(message)
 
     def takes(self) -> bool:
-        """A worker's delivery: whether it has the request now."""
+        """Acquires the request as a worker does. Returns True if it succeeded."""
         try:
             scan_requests.acquire_request(self.request.request_id, 30)
         except leases.Finished:
@@ -166,7 +166,7 @@ class TestScans:
             def check(case: Case) -> None:
                 case.second.get()
                 if attempts == 1:
-                    # Once, and twice only if the message was sent and that couldn't be noted.
+                    # Sent once, or twice only if the first send couldn't be recorded.
                     assert len(mailbox.letters) in {1, 2}
                     assert (made.stored()["status"], made.stored()["leaseUntil"]) == ("starting", 0)
                 else:

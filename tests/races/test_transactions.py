@@ -1,4 +1,4 @@
-"""A transaction is applied once and answers for itself, however its tries go."""
+"""A transaction is applied once and reports its own result, whatever happens to its attempts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A scan is charged once and opened exactly then; a balance is never overdrawn, and is the sum of its ledger."""
+"""A scan is charged exactly when it is unlocked, and once. A balance is never negative, and is its ledger's sum."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ ISSUES = [make_issue(number) for number in range(1, 6)]
 
 
 class Customer:
-    """An organization with so many credits, and completed scans of as many repositories."""
+    """An organization with a number of credits, and completed scans of a number of repositories."""
 
     def __init__(self, world: World, api: DirectApi, credits_: int, scans: int = 1) -> None:
         self.api, self.world = api, world
@@ -42,7 +42,7 @@ class Customer:
 
 
 def books_are_right(items: Items) -> None:
-    """The balance is the sum of the ledger and not negative; unlocked is what is in the ledger."""
+    """Checks that balances are the sum of their ledgers and not negative, and that ledgers list the unlocked scans."""
     for key, item in items.items():
         if key.sk != "BILLING":
             continue

@@ -1,17 +1,17 @@
-"""What a client may be told when DynamoDB misbehaved under its request."""
+"""Checks of the responses that a client may get when DynamoDB fails during its request."""
 
 from tests.support.api import Reply
 from tests.support.faults import Case, Crashed, Kind
 
-# The product hides these: it tries again, and the client never learns of it.
+# The product hides these faults: it retries, and the client doesn't notice.
 _HIDDEN = {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}
 
 
 def check_first(case: Case, good: int) -> Reply | None:
-    """The first attempt's reply, or None where the process died.
+    """Checks and returns the first attempt's reply, or None if the process died.
 
-    A contended or lost write is tried again and answers as if nothing had been; a throttle may also become a 429; and
-    where the SDK's tries at a read or at a lone write are used up, a 503. Never a 409 that is not true.
+    A contended or lost write is retried, and its response is the usual one. A throttle may also lead to a 429, and
+    exhausted SDK retries of a read or a single write to a 503. A 409 is never wrong.
     """
     if case.fault.kind is Kind.CRASH:
         assert isinstance(case.first.error, Crashed)
