@@ -265,7 +265,7 @@ def _decline_all(profile: dict[str, Any]) -> int:
         try:
             invitees.decline_invitation(invitation.invitation_id, profile)
         except invitations.UnknownInvitation:
-            continue  # cancelled or expired a moment ago
+            continue  # concurrently canceled or expired
         ended += 1
     return ended
 

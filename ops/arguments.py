@@ -23,7 +23,7 @@ def parse_life(text: str) -> int:
 
 def parse_name(text: str) -> str:
     """Validates a name as the API does: 1 to 100 characters without control characters. Raises BadParameter."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 (slow to import, and --help needs none of it)
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 (slow to import, and not needed for --help)
 
     from controlplane.naming import Name as ServiceName  # noqa: PLC0415
 

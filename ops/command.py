@@ -54,7 +54,7 @@ def root(  # noqa: PLR0917 (Typer passes them by name)
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Manage what has no API: users and their tokens, organizations, plans, credits, keys, repositories, dead letters.
+    """Do what has no API: manage users and tokens, organizations, plans, credits, keys, repositories, dead letters.
 
     Writes to the table directly, under the rules of the service: slugs are unique, an organization always has an owner,
     and credits never drop below zero. Run it against the local stack (--local), or against AWS (--stack NAME) with the

@@ -70,7 +70,7 @@ def _list(item: dict[str, Any]) -> bool:
         return identities.record_if_missing(item)
     if item["pk"].startswith(DEVICE) and item["status"] in {"denied", "redeemed"}:
         key = keys.Key(item["pk"], item["sk"])
-        with suppress(ConditionFailed):  # removed a moment ago
+        with suppress(ConditionFailed):  # concurrently removed
             table.update(Update(key, "REMOVE #deviceName, #address", "attribute_exists(pk)"))
         return False
     if item.get("validUntil", item["expiresAt"]) <= clock.now():

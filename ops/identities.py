@@ -62,7 +62,7 @@ def _mark(user_id: str) -> int:
             Update(keys.user(user_id), "SET #identitiesRecorded = :yes", "attribute_exists(pk)", {"yes": True})
         )
     except ConditionFailed:
-        return 0  # deleted a moment ago
+        return 0  # concurrently deleted
     return 1
 
 

@@ -112,7 +112,7 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
 
 def create_client(service: str, endpoint_url: str | None) -> Any:
     """Returns an AWS client with short timeouts, so that a local stack that isn't running is reported quickly."""
-    from botocore.config import Config  # noqa: PLC0415 (slow to import, and --help needs none of it)
+    from botocore.config import Config  # noqa: PLC0415 (slow to import, and not needed for --help)
     from botocore.session import Session  # noqa: PLC0415
 
     config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})

@@ -1,1 +1,1 @@
-"""A module per noun, each a Typer app of its own."""
+"""The commands: one module, with its own Typer app, per noun."""

@@ -19,7 +19,7 @@ def create_user(
     name: Name,
     image: Annotated[str | None, typer.Option("--image", metavar="URL", help="Their picture.")] = None,
 ) -> Shown:
-    """Create an account for the person who signs in with this address. Exit code 4 if the address has an account."""
+    """Create an account. The person who signs in with the address gets it. Exit code 4 if the address is taken."""
     from controlplane.emails import is_email
     from controlplane.store import users
     from ops.lookup import user_document
@@ -102,9 +102,9 @@ def delete_user(
     """Permanently delete a user's account. Fails if the user is the only owner of an organization.
 
     Deletes sessions, tokens, devices, identities, invitations from and to the user, memberships, name and address,
-    feedback, and the reasons they gave in the inbox. Keeps the id (usr_…) in records of who did something. A later
-    sign-in with the address creates a new account: remove the user at the issuer first. Reads the whole table twice,
-    because feedback and other records that name the user aren't indexed.
+    feedback, and the reasons they gave in the inbox. Keeps the id (usr_…) in records of past actions. A later sign-in
+    with the address creates a new account: remove the user at the issuer first. Reads the whole table twice, because
+    feedback and other records that name the user aren't indexed.
 
     If the deletion is interrupted, run the same command again with the id.
     """
