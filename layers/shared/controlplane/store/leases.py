@@ -1,8 +1,8 @@
-"""Work that one worker at a time does: a claim that expires, and a fence that no late write passes.
+"""Leases on work items: one worker at a time, with a claim that expires and that fences off late writes.
 
-An item of work has `status`, `attempts`, `claim` and `leaseUntil`. Who acquires it writes a random claim, and each
-later write of that worker is conditional on the claim: once another worker has the item, the first one changes nothing
-more. Attempts are counted and limited, so work that kills its worker ends as well.
+A work item has `status`, `attempts`, `claim`, and `leaseUntil`. A worker acquires it by writing a random claim, and
+each later write of that worker is conditional on the claim: once another worker has acquired the item, these writes
+fail. Attempts are counted and limited, so work that crashes its worker also ends.
 """
 
 import secrets
@@ -14,18 +14,18 @@ from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, StoreError, Update, table
 
 MAX_ATTEMPTS = 4
-# The condition of every write of a worker; `claim` among the values is that of its lease.
+# The condition of every write by a worker; the value `claim` is the lease's.
 HELD = "#claim = :claim"
-# What `leaseUntil` says while nobody has the item and a delivery is still to come.
+# The value of `leaseUntil` while no worker has the item and a delivery is pending.
 _RELEASED = 0
 
 
 class Finished(StoreError):
-    """The work is done, or there is none: a delivery more changes nothing."""
+    """The work has ended or doesn't exist: a redelivery has no effect."""
 
 
 class Held(StoreError):
-    """Another worker has it, for `seconds` more at most."""
+    """Another worker has the lease, for at most `seconds` more."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"held for {seconds} s")
@@ -33,7 +33,7 @@ class Held(StoreError):
 
 
 class Exhausted(StoreError):
-    """Every attempt it may have was made, and none has ended it. `item` is how it stands."""
+    """All attempts have been used without ending the work. `item` is the current item."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         super().__init__("no attempt is left")
@@ -41,11 +41,11 @@ class Exhausted(StoreError):
 
 
 class LeaseLost(StoreError):
-    """Another worker has the item by now, or it has ended: this worker's writes are refused."""
+    """Another worker has acquired the item, or the work has ended: this worker's writes fail."""
 
 
 class Lease(NamedTuple):
-    """The right to write an item. `attempt` counts from 1, and `last` says that no other one follows."""
+    """The right to write an item. `attempt` counts from 1; `last` is True for the final attempt."""
 
     key: Key
     claim: str
@@ -63,9 +63,9 @@ def acquire(
     change: str = "",
     values: Mapping[str, Any] | None = None,
 ) -> tuple[Lease, dict[str, Any]]:
-    """Takes the item for so many seconds: the lease, and the item as it stands then.
+    """Acquires the item for `seconds`. Returns the lease and the updated item.
 
-    `change` is set in the same write (`, #name = :value…`). Raises Finished, Held, Exhausted.
+    `change` extends the SET of the same write (`, #name = :value…`). Raises Finished, Held, Exhausted.
     """
     now = int(clock.now())
     claim = secrets.token_hex(8)
@@ -91,7 +91,7 @@ def acquire(
         stands = failure.item
         if stands is None or stands["status"] not in statuses.values():
             raise Finished from None
-        if stands.get("claim") != claim:  # else our own write, whose answer was lost
+        if stands.get("claim") != claim:  # otherwise our own write, whose response was lost
             if stands["leaseUntil"] > now:
                 raise Held(stands["leaseUntil"] - now) from None
             raise Exhausted(stands) from None
@@ -100,10 +100,10 @@ def acquire(
 
 
 def release(lease: Lease, *, redelivered: bool = True) -> None:
-    """Gives the item back before the lease ends. Does nothing if the lease is lost.
+    """Releases the item before the lease expires. Does nothing if the lease is lost.
 
-    redelivered: whether the worker's message comes again, which takes the item. If not, the sweep has to send another
-    one: the lease then ends now, as if the worker had died.
+    redelivered: whether the queue redelivers the worker's message, so that the item is acquired again. If not, the
+    sweep has to send another message, so the lease expires now, as if the worker had crashed.
     """
     values = {"claim": lease.claim, "until": _RELEASED if redelivered else int(clock.now())}
     try:
@@ -113,19 +113,19 @@ def release(lease: Lease, *, redelivered: bool = True) -> None:
 
 
 def is_waiting(item: Mapping[str, Any]) -> bool:
-    """Whether no worker has the item, and its message is still to come: it was never taken, or it was given back."""
+    """Returns whether the item waits for its message: it was never acquired, or it was released."""
     return bool(item["leaseUntil"] == _RELEASED)
 
 
 def is_abandoned(item: Mapping[str, Any], grace_seconds: int) -> bool:
-    """Whether the item's worker died: its lease ended so long ago, and it wasn't given back for another delivery."""
+    """Returns whether the worker crashed: its lease expired over `grace_seconds` ago without a release."""
     return not is_waiting(item) and bool(item["leaseUntil"] + grace_seconds < clock.now())
 
 
 def given_back(item: Mapping[str, Any], change: str, when: str, values: Mapping[str, Any]) -> Update:
-    """Gives an abandoned item back in the dead worker's place, unless the item has changed since it was read.
+    """Returns a leg that releases an abandoned item, unless the item has changed since it was read.
 
-    `change` and `when` are parts of the same write (`, #name = :value…` and ` AND …`).
+    `change` and `when` extend the write's SET and condition (`, #name = :value…` and ` AND …`).
     """
     unchanged = {"seen": item["leaseUntil"], "attempts": item["attempts"], "released": _RELEASED}
     return Update(

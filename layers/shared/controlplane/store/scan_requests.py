@@ -1,7 +1,7 @@
-"""Requests for a scan: from the asking until the scan exists, or cannot.
+"""Scan requests, from their creation until the scan is created or fails to be.
 
-A repository has one scan at a time: its item names the request, then the scan, that has it. A request and the message
-that has it prepared are written together, as are a scan and the message that has it run.
+A repository has one scan at a time: its item names the active request, and the scan once there is one. A request and
+its preparation message are written in one transaction, as are a scan and its execution message.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,10 +19,10 @@ from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 
 _STARTING = "starting"
-# A request or scan whose message is in no queue any more ends after this. A message is sent at most a day late: while
-# a queue refuses it, it is in the outbox.
+# A request or scan is ended at this age because its message can no longer be in a queue. A message is sent at most a
+# day late: it stays in the outbox until a queue accepts it.
 _LOST_AFTER_SECONDS = outbox.RETENTION_SECONDS + 86_400
-# A worker's clock and ours may differ: its work is taken for abandoned so long after its lease ended.
+# Allows for clock skew: work counts as abandoned only this long after its lease has expired.
 _GRACE_SECONDS = 60
 _TRIES = 8
 
@@ -32,7 +32,7 @@ class UnknownRequest(StoreError):
 
 
 class ScanInProgress(StoreError):
-    """The repository has a scan that is wanted or runs; `scan_id` is None while it is only wanted."""
+    """The repository has a requested or running scan; `scan_id` is None until the scan has been created."""
 
     def __init__(self, request_id: str, scan_id: str | None) -> None:
         super().__init__("a scan is in progress")
@@ -52,7 +52,7 @@ class RequestItem(NamedTuple):
 
 
 def read_request(item: Mapping[str, Any]) -> RequestItem:
-    """The stored attributes as a scan request."""
+    """Returns the scan request that the stored attributes describe."""
     return RequestItem(
         item["requestId"],
         item["organizationId"],
@@ -82,7 +82,7 @@ def create_request(
     requested_by: str,
     first: Mapping[str, Leg] | None = None,
 ) -> RequestItem:
-    """A request for a scan of the linked project, with the message that has it prepared. `first`: legs before these.
+    """Creates a request to scan the linked project, with its preparation message. `first`: legs that precede these.
 
     Raises ScanInProgress, ProjectGone, UnknownRepository.
     """
@@ -105,7 +105,7 @@ def create_request(
             keys.repository(*repository.location),
             "SET #activeRequestId = :request, #activeUntil = :until",
             "attribute_exists(pk) AND attribute_not_exists(#activeRequestId)",
-            # Releases that failed a scan for waiting read `activeUntil`. This one doesn't.
+            # Not read by this release. Earlier releases, which time out a waiting scan, read `activeUntil`.
             {"request": request_id, "until": int(clock.now()) + _LOST_AFTER_SECONDS},
         ),
         "request": Put(item, "attribute_not_exists(pk)"),
@@ -123,7 +123,7 @@ def create_request(
             stands = refusal.item
             if stands is None:
                 raise UnknownRepository from None
-            if stands["activeRequestId"] != request_id:  # else our own write, whose answer was lost
+            if stands["activeRequestId"] != request_id:  # otherwise our own write, whose response was lost
                 _end_if_dead(stands)
                 continue
         return read_request(item)
@@ -133,12 +133,12 @@ def create_request(
 def recover_scans(
     run: SweepRun, message_of: Callable[[str, str | None], Entry], dispatch: Callable[[Entry], None]
 ) -> None:
-    """A step of the sweep: looks after requests and scans that haven't ended ten minutes after they were asked for.
+    """Recovers requests and scans that haven't ended ten minutes after the request, as a step of the sweep.
 
-    Work of a dead worker is given back and its message is sent again, once for each attempt, while attempts are left;
-    then it is ended as failed. Work that waits in a queue is left alone for as long as its message can be there.
+    Releases the work of a crashed worker and resends its message, once per attempt; ends the work as failed when no
+    attempts are left. Leaves queued work alone for as long as its message can be in the queue.
 
-    message_of: makes the message of a request, or of its scan if there is one. dispatch: sends what it made.
+    message_of: creates the message for a request, or for its scan if there is one. dispatch: sends that message.
     """
     for watch in run.entries(keys.SCAN_WATCH_PKS, before=clock.timestamp()):
         with run.isolating(watch):
@@ -148,7 +148,7 @@ def recover_scans(
                 continue
             work = _get_work(repository)
             if not _is_open(work):
-                continue  # it ended, or became a scan, since the repository was read
+                continue  # it ended, or its scan was created, after the repository was read
             if _is_dead(work):
                 run.finished += _end_dead(work)
             elif leases.is_abandoned(work, _GRACE_SECONDS):
@@ -159,7 +159,7 @@ def recover_scans(
 
 
 def _get_work(repository: Mapping[str, Any]) -> dict[str, Any]:
-    """The scan that has the repository, or the request while there is no scan. Consistent."""
+    """Returns the repository's active scan, or the request if there is no scan yet. Consistent."""
     request_id, scan_id = repository["activeRequestId"], repository.get("activeScanId")
     item = table.get(scans.scan_key(scan_id) if scan_id else _request_key(request_id))
     if item is None:
@@ -172,14 +172,14 @@ def _is_open(work: Mapping[str, Any]) -> bool:
 
 
 def _is_dead(work: Mapping[str, Any]) -> bool:
-    """Whether no worker will take the open work any more: its attempts are used up, or its message is in no queue."""
+    """Returns whether no worker will acquire the open work: its attempts are used up, or its message is lost."""
     if leases.is_waiting(work):
         return clock.timestamp(clock.now() - _LOST_AFTER_SECONDS) > str(work.get("queuedAt", work["createdAt"]))
     return leases.is_abandoned(work, _GRACE_SECONDS) and work["attempts"] >= leases.MAX_ATTEMPTS
 
 
 def _end_if_dead(repository: Mapping[str, Any]) -> None:
-    """Ends what has the repository if no worker will take it any more. Raises ScanInProgress if one has it or will."""
+    """Ends the repository's active work if it is dead. Raises ScanInProgress if it is still open and not dead."""
     work = _get_work(repository)
     if not _is_open(work):
         return
@@ -189,10 +189,10 @@ def _end_if_dead(repository: Mapping[str, Any]) -> None:
 
 
 def _retry(work: Mapping[str, Any], message: Entry) -> bool:
-    """Gives the work of a dead worker back, with the message that has it taken again; False if it has moved on.
+    """Releases a crashed worker's work and writes the message to retry it. Returns False if the work has changed.
 
-    Both are one transaction, on the condition that the work is as the dead worker left it. So there is one message for
-    each attempt, whichever sweep writes it and whatever dies before it is sent.
+    One transaction does both, on the condition that the work is as the crashed worker left it. So each attempt has
+    exactly one message, even if sweeps overlap or one crashes before sending.
     """
     legs: dict[str, Leg] = {
         "item": leases.given_back(
@@ -208,7 +208,7 @@ def _retry(work: Mapping[str, Any], message: Entry) -> bool:
 
 
 def _end_dead(work: Mapping[str, Any]) -> bool:
-    """Ends the work as failed; False if it has moved on since it was read."""
+    """Ends the work as failed. Returns False if it has changed since it was read."""
     failure = Failure("ABANDONED", "The scan did not come to an end. Start another one.")
     unmoved = "#leaseUntil = :seen AND #attempts = :attempts"
     try:
@@ -219,9 +219,9 @@ def _end_dead(work: Mapping[str, Any]) -> bool:
 
 
 def end_waiting(work_id: str) -> bool:
-    """Ends a request or scan whose message will never come, for an operator who discards it. Returns whether it did.
+    """Ends a waiting request or scan whose message an operator discards. Returns whether it did.
 
-    Leaves it alone if a worker has it or had it, because the sweep looks after that, and if it has ended.
+    Leaves the work alone if it has ended, or if a worker has or had it: then the sweep recovers it.
     """
     is_scan = ids.locate(ids.SCAN, work_id) is not None
     work = table.get(scans.scan_key(work_id) if is_scan else _request_key(work_id))
@@ -229,7 +229,7 @@ def end_waiting(work_id: str) -> bool:
 
 
 def get_request(request_id: str) -> RequestItem:
-    """Consistent. Raises UnknownRequest."""
+    """Returns the request, with a consistent read. Raises UnknownRequest."""
     item = table.get(_request_key(request_id))
     if item is None:
         raise UnknownRequest
@@ -237,13 +237,13 @@ def get_request(request_id: str) -> RequestItem:
 
 
 def acquire_request(request_id: str, lease_seconds: int) -> tuple[Lease, RequestItem]:
-    """Takes the request for a worker. Raises leases.Finished, Held, Exhausted."""
+    """Acquires the request for a worker. Raises leases.Finished, Held, Exhausted."""
     lease, item = leases.acquire(_request_key(request_id), (_STARTING,), lease_seconds)
     return lease, read_request(item)
 
 
 class Subject(NamedTuple):
-    """What is about to be scanned: the repository, its organization's plan, and whether the project still exists."""
+    """The subject of a scan: the repository, its organization's plan, and whether the project still exists."""
 
     repository: RepositoryItem
     plan: str
@@ -251,7 +251,7 @@ class Subject(NamedTuple):
 
 
 def find_subject(request: RequestItem) -> Subject | None:
-    """Consistent, in one round trip; None where the repository is gone."""
+    """Returns the subject, or None if the repository or organization is gone. Consistent, in one round trip."""
     repository, organization, project = table.batch_get(
         [
             keys.repository(*scans.located(ids.REPOSITORY, request.repository_id)),
@@ -269,7 +269,7 @@ def new_scan_id(organization_id: str) -> str:
 
 
 class Target(NamedTuple):
-    """What exactly is scanned."""
+    """The repository, link, branch, and commit to scan."""
 
     repository: RepositoryItem
     link: Link
@@ -280,9 +280,9 @@ class Target(NamedTuple):
 def start_scan(
     request: RequestItem, lease: Lease, scan_id: str, target: Target, *, access: Access, message: Entry
 ) -> ScanItem:
-    """Makes the scan of the request, with the message that has it run. Raises leases.LeaseLost.
+    """Creates the request's scan, with its execution message. Raises leases.LeaseLost.
 
-    `access` is `free-preview` exactly where the repository has had none.
+    `access` must be `free-preview` if and only if the repository hasn't used its free preview.
     """
     repository = target.repository
     preview = access == "free-preview"
@@ -334,7 +334,7 @@ def start_scan(
 def fail_request(request_id: str, failure: Failure, lease: Lease | None = None) -> None:
     """Ends the request without a scan, and frees the repository. Raises leases.LeaseLost.
 
-    lease: that of the worker who says so; None where every attempt is used up.
+    lease: the reporting worker's lease; None if all attempts are used up.
     """
     item = table.get(_request_key(request_id))
     if item is None or item["status"] != _STARTING:

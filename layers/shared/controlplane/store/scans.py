@@ -1,7 +1,7 @@
-"""Scans of repositories: run to an end, listed. `scan_requests` makes them, `unlocks` opens their findings.
+"""Scans of repositories: execution and lists. `scan_requests` creates scans; `unlocks` unlocks their findings.
 
-Every end of a scan frees its repository in the same transaction. A terminal status is written once, because each change
-is conditional on the status that it leaves.
+Ending a scan also frees its repository, in the same transaction. A terminal status is written only once, because each
+change is conditional on the previous status.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ Access = Literal["full", "free-preview", "locked"]
 Stage = Literal["fetch", "inventory", "analyze", "publish"]
 STAGES: tuple[Stage, ...] = ("fetch", "inventory", "analyze", "publish")
 PREVIEW_FINDINGS = 3
-# From then on the sweep looks after a request for a scan. Most have ended by then, with their scans.
+# The sweep checks a scan request from this age on. Most requests, and their scans, have ended by then.
 _WATCHED_AFTER_SECONDS = 600
 _PAGE = 100
 
@@ -33,14 +33,14 @@ class UnknownScan(StoreError):
 
 
 class Failure(NamedTuple):
-    """Why there is no scan, or no result: a code, and a sentence for the person who asked."""
+    """The reason for a missing scan or result: a code, and a sentence for the user who requested it."""
 
     code: str
     message: str
 
 
 class Progress(NamedTuple):
-    """The stage a scan is at, and whether that one is pending, running, completed or failed."""
+    """A scan's current stage, and that stage's status: pending, running, completed, or failed."""
 
     stage: Stage
     stage_status: str
@@ -48,7 +48,7 @@ class Progress(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """What a scan looked at: files in the archive, files analyzed, and how many were left out for which reason."""
+    """A scan's coverage: files in the archive, files analyzed, and the number of skipped files by reason."""
 
     files: int
     analyzed_files: int
@@ -78,7 +78,7 @@ class ScanItem(NamedTuple):
     created_at: str
     started_at: str | None
     completed_at: str | None
-    # Unix time, once a later scan has superseded this one.
+    # Unix time; None until a later scan supersedes this one.
     findings_expire_at: int | None
 
     @property
@@ -94,7 +94,7 @@ class ScanItem(NamedTuple):
 
     @property
     def visible_count(self) -> int:
-        """How many of the issues, in order of urgency, may be read."""
+        """The number of issues, the most urgent first, that the organization can read."""
         issues = self.issue_count or 0
         return {"full": issues, "free-preview": min(issues, PREVIEW_FINDINGS), "locked": 0}[self.access]
 
@@ -114,7 +114,7 @@ def read_failure(item: Mapping[str, Any]) -> Failure | None:
 
 
 def read_scan(item: Mapping[str, Any]) -> ScanItem:
-    """The stored attributes as a scan."""
+    """Returns the scan that the stored attributes describe."""
     progress, coverage = item["progress"], item.get("coverage")
     return ScanItem(
         item["scanId"],
@@ -155,13 +155,16 @@ def scan_key(scan_id: str) -> Key:
 
 
 def watch_key(request_id: str) -> Key:
-    """Where the sweep finds the request. It follows from the id, so the end of the request or scan removes it."""
+    """Returns the key of the sweep's entry for the request.
+
+    It derives from the request's id, so the write that ends the request or scan can delete the entry.
+    """
     created_at = ids.created_at(located(ids.SCAN_REQUEST, request_id).local)
     return keys.scan_watch(clock.timestamp(created_at + _WATCHED_AFTER_SECONDS), request_id)
 
 
 def get_scan(scan_id: str) -> ScanItem:
-    """Consistent. Raises UnknownScan."""
+    """Returns the scan, with a consistent read. Raises UnknownScan."""
     item = table.get(scan_key(scan_id))
     if item is None:
         raise UnknownScan
@@ -169,9 +172,9 @@ def get_scan(scan_id: str) -> ScanItem:
 
 
 def list_superseded(scan: ScanItem) -> list[ScanItem]:
-    """The completed scans of the same repository and project before this one whose findings do not expire yet.
+    """Returns earlier completed scans of the same repository and project whose findings have no expiry yet.
 
-    The oldest first, so that whoever handles them in this order and is interrupted finds the rest again.
+    Oldest first, so a caller that is interrupted while setting expiries in this order finds the rest on retry.
     """
     found: list[ScanItem] = []
     after: str | None = scan_key(scan.scan_id).sk
@@ -196,14 +199,14 @@ def list_superseded(scan: ScanItem) -> list[ScanItem]:
 
 
 def set_findings_expiry(scan_id: str, expires_at: int) -> None:
-    """Notes when the scan's findings expire, unless the scan is gone."""
+    """Sets the time when the scan's findings expire. Does nothing if the scan doesn't exist."""
     change = Update(scan_key(scan_id), "SET #findingsExpireAt = :at", "attribute_exists(pk)", {"at": expires_at})
     with suppress(ConditionFailed):
         table.update(change)
 
 
 def get_repository_of(scan: ScanItem) -> RepositoryItem:
-    """The scanned repository, consistent. Raises UnknownRepository."""
+    """Returns the scanned repository, with a consistent read. Raises UnknownRepository."""
     item = table.get(keys.repository(*located(ids.REPOSITORY, scan.repository_id)))
     if item is None:
         raise UnknownRepository
@@ -213,9 +216,9 @@ def get_repository_of(scan: ScanItem) -> RepositoryItem:
 def list_scans(
     organization_id: str, limit: int, after: str | None, repository_id: str | None = None, status: str | None = None
 ) -> ScanPage:
-    """One page of the organization's scans, newest first: all, or those of a repository, or in a status, or both.
+    """Returns one page of the organization's scans, newest first, optionally filtered by repository and status.
 
-    The repository is one of this organization.
+    The repository must belong to the organization.
     """
     if repository_id is not None and status is not None:
         index, pk = keys.SCANS_BY_REPOSITORY_AND_STATUS, f"{repository_id}#{status}"
@@ -233,7 +236,7 @@ def list_scans(
 
 
 def acquire_scan(scan_id: str, lease_seconds: int) -> tuple[Lease, ScanItem]:
-    """Takes the scan for a worker; it runs from then on. Raises leases.Finished, Held, Exhausted."""
+    """Acquires the scan for a worker and sets it to running. Raises leases.Finished, Held, Exhausted."""
     key = scan_key(scan_id)
     stands = table.get(key)
     if stands is None:
@@ -245,7 +248,7 @@ def acquire_scan(scan_id: str, lease_seconds: int) -> tuple[Lease, ScanItem]:
 
 
 def report_stage(lease: Lease, stage: Stage, stage_status: Literal["running", "completed"]) -> None:
-    """Shows where the scan is. Raises leases.LeaseLost."""
+    """Stores the scan's current stage. Raises leases.LeaseLost."""
     done = STAGES.index(stage) + (stage_status == "completed")
     values = {
         "progress": written_progress(Progress(stage, stage_status, done)),
@@ -259,10 +262,10 @@ def report_stage(lease: Lease, stage: Stage, stage_status: Literal["running", "c
 
 
 def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> ScanItem:
-    """Ends the scan with the findings that the lease's attempt has stored, and frees the repository.
+    """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
-    The findings of earlier scans of the repository then get the date at which they expire, in the background.
-    Where nothing is locked, unlocking costs nothing. Raises leases.LeaseLost.
+    A background job then sets when the findings of the repository's earlier scans expire.
+    If no issue is locked, unlocking costs nothing. Raises leases.LeaseLost.
     """
     ended = scan._replace(
         status="completed",
@@ -309,7 +312,7 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
 def fail_scan(scan_id: str, failure: Failure, lease: Lease | None = None) -> None:
     """Ends the scan without findings, and frees the repository. Raises leases.LeaseLost.
 
-    lease: that of the worker who says so; None where every attempt is used up.
+    lease: the reporting worker's lease; None if all attempts are used up.
     """
     item = table.get(scan_key(scan_id))
     if item is None or item["status"] not in OPEN:
@@ -325,7 +328,7 @@ def end_held(item: Mapping[str, Any], failure: Failure, lease: Lease | None) -> 
 
 
 def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mapping[str, Any]) -> None:
-    """Ends a request or a scan as failed, on that condition and only once. Raises leases.LeaseLost."""
+    """Ends a request or scan as failed, once and only if the condition `when` holds. Raises leases.LeaseLost."""
     changed: dict[str, Any] = {"failure": failure._asdict(), "completedAt": clock.timestamp()}
     if "progress" in item:
         changed |= indexed(item["organizationId"], item["repositoryId"], "failed")
@@ -339,7 +342,7 @@ def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mappi
             f"({when}) AND #status = :open",
             {**changed, **values, "open": item["status"]},
         ),
-        # Whoever got nothing for the free preview gets another one.
+        # A failed scan doesn't use up the free preview.
         "repository": _freed(item["repositoryId"], item["requestId"], gives_back=item.get("access") == "free-preview"),
         "watch": Delete(watch_key(item["requestId"])),
     }
@@ -350,7 +353,7 @@ def end_work(item: Mapping[str, Any], failure: Failure, when: str, values: Mappi
 
 
 def _freed(repository_id: str, request_id: str, *, gives_back: bool = False) -> Update:
-    """Frees the repository, and gives the free preview back where that is said."""
+    """Returns a leg that frees the repository and, if `gives_back` is set, restores its free preview."""
     change, values = "REMOVE #activeRequestId, #activeScanId, #activeUntil", {"request": request_id}
     key = keys.repository(*located(ids.REPOSITORY, repository_id))
     if gives_back:
@@ -373,7 +376,7 @@ def written_progress(progress: Progress) -> dict[str, Any]:
 
 
 def indexed(organization_id: str, repository_id: str, status: Status) -> dict[str, Any]:
-    """The status, and where the lists find the scan in it."""
+    """Returns the scan's status and the attributes of its list indexes, which depend on the status."""
     return {
         "status": status,
         keys.SCANS_BY_STATUS.pk: f"{organization_id}#{status}",

@@ -1,8 +1,8 @@
 """Calls to the single table: consistent reads, conditional writes, transactions with named legs.
 
-Failures come out as what they mean: `ConditionFailed` with the item that stood in the way, `LegFailed` with the name
-of the leg that decides, `Throttled`, `TableUnavailable`. What they do not name (a ValidationException, say) is a bug
-and stays an error. All calls of a request together keep its deadline (`controlplane.deadline`).
+Failures are mapped to `ConditionFailed` with the existing item, `LegFailed` with the name of the first failed leg,
+`Throttled`, and `TableUnavailable`. Any other error (a ValidationException, for example) is a bug and is not caught.
+All calls of a request share its deadline (`controlplane.deadline`).
 """
 
 import re
@@ -30,7 +30,7 @@ _THROTTLING = {
     "ProvisionedThroughputExceeded",
 }
 _CONTENDED = {"TransactionConflict", *_THROTTLING}
-# No answer arrived, or not in time. Whether a write was applied is unknown.
+# No response, or a timeout. A write may or may not have been applied.
 _NO_ANSWER = (HTTPClientError, botocore.exceptions.ConnectionError)
 _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailure", "TransactionInProgressException"}
 _TRIES = 5
@@ -38,27 +38,27 @@ _FIRST_PAUSE_SECONDS = 0.025
 _BATCH_GET_LIMIT = 100
 _BATCH_WRITE_LIMIT = 25
 _NAME = re.compile(r"#(\w+)")
-# The table itself, where a query may also name a secondary index.
+# The table's primary index; a query can name a secondary index instead.
 PRIMARY = Index("", "pk", "sk")
 
 
 class StoreError(Exception):
-    """The table did not do what it was asked."""
+    """The base class of errors raised by the store."""
 
 
 class Throttled(StoreError):
-    """The table, or one item of it, takes no more for now."""
+    """The table, or one of its items, is throttled or contended."""
 
 
 class TableUnavailable(StoreError):
-    """The table did not answer, or failed, and the tries or the request's time are used up.
+    """The table timed out or failed, and no retries or no time is left.
 
-    Whether a write was applied is unknown.
+    A write may or may not have been applied.
     """
 
 
 class ConditionFailed(StoreError):
-    """The condition did not hold. `item` is what stood there, or None where nothing did."""
+    """The condition was false. `item` is the existing item, or None if it doesn't exist."""
 
     def __init__(self, item: dict[str, Any] | None) -> None:
         super().__init__("condition failed")
@@ -66,7 +66,7 @@ class ConditionFailed(StoreError):
 
 
 class LegFailed(StoreError):
-    """A transaction was refused. `leg` is the first refused leg in order, `items` what each refused leg met."""
+    """A transaction's conditions failed. `leg` names the first failed leg; `items` has each failed leg's item."""
 
     def __init__(self, items: dict[str, dict[str, Any] | None]) -> None:
         super().__init__("transaction refused: " + ", ".join(items))
@@ -84,7 +84,7 @@ def _names(*expressions: str | None) -> dict[str, str]:
 
 
 def _expressed(parts: dict[str, str | None], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an expression: `#name` stands for the attribute of that name, `:name` for the value given."""
+    """Returns the parameters of an expression: `#name` is the attribute of that name, `:name` is the value passed."""
     out: dict[str, Any] = {key: text for key, text in parts.items() if text}
     names = _names(*parts.values())
     if names:
@@ -111,7 +111,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Changes an item by an update expression, under a condition."""
+    """Changes an item with an update expression, under an optional condition."""
 
     key: Key
     change: str
@@ -125,7 +125,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Removes an item, under a condition."""
+    """Deletes an item, under an optional condition."""
 
     key: Key
     when: str | None = None
@@ -158,7 +158,7 @@ _LEG_NAMES: dict[type, str] = {Put: "Put", Update: "Update", Delete: "Delete", C
 
 
 class QueryPage(NamedTuple):
-    """Items in order, and the sort key after which the next page starts (None on the last page)."""
+    """Items in order, and the sort key that the next page starts after (None on the last page)."""
 
     items: list[dict[str, Any]]
     next_sk: str | None
@@ -169,9 +169,9 @@ def _error_code(error: ClientError) -> str:
 
 
 def _contended(error: Exception, legs: Mapping[str, Leg]) -> bool:
-    """Whether a failed transaction applied nothing and may be sent anew; False where its outcome is unknown.
+    """Returns True if a failed transaction applied nothing and can be retried, False if its outcome is unknown.
 
-    Raises LegFailed where a condition did not hold, and the error itself where neither is the case.
+    Raises LegFailed if a condition was false, and the error itself in all other cases.
     """
     if not isinstance(error, ClientError):
         return False
@@ -195,12 +195,12 @@ def _contended(error: Exception, legs: Mapping[str, Leg]) -> bool:
 
 
 def _sent_again(error: Exception) -> bool:
-    """Whether the SDK itself had sent the request before, with an outcome nobody saw."""
+    """Returns whether the SDK retried the request itself, which leaves the earlier attempt's outcome unknown."""
     return isinstance(error, ClientError) and error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
 
 
 def _check_deadline() -> None:
-    """Raises TableUnavailable if the request has no time left: nothing more is sent then."""
+    """Raises TableUnavailable, before anything is sent, if the request's deadline has passed."""
     if deadline.is_over():
         raise TableUnavailable("out of time")
 
@@ -210,12 +210,12 @@ def _unavailable(error: Exception) -> TableUnavailable:
 
 
 def _pause(attempt: int) -> None:
-    # Not `random`: copies of one snapshot would all pause alike.
+    # Not `random`: instances restored from one snapshot would all use the same jitter.
     time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * secrets.randbelow(1000) / 1000)
 
 
 class Table:
-    """The table behind one client. Reads of items are strongly consistent; queries say what they are."""
+    """A table with its client. Item reads are strongly consistent; queries are only if `consistent` is set."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -228,18 +228,18 @@ class Table:
         return self._client
 
     def connect(self, endpoint_url: str | None = None, name: str | None = None) -> None:
-        """Points at another endpoint or table: a local engine, a test's own table."""
+        """Connects to another endpoint or table, such as a local engine or a test's own table."""
         self._client = create_client(endpoint_url)
         self.name = name or self.name
 
     def get(self, key: Key) -> dict[str, Any] | None:
-        """The item, or None."""
+        """Returns the item, or None if it doesn't exist."""
         answer = self._call("get_item", Key=codec.encode_item(key._asdict()), ConsistentRead=True)
         item = answer.get("Item")
         return codec.decode_item(item) if item else None
 
     def batch_get(self, keys: list[Key]) -> list[dict[str, Any] | None]:
-        """The items of distinct keys, in the order asked for, in one round trip per 100; None where there is none."""
+        """Returns the items of distinct keys in order, None if missing, in one round trip per 100 keys."""
         found: dict[Key, dict[str, Any]] = {}
         for start in range(0, len(keys), _BATCH_GET_LIMIT):
             wanted = {"Keys": [codec.encode_item(key._asdict()) for key in keys[start : start + _BATCH_GET_LIMIT]]}
@@ -269,20 +269,20 @@ class Table:
         consistent: bool = False,
         index: Index = PRIMARY,
     ) -> QueryPage:
-        """One page of a partition: sort keys that start with `prefix` (or lie from `lowest` on), after a position.
+        """Returns one page of a partition: sort keys that start with `prefix` (or are >= `lowest`), after a position.
 
-        With `limit` it reads one item more than it returns, to know whether there is a next page. What only fills a
-        list is read eventually consistent, at half the price; who decides by the answer asks for `consistent`. A
-        secondary index is never consistent.
+        With `limit`, reads one item more than it returns, to detect a next page. Reads are eventually consistent by
+        default, at half the price; pass `consistent` if a decision depends on the result. A secondary index is never
+        consistent.
         """
-        # The position is a bound of the range and not an ExclusiveStartKey: it need not exist any more.
+        # The position is a bound of the range, not an ExclusiveStartKey, because its item may have been deleted.
         low, high = lowest or prefix, prefix + "\U0010ffff"
         if after is not None and newest_first:
             high = after
         elif after is not None:
             low = after
         if low > high:
-            return QueryPage([], None)  # the position lies outside the range by now
+            return QueryPage([], None)  # the position is outside the range
         parameters: dict[str, Any] = {
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :low AND :high",
             "ExpressionAttributeNames": {"#pk": index.pk, "#sk": index.sk},
@@ -307,18 +307,18 @@ class Table:
         return QueryPage(items[:limit], items[limit - 1][index.sk])
 
     def update(self, leg: Update) -> dict[str, Any]:
-        """The item after the change. Raises ConditionFailed with the item as it stood."""
+        """Returns the item after the change. Raises ConditionFailed with the existing item."""
         answer = self._call(
             "update_item", **leg.parameters(), ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
         return codec.decode_item(answer["Attributes"])
 
     def put(self, leg: Put) -> None:
-        """Raises ConditionFailed with the item as it stood."""
+        """Writes an item. Raises ConditionFailed with the existing item."""
         self._call("put_item", **leg.parameters(), ReturnValuesOnConditionCheckFailure="ALL_OLD")
 
     def delete(self, leg: Delete) -> dict[str, Any] | None:
-        """What was removed, or None. Raises ConditionFailed with the item as it stood."""
+        """Returns the deleted item, or None if it didn't exist. Raises ConditionFailed with the existing item."""
         answer = self._call(
             "delete_item", **leg.parameters(), ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
@@ -326,11 +326,11 @@ class Table:
         return codec.decode_item(gone) if gone else None
 
     def put_all(self, items: Iterable[Mapping[str, Any]]) -> None:
-        """Writes items that nobody decides by, whatever stood in their places, in batches of 25."""
+        """Writes or overwrites items in batches of 25, unconditionally and not in a transaction."""
         self._write_batches([{"PutRequest": {"Item": codec.encode_item(dict(item))}} for item in items])
 
     def delete_all(self, keys: Iterable[Key]) -> None:
-        """Removes items whose absence nobody decides by, in batches of 25."""
+        """Deletes items in batches of 25, unconditionally and not in a transaction."""
         self._write_batches([{"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in keys])
 
     def _write_batches(self, requests: list[dict[str, Any]]) -> None:
@@ -345,11 +345,11 @@ class Table:
                 raise Throttled("unprocessed writes remain")
 
     def transact(self, legs: Mapping[str, Leg]) -> None:
-        """All legs or none. Raises LegFailed with the first refused leg, whose name picks the answer.
+        """Writes all legs or none. Raises LegFailed with the first failed leg.
 
-        Contention (another transaction on the same items, throttling) applied nothing and is tried again with a new
-        token. From the first unknown outcome on the token stays, so that what may have been applied is not judged by
-        conditions it has changed itself: DynamoDB answers a repeated token as it did the first time.
+        Contention (another transaction on the same items, or throttling) applies nothing and is retried with a new
+        token. After the first unknown outcome, retries keep the token: if the write was applied, DynamoDB returns its
+        original result instead of checking conditions that the write itself has changed.
         """
         items = [
             {
@@ -383,7 +383,7 @@ class Table:
                 return
 
     def ping(self) -> None:
-        """Reads one key that does not exist: proof that the table answers."""
+        """Checks that the table responds, by reading a key that doesn't exist."""
         self._call("get_item", Key=codec.encode_item({"pk": "HEALTH", "sk": "HEALTH"}))
 
     def _call(self, operation: str, **parameters: Any) -> Any:
@@ -410,7 +410,7 @@ class Table:
                     raise Throttled(code) from error
                 if code in _UNKNOWN_OUTCOME:
                     raise _unavailable(error) from error
-                # A transaction holds the item: nothing was applied.
+                # A concurrent transaction holds the item: nothing was applied.
                 if code != "TransactionConflictException":
                     raise
                 if attempt == _TRIES - 1 or deadline.is_over():
