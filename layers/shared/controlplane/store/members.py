@@ -1,7 +1,7 @@
-"""Members of an organization: the roster, changes of role, removal.
+"""Members of an organization: the roster, role changes, removal.
 
-Both sides of a membership and the organization's count of owners change in one transaction, which also holds the
-caller to the role that allowed it. So at every moment there is an owner, whatever runs at the same time.
+Both sides of a membership and the organization's owner count change in one transaction, which also checks the caller's
+role. So an organization always has an owner, even under concurrent changes.
 """
 
 from typing import Any
@@ -16,18 +16,18 @@ class LastOwner(StoreError):
 
 
 class MembershipMoved(StoreError):
-    """The member's role or the caller's is not what the decision rested on: read both again and decide anew."""
+    """The member's or the caller's role changed concurrently: re-read both and retry."""
 
 
 def list_members(organization_id: str, limit: int, after: str | None) -> QueryPage:
-    """One page of the roster, in the order of user ids."""
+    """Returns one page of the roster, ordered by user id."""
     return table.query(keys.organization_pk(organization_id), prefix=keys.MEMBER_PREFIX, limit=limit, after=after)
 
 
 def find_member_beside_caller(
     organization_id: str, user_id: str, caller_id: str
 ) -> tuple[dict[str, Any] | None, Membership | None]:
-    """A member's roster item, and the caller's own membership, in one round trip; consistent."""
+    """Returns a member's roster item and the caller's own membership, in one consistent round trip."""
     return organizations.get_beside_membership(keys.member(organization_id, user_id), caller_id, organization_id)
 
 
@@ -40,9 +40,9 @@ def change_role(
     *,
     limit: int | None = None,
 ) -> None:
-    """Gives the member of that roster item another role, while the caller has at least the role `least`.
+    """Changes the role of the roster item's member, if the caller has at least the role `least`.
 
-    `limit` is how many organizations one person may own. Raises LastOwner, OwnsTooMany, MembershipMoved.
+    `limit` is how many organizations one person can own. Raises LastOwner, OwnsTooMany, MembershipMoved.
     """
     user_id, held = member["userId"], member["role"]
     change, unmoved, values = "SET #role = :role", "#role = :held", {"role": role, "held": held}
@@ -54,7 +54,7 @@ def change_role(
         ownership = organizations.count_ownership(profile, limit)
     _transact(
         {
-            # A transaction takes one operation per item: who changes their own role is held to it by these two.
+            # A transaction allows one operation per item: for a change of one's own role, these two legs check it.
             **_caller(organization_id, user_id, caller_id, least),
             "member": Update(keys.member(organization_id, user_id), change, unmoved, values),
             "membership": Update(keys.membership(user_id, organization_id), change, unmoved, values),
@@ -66,7 +66,7 @@ def change_role(
 
 
 def delete_member(organization_id: str, member: dict[str, Any], caller_id: str, least: Role) -> None:
-    """Ends the membership of that roster item, while the caller has at least the role `least`.
+    """Deletes the roster item's membership, if the caller has at least the role `least`.
 
     Raises LastOwner, MembershipMoved.
     """
@@ -108,5 +108,5 @@ def _transact(legs: dict[str, Leg], ownership: Ownership | None = None) -> None:
     except LegFailed as refusal:
         if ownership is not None and refusal.leg == "ownership":
             ownership.refuse()
-        # The last leg is the first refused one only where all that the decision rested on still holds.
+        # `owners` is the last leg, so it is the first failed one only if all other conditions held.
         raise (LastOwner if refusal.leg == "owners" else MembershipMoved) from None

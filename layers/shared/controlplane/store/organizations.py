@@ -1,7 +1,7 @@
-"""Organizations, the accounts of people, and the memberships that tie them.
+"""Organizations, user accounts, and the memberships that connect them.
 
-A membership is two items that always change together: the roster's (by organization) and the person's (by user), which
-is what authorizes. Slug and name of an organization never change, so the person's side holds a copy of them.
+A membership is two items that always change together: the roster's (by organization) and the user's (by user), which
+authorizes. An organization's slug and name never change, so the user's side has a copy of them.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ OPENING_BILLING: dict[str, Any] = {"credits": 0, "topUp": {"enabled": False, "th
 
 
 class Membership(NamedTuple):
-    """An organization as one of its members sees it."""
+    """An organization and a member's role in it."""
 
     organization_id: str
     slug: str
@@ -32,14 +32,14 @@ class Membership(NamedTuple):
 
 
 class Account(NamedTuple):
-    """A person: profile, memberships in no promised order, and the organization saved in the dashboard."""
+    """A user's profile, which has the organization saved in the dashboard, and memberships in no specific order."""
 
     profile: dict[str, Any]
     memberships: list[Membership]
 
     @property
     def active(self) -> Membership | None:
-        """The organization used where none is named: the saved one, else the only one, else None."""
+        """Returns the default organization: the saved one, otherwise the only one, otherwise None."""
         saved = self.profile.get("savedOrganizationId")
         for membership in self.memberships:
             if membership.organization_id == saved:
@@ -48,18 +48,18 @@ class Account(NamedTuple):
 
 
 def role_check(user_id: str, organization_id: str, least: Role) -> Check:
-    """A leg that holds while the person has at least that role there, for what the role must still allow at commit."""
+    """Returns a leg that checks, at commit, that the user has at least the role `least` in the organization."""
     held = [role for role in ROLES if ROLES.index(role) >= ROLES.index(least)]
     names = ", ".join(f":{role}" for role in held)
     return Check(keys.membership(user_id, organization_id), f"#role IN ({names})", {role: role for role in held})
 
 
 class UnknownOrganization(StoreError):
-    """There is no such organization, or no longer."""
+    """The organization doesn't exist or was deleted."""
 
 
 class NotMember(StoreError):
-    """The person does not belong to the organization (any more)."""
+    """The user isn't a member of the organization, or no longer is."""
 
 
 class SlugTaken(StoreError):
@@ -67,11 +67,11 @@ class SlugTaken(StoreError):
 
 
 class AccountGone(StoreError):
-    """The account does not exist any more, or has another address than the profile that was read."""
+    """The account was deleted, or its address differs from the profile that was read."""
 
 
 class OwnsTooMany(StoreError):
-    """The person owns as many organizations as one person may: `current` of `limit`."""
+    """The user owns the maximum number of organizations: `current` of `limit`."""
 
     def __init__(self, room: caps.Room) -> None:
         super().__init__("owns too many organizations")
@@ -79,13 +79,13 @@ class OwnsTooMany(StoreError):
 
 
 class Ownership(NamedTuple):
-    """The leg on the person's profile that counts another ownership, and the room there was for it."""
+    """A leg that counts another ownership on the user's profile, and the remaining capacity when it was built."""
 
     leg: Update
     room: caps.Room
 
     def refuse(self) -> None:
-        """Raises OwnsTooMany if that is why the leg was refused. Otherwise the profile has to be read again."""
+        """Raises OwnsTooMany if the limit made the leg fail. Otherwise the caller must re-read the profile."""
         if self.room.is_full:
             raise OwnsTooMany(self.room) from None
 
@@ -95,7 +95,7 @@ def _membership(item: dict[str, Any]) -> Membership:
 
 
 def find_membership(user_id: str, organization_id: str) -> Membership | None:
-    """Consistent, since it authorizes."""
+    """Returns the membership, or None. The read is consistent because it authorizes."""
     item = table.get(keys.membership(user_id, organization_id))
     return _membership(item) if item else None
 
@@ -103,13 +103,13 @@ def find_membership(user_id: str, organization_id: str) -> Membership | None:
 def get_beside_membership(
     key: Key, user_id: str, organization_id: str
 ) -> tuple[dict[str, Any] | None, Membership | None]:
-    """An item of an organization, and the person's membership there, in one round trip."""
+    """Returns an organization's item and the user's membership there, in one round trip."""
     item, membership = table.batch_get([key, keys.membership(user_id, organization_id)])
     return item, _membership(membership) if membership else None
 
 
 def get_account(user_id: str) -> Account:
-    """The person's whole partition in one consistent query, since the organization acted in is chosen from it."""
+    """Returns the user's account, read in one consistent query because it determines the active organization."""
     page = table.query(keys.user_pk(user_id), consistent=True)
     profile: dict[str, Any] = {}
     memberships = []
@@ -122,10 +122,10 @@ def get_account(user_id: str) -> Account:
 
 
 def count_ownership(profile: Mapping[str, Any], limit: int | None) -> Ownership:
-    """Returns what makes the person of the profile another organization's owner, if they own fewer than `limit`.
+    """Returns the leg that counts another organization for its owner, conditional on owning fewer than `limit`.
 
-    The leg is part of every transaction that makes somebody an owner. It also holds the account to the address of the
-    profile, which the roster will show. Read the profile before calling this.
+    Every transaction that makes a user an owner includes this leg. It also checks that the account still has the
+    profile's address, which the roster will show. Read the profile before calling this.
     """
     user_id = profile["userId"]
 
@@ -143,7 +143,7 @@ def find_organization(organization_id: str) -> dict[str, Any] | None:
 
 
 def member_items(organization_id: str, slug: str, name: str, role: Role, profile: dict[str, Any]) -> tuple[Put, Put]:
-    """Both sides of a new membership, each refused where it exists: the roster's first."""
+    """Returns both legs of a new membership, the roster's first; each fails if its item exists."""
     shown = {field: profile[field] for field in ("userId", "name", "email", "image")}
     user_id = profile["userId"]
     roster = {
@@ -171,10 +171,10 @@ def create_organization(
     *,
     limit: int | None = None,
 ) -> Membership:
-    """Returns a new organization on the free plan, owned by the person of that profile.
+    """Creates an organization on the free plan, owned by the profile's user. Returns the owner's membership.
 
-    Writes slug, organization, billing and membership, with the legs `beside` them, or nothing. `limit` is how many
-    organizations the person may own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg of `beside`.
+    One transaction writes the slug, organization, billing, membership, and the legs in `beside`. `limit` is how many
+    organizations the user can own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg in `beside`.
     """
     organization_id = ids.new_root(ids.ORGANIZATION)
     made = Membership(organization_id, slug, name, "owner")
@@ -184,7 +184,7 @@ def create_organization(
             table.transact({**(beside or {}), **_creation(made, owner), "owner": ownership.leg})
         except LegFailed as refusal:
             holder = refusal.items.get("slug")
-            # Our own write, whose answer was lost before it was sent again, is no other organization.
+            # The slug's holder is this organization if our own write succeeded but its response was lost.
             if holder is not None and holder["organizationId"] == organization_id:
                 return made
             if refusal.leg == "slug":
@@ -228,12 +228,12 @@ def _creation(made: Membership, owner: dict[str, Any]) -> dict[str, Leg]:
 
 
 def slugs_taken(slugs: list[str]) -> list[bool]:
-    """For each of the slugs, whether an organization has it."""
+    """Returns, for each slug, whether an organization has it."""
     return [item is not None for item in table.batch_get([keys.organization_slug(slug) for slug in slugs])]
 
 
 def save_organization(user_id: str, organization_id: str) -> None:
-    """Makes it the one used if the person names none. Raises NotMember."""
+    """Saves the organization as the user's default. Raises NotMember."""
     legs: dict[str, Leg] = {
         "membership": Check(keys.membership(user_id, organization_id), "attribute_exists(pk)"),
         "profile": Update(
@@ -249,7 +249,7 @@ def save_organization(user_id: str, organization_id: str) -> None:
 
 
 def forget_default(user_id: str, organization_id: str) -> None:
-    """Takes the organization away as the person's default, if it is."""
+    """Clears the user's default organization if it is this one."""
     values = {"none": None, "organization": organization_id}
     with suppress(ConditionFailed):
         table.update(

@@ -1,4 +1,4 @@
-"""A project as one item of the table: what stands in it, how it is read, and how it is written."""
+"""A project as one item of the table: its fields, and how they are read and written."""
 
 import secrets
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ AUDITABLE_KIND = "domain"
 
 
 class Address(NamedTuple):
-    """A website's address in its one stored form, and what kind of address it is."""
+    """A website's address in its normalized form, and the kind of address."""
 
     origin: str
     kind: str
@@ -35,7 +35,7 @@ class ConsentItem(NamedTuple):
 
 
 class ProjectItem(NamedTuple):
-    """A project as it stands in the table. `version` changes with every write."""
+    """A project as stored in the table. `version` changes with every write."""
 
     project_id: str
     name: str
@@ -64,19 +64,19 @@ class ProjectItem(NamedTuple):
 
     @property
     def primary_website(self) -> WebsiteItem | None:
-        """The first domain, shown as the project's site."""
+        """Returns the first domain, which is shown as the project's site, or None."""
         return next((website for website in self.websites if website.kind == AUDITABLE_KIND), None)
 
     def find_website(self, website_id: str) -> WebsiteItem | None:
         return next((website for website in self.websites if website.website_id == website_id), None)
 
     def rewritten(self) -> "ProjectItem":
-        """The same under a new version."""
+        """Returns the project with a new version."""
         return self._replace(version=secrets.token_hex(8))
 
 
 def read_project(item: Mapping[str, Any]) -> ProjectItem:
-    """The stored attributes as a project."""
+    """Returns the project that the stored attributes describe."""
     consent = item["consent"]
     return ProjectItem(
         item["projectId"],
@@ -95,7 +95,7 @@ def read_project(item: Mapping[str, Any]) -> ProjectItem:
 
 
 def written_project(project: ProjectItem) -> dict[str, Any]:
-    """The attributes of the item."""
+    """Returns the attributes of the project's item."""
     consent = project.consent
     return {
         **project.key._asdict(),

@@ -1,8 +1,8 @@
-"""Projects: each one item, with its websites and its consent instance inside, and a second item for its slug.
+"""Projects: one item each, which includes the websites and the consent instance, and a second item for the slug.
 
-Every change is made on the item as it was read and written on the condition that its `version` (a random write id)
-still stands, so two changes never mix and none is lost. The organization's counter of projects moves in the transaction
-that creates or deletes one, which is what holds the plan's limit.
+Changes use an optimistic lock: a write is conditional on the `version` (a random write id) that was read, so no update
+is lost. The transaction that creates or deletes a project also changes the organization's project count, which enforces
+the plan's limit.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,7 @@ from controlplane.store.table import (
 )
 
 NO_BRANDING = "none"
-# What removes websites or a project also removes their audits, two items each, in the same transaction of at most 100.
+# Deleting websites or a project also deletes their audits, two items each, in one transaction of at most 100 items.
 MAX_WEBSITES = 50
 MAX_AUDITS = 40
 
@@ -46,19 +46,19 @@ _NEUTRAL_SLUG = "project"
 
 
 class UnknownProject(StoreError):
-    """No such project, or no longer."""
+    """The project doesn't exist or was deleted."""
 
 
 class UnknownWebsite(StoreError):
-    """The project has no such website, or no longer."""
+    """The project doesn't have this website, or it was deleted."""
 
 
 class LastTrustedWebsite(StoreError):
-    """It is the only website left that consent trusts."""
+    """The website is the only one left that the consent instance trusts."""
 
 
 class WebsitesWouldGo(StoreError):
-    """The change removes websites, which this caller may not."""
+    """The change removes websites, which the caller isn't allowed to do."""
 
 
 class SlugTaken(StoreError):
@@ -84,7 +84,7 @@ class ProjectPage(NamedTuple):
 
 
 class ProjectChange(TypedDict, total=False):
-    """What to change; a key that is absent leaves its field as it is. `websites` is the whole new list, in order."""
+    """The fields to change; absent keys leave their fields unchanged. `websites` is the complete new list, in order."""
 
     name: str
     description: str | None
@@ -93,7 +93,7 @@ class ProjectChange(TypedDict, total=False):
 
 
 def list_projects(organization_id: str, limit: int, after: str | None) -> ProjectPage:
-    """One page of the organization's projects, newest first."""
+    """Returns one page of the organization's projects, newest first."""
     page = table.query(
         keys.organization_pk(organization_id), prefix=keys.PROJECT_PREFIX, newest_first=True, limit=limit, after=after
     )
@@ -101,7 +101,7 @@ def list_projects(organization_id: str, limit: int, after: str | None) -> Projec
 
 
 def get_project(project_id: str) -> ProjectItem:
-    """Consistent. Raises UnknownProject."""
+    """Returns the project, with a consistent read. Raises UnknownProject."""
     located = ids.locate(ids.PROJECT, project_id)
     item = table.get(keys.project(*located)) if located else None
     if item is None:
@@ -110,7 +110,7 @@ def get_project(project_id: str) -> ProjectItem:
 
 
 def get_project_by_slug(organization_id: str, slug: str) -> ProjectItem:
-    """The organization's project of that slug. Consistent. Raises UnknownProject."""
+    """Returns the organization's project with that slug. Consistent. Raises UnknownProject."""
     holder = table.get(keys.project_slug(organization_id, slug))
     if holder is None:
         raise UnknownProject
@@ -118,12 +118,12 @@ def get_project_by_slug(organization_id: str, slug: str) -> ProjectItem:
 
 
 def slug_of(name: str) -> str:
-    """The slug a project of that name gets where it is free; a neutral one for a name without Latin letters."""
+    """Returns the preferred slug for a project name, or a neutral slug if the name has no Latin letters."""
     return slugify(name)[:_SLUG_LENGTH].strip("-") or _NEUTRAL_SLUG
 
 
 def _distinct(slug: str) -> str:
-    # The end of a new own part is random: 20 bits, against the few projects of one name.
+    # The end of a new local id is random: 20 bits are enough for the few projects with the same name.
     return f"{slug}-{ids.new_local()[-_SUFFIX_LENGTH:]}"
 
 
@@ -137,7 +137,7 @@ def _is_own(item: Mapping[str, Any] | None, project: ProjectItem) -> bool:
 
 
 def _websites(addresses: Iterable[Address], existing: Iterable[WebsiteItem] = ()) -> tuple[WebsiteItem, ...]:
-    """The addresses as websites; one that existed keeps its id and its audits."""
+    """Returns the addresses as websites; an existing website keeps its id and audits."""
     kept = {website.origin: website for website in existing}
     return tuple(
         kept.get(address.origin) or WebsiteItem(ids.within(ids.WEBSITE), address.origin, address.kind)
@@ -154,10 +154,10 @@ def create_project(
     branding: str,
     first: Mapping[str, Leg] | None = None,
 ) -> ProjectItem:
-    """A new project with its consent instance. Raises BrandingNotIncluded, ProjectLimitReached.
+    """Creates a project with its consent instance. Raises BrandingNotIncluded, ProjectLimitReached.
 
-    One transaction writes slug, project and the organization's count, or nothing. `first` are legs that go before
-    them. Addresses are distinct.
+    One transaction writes the slug, the project, and the organization's count. `first` are legs that precede these.
+    Addresses must be distinct.
     """
     local = ids.new_local()
     base = slug_of(name)
@@ -184,7 +184,7 @@ def create_project(
             table.transact(legs)
         except LegFailed as refusal:
             if _is_own(refusal.items.get("slug"), project):
-                return project  # our own write, whose answer was lost
+                return project  # our own write, whose response was lost
             if refusal.leg == "organization":
                 raise _refused_by_plan(refusal.item, branding) from None
             if refusal.leg != "slug":
@@ -202,7 +202,7 @@ def _plans_with(branding: str) -> list[str]:
 
 
 def _count_one_more(organization_id: str, branding: str) -> Update:
-    """Counts a project in, on the condition that the plan allows it: whichever the plan is when this is written."""
+    """Returns a leg that increments the project count if the plan at the time of the write allows it."""
     allowing = _plans_with(branding)
     values: dict[str, Any] = {"one": 1}
     for plan in allowing:
@@ -233,14 +233,14 @@ def _plan_check(organization_id: str, branding: str) -> Check:
 
 
 def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
-    """Writes `after` if the project still stands as `before`."""
+    """Returns a leg that writes `after` if the project still has the version of `before`."""
     return Put(written_project(after), "#version = :seen", {"seen": before.version})
 
 
 def audit_deletions(project: ProjectItem, websites: Iterable[WebsiteItem]) -> dict[str, Leg]:
-    """Removes the audits of those websites, with their schedules. Runs stay.
+    """Returns legs that delete the websites' audits and their schedules. Audit runs are kept.
 
-    Without conditions: the project's item, whose version the same transaction holds, says which audits there are.
+    The legs are unconditional: the project's item lists the audits, and the same transaction checks its version.
     """
     legs: dict[str, Leg] = {}
     for audit_id in (audit_id for website in websites for audit_id in website.audits):
@@ -252,11 +252,11 @@ def audit_deletions(project: ProjectItem, websites: Iterable[WebsiteItem]) -> di
 def change_until_written(
     project: ProjectItem, change: Callable[[ProjectItem], tuple[ProjectItem, Mapping[str, Leg]]]
 ) -> ProjectItem:
-    """The project after `change`, which is applied anew to the current item whenever another write came first.
+    """Applies `change` under an optimistic lock, retrying on the current item. Returns the changed project.
 
-    change: from the project to what it becomes (with a new version), and the legs written beside it.
-    Raises UnknownProject, SlugTaken where the leg `slug` is refused, BrandingNotIncluded where the leg `plan` is, and
-    whatever `change` raises.
+    change: maps the project to its changed state (with a new version) and the legs of the same transaction.
+    Raises UnknownProject, SlugTaken if the leg `slug` fails, BrandingNotIncluded if the leg `plan` fails, and any
+    error that `change` raises.
     """
     for _ in range(_TRIES):
         after, beside = change(project)
@@ -268,7 +268,7 @@ def change_until_written(
                 if item is None:
                     raise UnknownProject from None
                 if item["version"] == after.version:
-                    return after  # our own write, whose answer was lost
+                    return after  # our own write, whose response was lost
                 project = read_project(item)
             elif refusal.leg == "slug":
                 raise SlugTaken from None
@@ -286,13 +286,13 @@ def _commit(project: Put, beside: Mapping[str, Leg]) -> None:
         table.transact({"project": project, **beside})
         return
     try:
-        table.put(project)  # at half the price of a transaction
+        table.put(project)  # half the price of a transaction
     except ConditionFailed as failure:
         raise LegFailed({"project": failure.item}) from None
 
 
 def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_websites: bool) -> ProjectItem:
-    """The project after the change. With a website go its audits and their schedules.
+    """Updates and returns the project. Removing a website also deletes its audits and their schedules.
 
     Raises UnknownProject, WebsitesWouldGo, BrandingNotIncluded.
     """
@@ -320,7 +320,7 @@ def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_we
 
 
 def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> ProjectItem:
-    """The project with the change in it; `new_slug` is the one it gets if its name changes."""
+    """Returns the project with the change applied; it gets `new_slug` if its name changes."""
     after = project
     if "name" in change and change["name"] != project.name:
         after = after._replace(name=change["name"], slug=new_slug)
@@ -336,7 +336,7 @@ def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> 
 
 
 def delete_website(project: ProjectItem, website_id: str) -> int:
-    """Removes a website, and with it its audits and their schedules: how many audits. Their runs are kept.
+    """Deletes a website with its audits and their schedules. Returns the number of audits. Their runs are kept.
 
     Raises UnknownProject, UnknownWebsite, LastTrustedWebsite.
     """
@@ -351,8 +351,8 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
             raise LastTrustedWebsite
         deleted_audits = len(website.audits)
         after = before._replace(websites=tuple(other for other in before.websites if other is not website))
-        # The check makes it a transaction, whose lost answer is repeated as a success. A conditional put would be
-        # refused then, and where another write followed, this would look like a website that never was.
+        # The check makes this a transaction, which can be retried with its token if the response is lost. Retrying a
+        # conditional put would fail, and after another write it would look as if the website never existed.
         slug = Check(keys.project_slug(before.location.organization_id, before.slug), "attribute_exists(pk)")
         return after.rewritten(), {"own slug": slug, **audit_deletions(before, [website])}
 
@@ -361,10 +361,10 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
 
 
 def delete_project(project: ProjectItem) -> ProjectItem:
-    """Removes the project with its consent instance, websites, audits and their schedules: the project as it was.
+    """Deletes the project with its consent instance, websites, audits, and schedules. Returns the deleted project.
 
-    Raises UnknownProject. Audit runs are kept. Its scans, inbox items, links and vendors are removed in the background,
-    by way of the work item that this leaves.
+    Raises UnknownProject. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in the
+    background, through a work item that the same transaction writes.
     """
     for _ in range(_TRIES):
         location = project.location

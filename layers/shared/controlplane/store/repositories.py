@@ -1,7 +1,7 @@
-"""Repositories at the code host that are connected to an organization, and the projects linked to them.
+"""Code host repositories that are connected to an organization, and the projects linked to them.
 
-Only the operator connects, links and disconnects. The repository's item also says which scan of it is wanted or runs:
-see `store.scans`.
+Only the operator connects, links, and disconnects. The repository's item also names its requested or running scan: see
+`store.scans`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,15 +28,15 @@ _TRIES = 8
 
 
 class UnknownRepository(StoreError):
-    """No such repository, or no longer."""
+    """The repository doesn't exist or was disconnected."""
 
 
 class ProjectGone(StoreError):
-    """The project to link does not exist, or no longer."""
+    """The project to link doesn't exist or was deleted."""
 
 
 class LinkLimitReached(StoreError):
-    """The repository has as many linked projects as it may."""
+    """The repository has the maximum number of linked projects."""
 
 
 class NotLinked(StoreError):
@@ -44,7 +44,7 @@ class NotLinked(StoreError):
 
 
 class Link(NamedTuple):
-    """A project that is built from the repository. Branch None: the repository's default branch."""
+    """A project built from the repository. A branch of None means the repository's default branch."""
 
     project_id: str
     production_branch: str | None
@@ -93,7 +93,7 @@ class HostedRepository(NamedTuple):
 
 
 def read_repository(item: Mapping[str, Any]) -> RepositoryItem:
-    """The stored attributes as a repository."""
+    """Returns the repository that the stored attributes describe."""
     return RepositoryItem(
         item["repositoryId"],
         item["organizationId"],
@@ -126,7 +126,7 @@ def _written(links: Iterable[Link]) -> list[dict[str, Any]]:
 
 
 def list_repositories(organization_id: str, limit: int, after: str | None) -> RepositoryPage:
-    """One page of the organization's repositories, the latest connected first."""
+    """Returns one page of the organization's repositories, the most recently connected first."""
     page = table.query(
         keys.organization_pk(organization_id),
         prefix=keys.REPOSITORY_PREFIX,
@@ -138,7 +138,7 @@ def list_repositories(organization_id: str, limit: int, after: str | None) -> Re
 
 
 def find_linked_projects(repositories: Iterable[RepositoryItem]) -> dict[str, ProjectItem]:
-    """The projects linked to these repositories, by id. One that was deleted is missing."""
+    """Returns the projects linked to these repositories, by id, without deleted ones."""
     located = {
         link.project_id: ids.locate(ids.PROJECT, link.project_id)
         for repository in repositories
@@ -149,7 +149,7 @@ def find_linked_projects(repositories: Iterable[RepositoryItem]) -> dict[str, Pr
 
 
 def get_repository(repository_id: str) -> RepositoryItem:
-    """Consistent. Raises UnknownRepository."""
+    """Returns the repository, with a consistent read. Raises UnknownRepository."""
     located = ids.locate(ids.REPOSITORY, repository_id)
     item = table.get(keys.repository(*located)) if located else None
     if item is None:
@@ -158,7 +158,7 @@ def get_repository(repository_id: str) -> RepositoryItem:
 
 
 def connect_repository(organization_id: str, hosted: HostedRepository) -> RepositoryItem:
-    """The repository, connected to the organization. One that is connected already gets what the host says now."""
+    """Connects the repository to the organization, or updates its description if it is already connected."""
     name_key = keys.repository_name(organization_id, hosted.owner, hosted.name)
     local = ids.new_local()
     repository_id = ids.owned(ids.REPOSITORY, organization_id, local)
@@ -183,7 +183,7 @@ def connect_repository(organization_id: str, hosted: HostedRepository) -> Reposi
         connected = refusal.items.get("name")
         if connected is None:
             raise
-        if connected["repositoryId"] != repository_id:  # else our own write, whose answer was lost
+        if connected["repositoryId"] != repository_id:  # otherwise our own write, whose response was lost
             return _describe_anew(connected["repositoryId"], hosted)
     return read_repository(item)
 
@@ -209,7 +209,7 @@ def _describe_anew(repository_id: str, hosted: HostedRepository) -> RepositoryIt
 
 
 def link_project(repository_id: str, link: Link) -> RepositoryItem:
-    """Links the project, or changes its link. Raises UnknownRepository, ProjectGone, LinkLimitReached."""
+    """Links the project or updates its link. Raises UnknownRepository, ProjectGone, LinkLimitReached."""
     project = ids.locate(ids.PROJECT, link.project_id)
     if project is None or not repository_id[4:].startswith(project.organization_id[4:]):
         raise ProjectGone
@@ -218,7 +218,7 @@ def link_project(repository_id: str, link: Link) -> RepositoryItem:
         links = repository.links
         others = [other for other in links if other.project_id != link.project_id]
         if len(others) >= MAX_LINKS:
-            # Links to deleted projects are removed in the background. Until then they do not count.
+            # Links to deleted projects are removed in the background and don't count toward the limit until then.
             existing = find_linked_projects([repository])
             others = [other for other in others if other.project_id in existing]
         if len(others) >= MAX_LINKS:
@@ -244,7 +244,7 @@ def link_project(repository_id: str, link: Link) -> RepositoryItem:
 
 
 def unlink_project(repository_id: str, project_id: str) -> RepositoryItem:
-    """The repository without that link. Raises UnknownRepository, NotLinked."""
+    """Removes the project's link. Returns the updated repository. Raises UnknownRepository, NotLinked."""
     for _ in range(_TRIES):
         before = get_repository(repository_id)
         links = tuple(link for link in before.links if link.project_id != project_id)
@@ -254,15 +254,15 @@ def unlink_project(repository_id: str, project_id: str) -> RepositoryItem:
             return read_repository(table.update(_relinked(before, links)))
         except ConditionFailed as failure:
             if failure.item and read_repository(failure.item).links == links:
-                return read_repository(failure.item)  # our own write, whose answer was lost
+                return read_repository(failure.item)  # our own write, whose response was lost
     raise Throttled("the repository keeps changing")
 
 
 def disconnect_repository(repository_id: str) -> RepositoryItem:
-    """Takes the repository from its organization: the repository as it was. Raises UnknownRepository.
+    """Disconnects the repository. Returns the repository as it was. Raises UnknownRepository.
 
-    A scan of it ends. Its scans, their findings, and what they put into the inbox are removed in the background. If it
-    is connected again, it is a new repository.
+    Its scans end and are deleted in the background with their findings and inbox items. Connecting it again creates a
+    new repository.
     """
     repository = get_repository(repository_id)
     name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
