@@ -1,5 +1,5 @@
-"""The code host: GitHub, a GitHub Enterprise server, or the local stand-in; only GITHUB_API_URL tells them apart.
+"""The code host: GitHub, a GitHub Enterprise server, or the local fake; only GITHUB_API_URL differs.
 
-`client` says what can be asked of it and `errors` what can go wrong. Nothing here stores a token, and nothing here logs
-a name, a token or a body.
+`client` has the operations and `errors` the exceptions. This package never persists a token and never logs a name, a
+token, or a body.
 """

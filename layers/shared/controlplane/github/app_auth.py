@@ -1,11 +1,11 @@
-"""Who we are to the code host: a GitHub App that signs with its private key, and an installation of it.
+"""Authentication at the code host, as a GitHub App with a private key and as an installation of it.
 
-The App's own token (a JWT of ten minutes) only buys installation tokens. Those last an hour, are kept in this process
-alone until shortly before they end, and allow no more than one purpose in one repository. The App's private key is
-read for each signature, and not kept.
+The App's JWT, valid for ten minutes, obtains installation tokens. Those last an hour, are cached only in this process
+until shortly before they expire, and are limited to one purpose in one repository. The App's private key is read for
+each signature and not cached.
 
-Signing needs `cryptography`, which is not in the layer: a function that calls the code host includes
-the group `github` of pyproject.toml in its own.
+Signing needs `cryptography`, which isn't in the layer: a function that calls the code host packages the group `github`
+of pyproject.toml itself.
 """
 
 import base64
@@ -32,27 +32,27 @@ from controlplane.github.errors import (
 from controlplane.github.transport import Answer, Deadline, Request, Transport
 from controlplane.settings import settings
 
-# A purpose is the permissions it takes. GitHub refuses the token where the installation does not grant them all.
+# A purpose is a set of permissions. GitHub refuses the token if the installation doesn't grant all of them.
 Purpose = tuple[tuple[str, str], ...]
 READ_CODE: Purpose = (("contents", "read"), ("metadata", "read"))
 WRITE_ISSUES: Purpose = (("issues", "write"), ("metadata", "read"))
 _FIND: Purpose = (("metadata", "read"),)
 
-# GitHub takes an App's token for ten minutes at most and not from the future: a minute is left for clocks that differ.
+# GitHub rejects App tokens that last over ten minutes or were issued in the future. One minute allows for clock skew.
 _BACKDATED_SECONDS = 60
 _APP_TOKEN_SECONDS = 540
-# An installation token is not used in its last minutes: an operation begun with it must be able to end.
+# An installation token isn't used in its last minutes, so that an operation can finish before the token expires.
 _TOKEN_MARGIN_SECONDS = 300
 _INSTALLATION_TOKENS = "/app/installations/{installation_id}/access_tokens"
 _REPOSITORY = "/repos/{owner}/{repo}"
 
 
-# An answer takes some ten milliseconds. What asks for the key has a bound on its own time.
+# A response takes about ten milliseconds. Callers that need the key have deadlines of their own.
 _SECRETS_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
 
 
 class Scope(NamedTuple):
-    """What an installation token is for. The names are checked, and fit into a path."""
+    """The scope of an installation token. The names are validated and safe in a URL path."""
 
     installation_id: int
     owner: str
@@ -67,7 +67,7 @@ class _Token:
 
 
 class AppAuth:
-    """The App, as this process knows it: the host's clock, and a token for each scope that is in use."""
+    """The App's authentication state in this process: the host's clock offset, and a token per active scope."""
 
     def __init__(
         self, transport: Transport, app_id: str | None, read_private_key: Callable[[], str] | None = None
@@ -79,12 +79,12 @@ class AppAuth:
         self._tokens: dict[Scope, _Token] = {}
 
     def authorization(self, scope: Scope, deadline: Deadline) -> str:
-        """Returns the Authorization header of requests in that scope.
+        """Returns the Authorization header for requests in the scope.
 
         Raises AccessLost, RepositoryGone, AppNotConfigured, AppKeyUnreadable and what `Transport.ask` raises.
         """
         now = clock.now() + self._ahead_seconds
-        # Tokens that have ended are dropped, so that a process that scans many repositories holds few.
+        # Drops expired tokens, so that a process that scans many repositories doesn't accumulate them.
         self._tokens = {
             of: token for of, token in self._tokens.items() if token.expires_seconds - _TOKEN_MARGIN_SECONDS > now
         }
@@ -93,16 +93,16 @@ class AppAuth:
         return f"Bearer {self._tokens[scope].value}"
 
     def forget(self, scope: Scope) -> None:
-        """Drops the token: the host did not take it."""
+        """Drops the scope's cached token, after the host rejected it."""
         self._tokens.pop(scope, None)
 
     def ask_as_app(
         self, method: str, operation: str, url: str, deadline: Deadline, body: Mapping[str, Any] | None = None
     ) -> Answer:
-        """The answer to a request that the App makes itself.
+        """Sends a request authenticated as the App and returns the response.
 
-        A first 401 may mean that our clock is wrong, or that the key was replaced since it was read: the host's clock
-        and the key as it is stored now are tried once.
+        A first 401 can mean that our clock is wrong or that the key was rotated: it is retried once, with the host's
+        clock and the currently stored key.
         """
         answer = self._ask_signed(method, operation, url, deadline, body)
         if answer.status == 401:
@@ -117,9 +117,9 @@ class AppAuth:
         return self._transport.ask(Request(method, operation, url, f"Bearer {self._sign()}", body), deadline)
 
     def _buy_narrow_token(self, scope: Scope, deadline: Deadline) -> _Token:
-        """Buys a token for one repository. GitHub knows it by its current name, so one that was renamed is found first.
+        """Obtains a token for one repository. GitHub requires its current name, so a renamed one is looked up first.
 
-        To find it takes a token for all repositories of the installation, with no permission but to see their names.
+        The lookup uses a token for all repositories of the installation that only has permission to read metadata.
         """
         try:
             return self._buy_token(scope.installation_id, scope.purpose, {"repositories": [scope.repository]}, deadline)
@@ -146,7 +146,7 @@ class AppAuth:
         if installation_id < 1:
             raise InvalidName("installation")
         url = self._transport.url(_INSTALLATION_TOKENS.format(installation_id=installation_id))
-        # A second token does no harm, so this write is repeated like a read.
+        # A second token does no harm, so this write is retried like a read.
         wanted = {"permissions": dict(purpose), **selection}
         answer = self.ask_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
         context = {"operation": _INSTALLATION_TOKENS, "requestId": answer.request_id}
@@ -169,8 +169,8 @@ class AppAuth:
 
 
 def sign(claims: Mapping[str, Any], private_key: str) -> str:
-    """A JWT (RFC 7519) signed with RS256. Raises AppKeyUnreadable."""
-    # Only functions that sign have it: see the module.
+    """Returns a JWT (RFC 7519) signed with RS256. Raises AppKeyUnreadable."""
+    # Only functions that sign include `cryptography`: see the module docstring.
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15  # noqa: PLC0415
     from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
 
@@ -198,7 +198,7 @@ def _segment(content: bytes) -> str:
 
 
 def read_configured_key() -> str:
-    """The App's private key in PEM form, from where the settings say. Raises AppNotConfigured, AppKeyUnreadable."""
+    """Returns the App's private key (PEM) from the configured location. Raises AppNotConfigured, AppKeyUnreadable."""
     if settings.github_app_private_key_file:
         try:
             return Path(settings.github_app_private_key_file).read_text()

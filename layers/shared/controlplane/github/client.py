@@ -1,9 +1,9 @@
-"""What we ask of the code host, as one installation of the App.
+"""Operations of the code host, as one installation of the App.
 
     host = connect(installation_id)
     sha = host.get_branch_head("demo-shop", "storefront", "main")
 
-Every operation has a bound on its whole time, waits and repetitions included. Whatever goes wrong is one of `errors`.
+Every operation has a total timeout that includes waits and retries. Every failure is one of `errors`.
 """
 
 import re
@@ -30,17 +30,17 @@ from controlplane.github.errors import (
 from controlplane.github.transport import Answer, Deadline, Patience, Request, Transport
 from controlplane.settings import settings
 
-# What GitHub takes; a longer one is refused with 422.
+# GitHub's maximum lengths; longer values get 422.
 ISSUE_TITLE_LIMIT = 256
 ISSUE_BODY_LIMIT = 65_536
 
 TARBALL_LIMIT_BYTES = 256 * 1024 * 1024
 _TARBALL_SECONDS = 120
-# To open an issue: for the token, if one must be bought, and for the issue. Together they fit a worker's 30 s.
+# Timeouts for creating an issue: for a token, if one is needed, and for the issue. The sum fits a worker's 30 s.
 _TOKEN_SECONDS = 8
 _WRITE_SECONDS = 15
 _PAGE_SIZE = 100
-# Between our clock and the host's: an issue that was made just after `since` must not be missed.
+# Allows for clock skew with the host: an issue created just after `since` must not be missed.
 _CLOCK_MARGIN_SECONDS = 120
 
 _APP = "/app"
@@ -53,14 +53,14 @@ _ISSUES = "/repos/{owner}/{repo}/issues"
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# git-check-ref-format(1), what no name of a branch holds.
+# Patterns that branch names can't contain, from git-check-ref-format(1).
 _NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[./-]|[./]$|\.lock(/|$)|^@$")
 _NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The App that we sign as. `permissions` is what it asks of whoever installs it: name and level."""
+    """The App that we authenticate as. `permissions` maps the permissions that it requests to their levels."""
 
     app_id: int
     name: str
@@ -70,7 +70,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository as the code host has it now: under its new name, where it was renamed."""
+    """A repository's current state at the code host, with its new name if it was renamed."""
 
     repository_id: int
     owner: str
@@ -84,7 +84,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue. `created_at` is RFC 3339 as the host writes it, `body` what it says, with any hidden marker."""
+    """An issue. `created_at` is RFC 3339 in the host's format; `body` includes any hidden marker."""
 
     number: int
     url: str
@@ -94,7 +94,7 @@ class Issue:
 
 
 class CodeHost:
-    """The code host, seen with the rights of one installation."""
+    """The code host with the permissions of one installation."""
 
     def __init__(self, transport: Transport, auth: AppAuth, installation_id: int) -> None:
         self._transport = transport
@@ -102,12 +102,12 @@ class CodeHost:
         self._installation_id = installation_id
 
     def get_repository(self, owner: str, name: str) -> Repository:
-        """Raises RepositoryGone, AccessLost and what every operation raises."""
+        """Returns the repository. Raises RepositoryGone, AccessLost, and the errors common to all operations."""
         answer = self._get(READ_CODE, _REPOSITORY, _repository_names(owner, name), self._deadline())
         return self._read(answer, _REPOSITORY, _to_repository)
 
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
-        """The commit (SHA) that the branch points to. Raises BranchGone, RepositoryGone, AccessLost."""
+        """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
         names = _repository_names(owner, name) | {"branch": _checked_branch(branch)}
         answer = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
         return self._read(answer, _BRANCH, _to_head)
@@ -115,10 +115,10 @@ class CodeHost:
     def stream_tarball(
         self, owner: str, name: str, sha: str, *, limit_bytes: int = TARBALL_LIMIT_BYTES
     ) -> Iterator[bytes]:
-        """The repository at that commit as a gzipped tar, in pieces as they arrive and never whole in memory.
+        """Streams the repository at the commit as a gzipped tar, without holding all of it in memory.
 
-        Raises CommitGone, RepositoryGone, AccessLost. While the pieces come, TarballTooLarge after `limit_bytes` of
-        the compressed archive, and HostUnavailable where it stops short: then begin again with a new stream.
+        Raises CommitGone, RepositoryGone, AccessLost. While streaming, raises TarballTooLarge after `limit_bytes` of
+        the compressed archive, and HostUnavailable if the stream is cut off: retry with a new stream.
         """
         if not _COMMIT.fullmatch(sha):
             raise InvalidName("commit")
@@ -141,12 +141,11 @@ class CodeHost:
         return opened[0]
 
     def create_issue(self, owner: str, name: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
-        """Opens an issue. The request is sent once.
+        """Creates an issue. The request is never retried.
 
-        Raises OutcomeUnknown where the issue may have been made: then only `list_issues_since` can tell. Every other
-        error is definite, so no issue was made: RepositoryGone, AccessLost, RateLimitedByHost, HostUnavailable (the
-        host was not reached), and Refused, with 410 where the repository has no issues and 422 where the text is not
-        acceptable.
+        Raises OutcomeUnknown if the issue may have been created: use `list_issues_since` to check. With every other
+        error no issue was created: RepositoryGone, AccessLost, RateLimitedByHost, HostUnavailable (the host was not
+        reached), and Refused, with 410 if the repository has issues disabled and 422 if the text was rejected.
         """
         deadline = Deadline(_TOKEN_SECONDS)
         names = _repository_names(owner, name)
@@ -154,7 +153,7 @@ class CodeHost:
         content = {"title": title, "body": body, "labels": list(labels)}
 
         def send(authorization: str) -> Answer:
-            # Time of its own: a write that is sent with none left would only leave its outcome open.
+            # A separate deadline: a write sent with almost no time left would likely have an unknown outcome.
             return self._transport.tell(Request("POST", _ISSUES, url, authorization, content), Deadline(_WRITE_SECONDS))
 
         answer = self._authorized(WRITE_ISSUES, names, send, deadline)
@@ -163,15 +162,15 @@ class CodeHost:
         return self._read(answer, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
 
     def list_issues_since(self, owner: str, name: str, since: float) -> Iterator[Issue]:
-        """The issues, open and closed, that were made or changed since that Unix time, oldest first.
+        """Yields open and closed issues created or changed since the Unix time `since`, oldest first.
 
-        They come page by page. Only a walk that ends without an error has seen them all; the host's list may still
-        lag behind what was made last. Raises RepositoryGone, AccessLost.
+        Reads page by page. The result is complete only if the iteration ends without an error, and the host's list can
+        lag behind the latest writes. Raises RepositoryGone, AccessLost.
         """
         deadline = self._deadline()
         names = _repository_names(owner, name)
         moment = datetime.fromtimestamp(int(since) - _CLOCK_MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # Oldest first: an issue that is changed meanwhile, and so enters the list, moves others back and never ahead.
+        # Oldest first: an issue that enters the list during pagination only moves others back, so none is skipped.
         query = {"state": "all", "sort": "created", "direction": "asc", "since": moment, "per_page": str(_PAGE_SIZE)}
         answer = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
         while True:
@@ -179,7 +178,7 @@ class CodeHost:
             following = _NEXT_PAGE.search(answer.headers.get("Link", ""))
             if following is None:
                 return
-            # Only its query: it says where to go on, and never where to send the token.
+            # Uses only the link's query, never its host, which would receive the token.
             query = dict(parse_qsl(urlsplit(following[1]).query))
             answer = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
 
@@ -209,7 +208,7 @@ class CodeHost:
     def _authorized(
         self, purpose: Purpose, names: Mapping[str, str], send: Callable[[str], Answer], deadline: Deadline
     ) -> Answer:
-        """The answer to `send`. A 401 did nothing: the token was revoked early, and a new one is tried once."""
+        """Returns the response to `send`. After a 401 (a token revoked early), retries once with a new token."""
         scope = Scope(self._installation_id, names["owner"], names["repo"], purpose)
         answer = send(self._auth.authorization(scope, deadline))
         if answer.status == 401:
@@ -225,12 +224,12 @@ class CodeHost:
         deadline: Deadline,
         gone: type[CodeHostError],
     ) -> None:
-        """Raises what the status means. `gone` is what 404 means where the repository itself is still there."""
+        """Raises the status's error. `gone` is the error for a 404 if the repository itself still exists."""
         context = {"operation": operation, "status": answer.status, "requestId": answer.request_id}
         if answer.status in (401, 403):
             raise AccessLost(**context)
         if answer.status == 404:
-            if gone is not RepositoryGone:  # the host does not say which of the two it did not find
+            if gone is not RepositoryGone:  # the host doesn't say which of the two is missing
                 self._get(READ_CODE, _REPOSITORY, names, deadline)
             raise gone(**context)
         raise Refused(answer.status, operation=operation, requestId=answer.request_id)
@@ -246,13 +245,13 @@ class CodeHost:
 
 
 def connect(installation_id: int) -> CodeHost:
-    """The code host of the settings, as that installation. Nothing is sent yet."""
+    """Returns the configured code host as the installation. Sends no request."""
     transport, auth = _app()
     return CodeHost(transport, auth, installation_id)
 
 
 def get_app() -> App:
-    """The App as the code host knows it. Raises Refused with 401 where its id and its key do not belong together."""
+    """Returns the App as registered at the code host. Raises Refused with 401 if its id and key don't match."""
     transport, auth = _app()
     answer = auth.ask_as_app("GET", _APP, transport.url(_APP), Deadline(transport.patience.total_seconds))
     context = {"operation": _APP, "requestId": answer.request_id}
@@ -266,7 +265,7 @@ def get_app() -> App:
 
 
 def find_installation(owner: str, name: str) -> int:
-    """The id of the App's installation that sees the repository. Raises RepositoryGone where none does."""
+    """Returns the id of the installation with access to the repository. Raises RepositoryGone if there isn't one."""
     transport, auth = _app()
     url = transport.url(_INSTALLATION.format(**_repository_names(owner, name)))
     answer = auth.ask_as_app("GET", _INSTALLATION, url, Deadline(transport.patience.total_seconds))
@@ -283,7 +282,7 @@ def find_installation(owner: str, name: str) -> int:
 
 @cache
 def _app() -> tuple[Transport, AppAuth]:
-    """One for the process: it holds the connections and the tokens."""
+    """Returns the process-wide transport and authentication, which hold the connections and the tokens."""
     transport = Transport(settings.github_api_url, Patience(), time.sleep)
     return transport, AppAuth(transport, settings.github_app_id)
 
@@ -297,7 +296,7 @@ def _repository_names(owner: str, name: str) -> dict[str, str]:
 
 
 def _checked_branch(branch: str) -> str:
-    """The branch as it stands in a path, in one segment."""
+    """Returns the branch quoted as one path segment. Raises InvalidName."""
     if not 0 < len(branch.encode(errors="replace")) <= 255 or _NO_BRANCH.search(branch):
         raise InvalidName("branch")
     try:
@@ -337,7 +336,7 @@ def _to_issue(content: Any) -> Issue:
 
 
 def _to_issues(content: Any) -> list[Issue]:
-    """Pull requests are issues to GitHub, and not to us."""
+    """Returns the issues without pull requests, which GitHub lists as issues."""
     if not isinstance(content, list):
         raise TypeError
     return [_to_issue(it) for it in content if "pull_request" not in it]

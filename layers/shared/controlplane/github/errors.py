@@ -1,13 +1,13 @@
-"""What can come of asking the code host: one class per outcome that a caller would treat differently.
+"""Errors of the code host: one class per outcome that callers handle differently.
 
-Every class but `OutcomeUnknown` is definite: when it was raised by a write, nothing was written.
+Every class except `OutcomeUnknown` is definite: if a write raises it, nothing was written.
 """
 
 from typing import Any
 
 
 class CodeHostError(Exception):
-    """The code host did not do what it was asked. `context` is for the log: it holds no name, token or body."""
+    """The base class of code host errors. `context` is for the log: it contains no name, token, or body."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(type(self).__name__)
@@ -15,25 +15,25 @@ class CodeHostError(Exception):
 
 
 class RepositoryGone(CodeHostError):
-    """There is no such repository, or the installation does not see it: GitHub says the same of both."""
+    """The repository doesn't exist or isn't visible to the installation: GitHub answers both the same way."""
 
 
 class BranchGone(CodeHostError):
-    """The repository is there and has no such branch."""
+    """The repository exists, but the branch doesn't."""
 
 
 class CommitGone(CodeHostError):
-    """The repository is there and the commit is not: its branch was rewritten."""
+    """The repository exists, but the commit doesn't: its branch was rewritten."""
 
 
 class AccessLost(CodeHostError):
-    """The installation was removed or suspended, or it does not grant the permission that this takes."""
+    """The installation was removed or suspended, or doesn't grant the required permission."""
 
 
 class Refused(CodeHostError):
-    """The code host answered with a status that no other class stands for, and repeating the request changes nothing.
+    """The code host returned a status that no other class covers, and a retry won't help.
 
-    For an issue, 410 means that the repository has issues turned off, and 422 that the text was not acceptable.
+    For an issue, 410 means that the repository has issues disabled, and 422 that the text was rejected.
     """
 
     def __init__(self, status: int, **context: Any) -> None:
@@ -42,7 +42,7 @@ class Refused(CodeHostError):
 
 
 class RateLimitedByHost(CodeHostError):
-    """Too many requests, by the primary or a secondary limit. Nothing was done; ask again after that many seconds."""
+    """The primary or a secondary rate limit was exceeded. Nothing was done; retry after `retry_after_seconds`."""
 
     def __init__(self, retry_after_seconds: int, **context: Any) -> None:
         super().__init__(retryAfterSeconds=retry_after_seconds, **context)
@@ -50,15 +50,15 @@ class RateLimitedByHost(CodeHostError):
 
 
 class HostUnavailable(CodeHostError):
-    """No usable answer in time. It is worth asking again later."""
+    """No usable response arrived in time. Retry later."""
 
 
 class OutcomeUnknown(HostUnavailable):
-    """A write was sent and its answer is missing or no answer: it may have been done. Never send it again unlooked."""
+    """A write was sent without a usable response, so it may have been applied. Check before you retry it."""
 
 
 class TarballTooLarge(CodeHostError):
-    """The archive is larger than the caller takes. `limit_bytes` says what that is."""
+    """The archive is larger than the caller's limit, `limit_bytes`."""
 
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(limitBytes=limit_bytes)
@@ -66,15 +66,15 @@ class TarballTooLarge(CodeHostError):
 
 
 class InvalidName(CodeHostError):
-    """No code host has an owner, repository, branch or commit of such a name. It was not asked."""
+    """The name of the owner, repository, branch, or commit is invalid. No request was sent."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind=kind)
 
 
 class AppNotConfigured(CodeHostError):
-    """The App's id or the place of its private key is not set."""
+    """The App's id or the location of its private key isn't set."""
 
 
 class AppKeyUnreadable(CodeHostError):
-    """The App's private key cannot be fetched, or is no RSA key in PEM form."""
+    """The App's private key can't be fetched or isn't an RSA key in PEM format."""

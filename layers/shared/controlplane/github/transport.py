@@ -1,7 +1,7 @@
-"""HTTP to one API address: timeouts, one bound on the whole, repetition where that is safe, and no token to strangers.
+"""HTTP to one API address: timeouts, a total deadline, safe retries, and no token sent to other hosts.
 
-A read (`ask`) is repeated after a lost connection, a 5xx or a limit that ends within the time it has. A write (`tell`)
-is sent once: after that only its answer can say whether it was done.
+A read (`ask`) is retried after a lost connection, a 5xx, or a rate limit that ends before the deadline. A write
+(`tell`) is sent once: after that, only its response can tell whether it was applied.
 """
 
 import json
@@ -22,7 +22,7 @@ from controlplane import clock
 from controlplane.github.errors import HostUnavailable, OutcomeUnknown, RateLimitedByHost, Refused, TarballTooLarge
 from controlplane.observability import logger
 
-# GitHub keeps a version for two years and more after the next one.
+# GitHub supports a version for at least two years after the next one is released.
 API_VERSION = "2022-11-28"
 _HEADERS = {
     "Accept": "application/vnd.github+json",
@@ -30,19 +30,19 @@ _HEADERS = {
     "X-GitHub-Api-Version": API_VERSION,
 }
 _REDIRECTS = {301, 302, 307, 308}
-# A client that follows 301 or 302 may turn a write into a read. GitHub answers writes with 307.
+# Following a 301 or 302 can turn a write into a read. GitHub redirects writes with 307.
 _WRITE_REDIRECTS = {307, 308}
 _REDIRECT_LIMIT = 3
 _CHUNK_BYTES = 64 * 1024
-# 100 issues of the greatest length come to less.
+# 100 issues of the maximum length are smaller.
 _ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
-# What GitHub asks for where a secondary limit names no time.
+# The wait that GitHub recommends if a secondary limit specifies no time.
 _LIMIT_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long one operation may take, and how often it may be tried. All in seconds."""
+    """The timeouts and retries of one operation. Times are in seconds."""
 
     connect_seconds: float = 3
     read_seconds: float = 10
@@ -52,7 +52,7 @@ class Patience:
 
 
 class Deadline:
-    """The end of one operation's time, from now on."""
+    """The deadline of one operation, counted from its creation."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -64,7 +64,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`operation` is the path with its names left open, for the log."""
+    """An HTTP request. `operation` is the path template, for the log."""
 
     method: str
     operation: str
@@ -75,7 +75,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer. `content` is what its JSON says, None where it is no JSON."""
+    """A complete response. `content` is the parsed JSON, or None if the body isn't JSON."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -83,12 +83,12 @@ class Answer:
 
     @property
     def request_id(self) -> str | None:
-        """GitHub's own id of the request, which its support asks for."""
+        """Returns GitHub's id of the request, which its support asks for."""
         return self.headers.get("X-GitHub-Request-Id")
 
     @property
     def date_seconds(self) -> float | None:
-        """The host's clock when it answered."""
+        """Returns the host's time when it responded, as Unix seconds."""
         return _date_seconds(self.headers.get("Date"))
 
 
@@ -97,12 +97,12 @@ class _Unanswered(Exception):
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(type(cause).__name__)
-        # A name that is not found is a connection that was not made, too.
+        # A failed name resolution also counts as a connection that was not made.
         self.sent = not isinstance(cause, NewConnectionError | ConnectTimeoutError)
 
 
 class Transport:
-    """One API address. `sleep` is how it waits."""
+    """HTTP requests to one API address. `sleep` is used for waits between retries."""
 
     def __init__(
         self, api_url: str, patience: Patience | None = None, sleep: Callable[[float], None] = time.sleep
@@ -116,7 +116,7 @@ class Transport:
         return f"{self.api_url}{path}" + (f"?{urlencode(query)}" if query else "")
 
     def ask(self, request: Request, deadline: Deadline) -> Answer:
-        """The answer to a read, whatever its status. Raises RateLimitedByHost, HostUnavailable, Refused."""
+        """Sends a read and returns its response, with any status. Raises RateLimitedByHost, HostUnavailable, Refused."""
 
         def attempt() -> Answer:
             return _read_answer(self._follow(self._pool, request, deadline, _REDIRECTS), deadline)
@@ -124,10 +124,12 @@ class Transport:
         return self._repeat(request, deadline, attempt)
 
     def tell(self, request: Request, deadline: Deadline) -> Answer:
-        """The answer to a write that is sent once. Raises RateLimitedByHost, Refused; HostUnavailable where the host
-        was not reached, and OutcomeUnknown where it was and did not say what it did.
+        """Sends a write once and returns its response.
+
+        Raises RateLimitedByHost, Refused, HostUnavailable if the host was not reached, and OutcomeUnknown if it was
+        reached without a usable response.
         """
-        # A connection of its own: one that the host closed while it was idle fails after the request is sent.
+        # A new connection: a pooled one that the host closed while idle fails only after the request is sent.
         with _new_pool() as pool:
             try:
                 answer = _read_answer(self._follow(pool, request, deadline, _WRITE_REDIRECTS), deadline)
@@ -142,9 +144,9 @@ class Transport:
         return answer
 
     def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Answer | Iterator[bytes]:
-        """The bytes of a file, as they come; or the answer, where its status is not 200.
+        """Streams the bytes of a file, or returns the response if its status isn't 200.
 
-        Raises what `ask` raises. While the bytes come, HostUnavailable where they stop short or come too slowly, and
+        Raises the errors of `ask`. While streaming, raises HostUnavailable if the stream is cut off or too slow, and
         TarballTooLarge.
         """
         streamed: list[urllib3.BaseHTTPResponse] = []
@@ -166,7 +168,7 @@ class Transport:
             if isinstance(failure, Answer):
                 return failure
             if wait_seconds is None:
-                # Not `random`: copies of one snapshot would all come again at the same moments.
+                # Not `random`: instances restored from one snapshot would all retry at the same moments.
                 wait_seconds = pause_seconds * secrets.randbelow(1000) / 1000
             if not tries_left or wait_seconds >= deadline.left_seconds:
                 raise failure
@@ -178,7 +180,7 @@ class Transport:
     def _try(
         self, request: Request, attempt: Callable[[], Answer]
     ) -> tuple[Answer | RateLimitedByHost | HostUnavailable, float | None]:
-        """What came of one attempt, and how long the host asks to wait before the next."""
+        """Returns the outcome of one attempt, and how long the host asks to wait before the next."""
         try:
             answer = attempt()
         except _Unanswered as failure:
@@ -200,9 +202,9 @@ class Transport:
         *,
         elsewhere: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        """The response at the end of the redirects.
+        """Follows redirects and returns the final response.
 
-        Only the host that was asked first gets the token. `elsewhere` lets a redirect lead to another host, without it.
+        Only the original host gets the token. `elsewhere` allows redirects to other hosts, without the token.
         """
         url, authorization = request.url, request.authorization
         redirects_left = _REDIRECT_LIMIT
@@ -256,10 +258,10 @@ class Transport:
 
 
 def seconds_to_wait(answer: Answer) -> int | None:
-    """How long a limit asks to wait, at least 1 second. None where the answer is no matter of limits.
+    """Returns how long a rate limit asks to wait, at least 1 second, or None if the response isn't a rate limit.
 
-    https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api: a limit answers 403 or 429, names the
-    time in one header or the other, and where it names none, asks for a minute.
+    https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api: a rate limit returns 403 or 429 with
+    the time in one of two headers; without either header, the wait is one minute.
     """
     if answer.status not in (403, 429):
         return None
@@ -271,7 +273,7 @@ def seconds_to_wait(answer: Answer) -> int | None:
         if reset.isdecimal():
             return max(1, int(reset) - int(answer.date_seconds or clock.now()))
         return _LIMIT_SECONDS
-    # A secondary limit may come without any header. The link to its documentation says what it is.
+    # A secondary limit can come without any header. The documentation link in its body identifies it.
     about = answer.content.get("documentation_url") if isinstance(answer.content, dict) else None
     is_limit = answer.status == 429 or (isinstance(about, str) and "rate-limit" in about)
     return _LIMIT_SECONDS if is_limit else None
@@ -302,7 +304,7 @@ def _read_answer(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> Answ
             if len(body) > _ANSWER_LIMIT_BYTES:
                 raise _Unanswered(OverflowError())
     finally:
-        response.close()  # after the whole body the connection is back in the pool, and this is no work
+        response.close()  # after the whole body the connection is back in the pool, and this does nothing
     try:
         content = json.loads(body)
     except ValueError:
@@ -311,9 +313,9 @@ def _read_answer(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> Answ
 
 
 def _chunks(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> Iterator[bytes]:
-    """The body as it arrives. Each wait has the read timeout, so a host that drips is noticed at the deadline."""
+    """Yields the body as it arrives. Each wait has the read timeout, so a slow host is detected at the deadline."""
     try:
-        # Not `stream`: it collects a whole chunk before it hands it over, however long that takes.
+        # Not `stream`: it blocks until a whole chunk has arrived, however long that takes.
         while chunk := response.read1(_CHUNK_BYTES, decode_content=False):
             yield chunk
             if deadline.left_seconds <= 0:
@@ -344,7 +346,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _is_as_safe(url: str, origin: str) -> bool:
-    """Whether a redirect from `origin` keeps the protection of TLS. Only a local stand-in has none."""
+    """Returns whether a redirect from `origin` keeps TLS. Only the local fake doesn't use TLS."""
     scheme = urlsplit(url).scheme
     return scheme == "https" or (scheme == "http" == urlsplit(origin).scheme)
 
@@ -355,5 +357,5 @@ def _new_pool() -> urllib3.PoolManager:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """The roots of the operating system. Those of the layer are of AWS alone, and are for AWS alone."""
+    """Returns a context with the operating system's CA certificates. The layer has only those for AWS."""
     return ssl.create_default_context()
