@@ -116,7 +116,7 @@ class Transport:
         return f"{self.api_url}{path}" + (f"?{urlencode(query)}" if query else "")
 
     def ask(self, request: Request, deadline: Deadline) -> Answer:
-        """Sends a read and returns its response of any status. Raises RateLimitedByHost, HostUnavailable, Refused."""
+        """Sends a read and returns the response of any status. Raises RateLimitedByHost, HostUnavailable, Refused."""
 
         def attempt() -> Answer:
             return _read_answer(self._follow(self._pool, request, deadline, _REDIRECTS), deadline)

@@ -1,6 +1,6 @@
-"""Messages that are to be sent: written in the transaction of what they speak of, removed once they are sent.
+"""A transactional outbox: a message is written in the transaction of its data, and deleted once it is sent.
 
-So nothing is ever written without its message, whatever dies between the two. Messages may be sent more than once.
+So no data is written without its message, even if the process crashes before sending. Delivery is at least once.
 """
 
 import secrets
@@ -13,14 +13,14 @@ from controlplane.store.keys import Key
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Delete, Put, table
 
-# A message that no worker takes stays in its queue for so long: MessageRetentionPeriod in template.yaml.
+# How long a queue keeps a message that no worker receives: MessageRetentionPeriod in template.yaml.
 RETENTION_SECONDS = 345_600
-# A function sends its own messages within this time, or has died.
+# A function sends its own messages within this time, unless it crashes.
 RESEND_AFTER_SECONDS = 60
 
 
 class Entry(NamedTuple):
-    """A message for a queue, and where it waits."""
+    """A message for a queue, with its key in the outbox."""
 
     key: Key
     queue: str
@@ -28,28 +28,28 @@ class Entry(NamedTuple):
 
     @property
     def leg(self) -> Put:
-        """Writes the entry, in the transaction of what the message speaks of."""
+        """Returns the leg that writes the entry, for the transaction that writes the message's data."""
         return Put({**self.key._asdict(), "queue": self.queue, "message": self.message}, "attribute_not_exists(pk)")
 
 
 def new_entry(queue: str, message: Mapping[str, Any]) -> Entry:
-    """An entry for the message, not written yet."""
-    # Not `random`: copies of one snapshot would all choose the same shards.
+    """Returns an entry for the message without writing it."""
+    # Not `random`: instances restored from one snapshot would all choose the same shards.
     shard = secrets.randbelow(shards.OUTBOX)
     return Entry(keys.outbox_message(shard, clock.timestamp(), ids.new_local()), queue, dict(message))
 
 
 def delete_entry(entry: Entry) -> None:
-    """The message is sent."""
+    """Deletes the entry of a message that was sent."""
     table.delete(Delete(entry.key))
 
 
 def resend(
     run: SweepRun, send: Callable[[str, dict[str, Any]], None], older_than_seconds: int = RESEND_AFTER_SECONDS
 ) -> None:
-    """A step of the sweep: sends the messages that have waited longer than that, and removes their entries.
+    """Sends messages older than `older_than_seconds` and deletes their entries, as a step of the sweep.
 
-    send: takes a queue's name and a message, and raises if the queue doesn't take it; the entry then stays.
+    send: takes a queue's name and a message, and raises if the queue doesn't accept it; the entry is then kept.
     """
     before = clock.timestamp(clock.now() - older_than_seconds)
     for item in run.entries(keys.OUTBOX_PKS, before=before):

@@ -1,9 +1,9 @@
-"""Token families: what one approval of a device gives. A chain of refresh tokens, and the access tokens beside them.
+"""Token families: the chain of refresh tokens, and their access tokens, issued for one approval of a device.
 
-A refresh token works once. What follows it is derived from it, so the pair can be given again to a client that lost
-the answer, for a minute and without being stored. Presenting any other token of the chain ends the family: somebody
-else has a copy. The family knows the access tokens that may still live and takes them along when it ends, so that a
-request with one needs no look at the family.
+A refresh token works once. Its successors are derived from it, so a client that lost the response can get the same pair
+again for one minute, without the pair being stored. Any other token of the chain, when presented, revokes the family,
+because it may have been stolen. The family lists its unexpired access tokens and deletes them when it is revoked, so
+that authenticating an access token doesn't need to read the family.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Th
 
 ACCESS_SECONDS = 3600
 REFRESH_SECONDS = 30 * 24 * 3600
-# However often it is refreshed, a family ends then, and a person is asked again (ASVS 10.4.8).
+# The maximum lifetime of a family, regardless of refreshes; then the user must approve again (ASVS 10.4.8).
 FAMILY_SECONDS = 180 * 24 * 3600
 REPEAT_SECONDS = 60
 # A client that refreshes more often than every twelve minutes loses its oldest access token a little early.
@@ -26,19 +26,19 @@ _ABSENT = "attribute_not_exists(pk)"
 
 
 class UnknownRefreshToken(StoreError):
-    """Never issued, expired, of another client, or of a family that ended."""
+    """The token was never issued, has expired, or belongs to another client or a revoked family."""
 
 
 class RefreshTokenReused(StoreError):
-    """Somebody presented a token that was used before. Its family has ended by it."""
+    """The token was already used. Its family has been revoked."""
 
 
 class ScopeNotGranted(StoreError):
-    """More was asked for than was approved."""
+    """The requested scopes exceed the approved ones."""
 
 
 class Pair(NamedTuple):
-    """An access token with the seconds it lives, and the refresh token beside it."""
+    """An access token with its lifetime in seconds, and its refresh token."""
 
     access_token: str
     expires_in: int
@@ -47,9 +47,9 @@ class Pair(NamedTuple):
 
 
 def begin(user_id: str, client_id: str, scopes: list[str], listed_as: str) -> tuple[str, Pair, dict[str, Leg]]:
-    """A new family: its id, its first pair, and the legs that write it. The caller's transaction decides.
+    """Returns a new family's id, its first pair, and the legs that write it in the caller's transaction.
 
-    `listed_as` is its place in the person's credential index, whose entry the caller writes.
+    `listed_as` is its position in the user's credential index, whose entry the caller writes.
     """
     family_id = ids.new_part()
     access_token = tokens.mint(settings.service_brand + tokens.ACCESS)
@@ -77,10 +77,10 @@ def begin(user_id: str, client_id: str, scopes: list[str], listed_as: str) -> tu
 
 
 def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] | None = None) -> Pair:
-    """The pair that follows the token: for the token that was used last, the same one again for 60 seconds.
+    """Returns the token's successor pair. For 60 seconds, the token used last returns the same pair again.
 
-    `client_id` must be the family's where it is given; `scopes` narrow the access token. Raises UnknownRefreshToken,
-    ScopeNotGranted, and RefreshTokenReused, after which every token of the family is dead. One read, one transaction.
+    `client_id`, if set, must be the family's; `scopes` narrow the access token. Raises UnknownRefreshToken,
+    ScopeNotGranted, and RefreshTokenReused after revoking all tokens of the family. One read, one transaction.
     """
     family_id = tokens.family_of(refresh_token)
     if family_id is None:
@@ -95,7 +95,7 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
             try:
                 return _take_turn(family, refresh_token, wanted)
             except LegFailed:
-                continue  # the other one of two refreshes came first, or the family ended: look again
+                continue  # a concurrent refresh or revocation: re-read
         if presented == family["previous"] and clock.now() < family["rotatedAt"] + REPEAT_SECONDS:
             access_token, successor = _current_successors(refresh_token, family)
             left = family["access"][-1]["expiresAt"] - int(clock.now())
@@ -114,7 +114,7 @@ def revoke(family_id: str, reason: str) -> None:
         end = Update(
             keys.token_family(family_id),
             "SET #state = :revoked, #reason = :reason, #revokedAt = :at, #access = :none",
-            # A refresh in between has an access token that this transaction would miss.
+            # A concurrent refresh adds an access token that this transaction would miss.
             "#state = :live AND #current = :current",
             {
                 "revoked": "revoked",
@@ -135,14 +135,14 @@ def revoke(family_id: str, reason: str) -> None:
 
 
 def revoke_refresh_token(refresh_token: str, client_id: str | None = None) -> None:
-    """Ends the family of a refresh token, used or not. Anything else is no error."""
+    """Revokes the family of a refresh token, used or not. Ignores any other token."""
     family_id = tokens.family_of(refresh_token)
     if family_id is not None:
         _revoke_of_client(family_id, client_id)
 
 
 def revoke_access_token(access_token: str, client_id: str | None = None) -> None:
-    """Ends the family of an access token, or the token alone where it has none. Anything else is no error."""
+    """Revokes an access token's family, or only the token if it has no family. Ignores any other token."""
     key = keys.user_token(tokens.digest(access_token))
     item = table.get(key)
     if item is None or item["kind"] != "oauth":
@@ -166,10 +166,10 @@ def _is_live(family: Mapping[str, Any]) -> bool:
 
 
 def _current_successors(refresh_token: str, family: Mapping[str, Any]) -> tuple[str, str]:
-    """The tokens that the family already holds as those after this one.
+    """Returns the successors of this token that the family already has.
 
-    During a rotation of the signing secret they may be derived from either key, so the family's digest decides. Raises
-    UnknownRefreshToken if the key that they are derived from has left the ring since.
+    During a rotation of the signing secret they can be derived from either key, so the family's digest decides. Raises
+    UnknownRefreshToken if the key that they were derived from has since left the key ring.
     """
     for access_token, successor in tokens.successors_of(refresh_token):
         if tokens.digest(successor) == family["current"]:
@@ -186,11 +186,11 @@ def _within(family: Mapping[str, Any], scopes: list[str] | None) -> list[str]:
 
 
 def _take_turn(family: dict[str, Any], refresh_token: str, scopes: list[str]) -> Pair:
-    """Writes what follows the current token. Raises LegFailed where it is not the current one any more."""
+    """Writes the current token's successors. Raises LegFailed if the token is no longer the current one."""
     access_token, successor = tokens.successors_of(refresh_token)[0]
     now = int(clock.now())
     family_id = family["pk"].partition("#")[2]
-    # Nothing outlives its family, which could not be revoked then.
+    # No token outlives its family, because it couldn't be revoked then.
     lifetime = min(ACCESS_SECONDS, family["endsAt"] - now)
     local = credential_index.local_of(family)
     access = _access_item(access_token, family["userId"], family["clientId"], scopes, family_id, lifetime, local)
@@ -219,7 +219,7 @@ def _take_turn(family: dict[str, Any], refresh_token: str, scopes: list[str]) ->
 
 
 def entry(family: Mapping[str, Any], expires_at: int, last_used_at: str) -> Update:
-    """The leg that writes or renews the family's entry in the person's credential index."""
+    """Returns the leg that writes or renews the family's entry in the user's credential index."""
     return credential_index.entry(
         family["userId"],
         credential_index.local_of(family),

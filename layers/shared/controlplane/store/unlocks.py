@@ -1,6 +1,6 @@
-"""What opens the findings of a scan that are locked: credits of the organization, charged once.
+"""Unlocking a scan's locked findings with the organization's credits, charged once.
 
-One transaction writes the ledger, the balance and the scan, so that a scan is open if and only if it was charged.
+One transaction writes the ledger, the balance, and the scan, so a scan is unlocked if and only if it was charged.
 """
 
 from controlplane import clock
@@ -12,7 +12,7 @@ from controlplane.store.table import Leg, LegFailed, Put, StoreError, Update, ta
 
 
 class NotCompleted(StoreError):
-    """The scan has no findings to unlock: it still runs, or failed."""
+    """The scan has no findings to unlock: it is still open, or it failed."""
 
 
 class FindingsExpired(StoreError):
@@ -20,11 +20,11 @@ class FindingsExpired(StoreError):
 
 
 class AlreadyUnlocked(StoreError):
-    """Nothing of the scan is locked."""
+    """The scan has no locked findings."""
 
 
 class InsufficientCredits(StoreError):
-    """The balance is lower than what the scan costs."""
+    """The balance is lower than the scan's price."""
 
     def __init__(self, remaining: int, required: int) -> None:
         super().__init__(f"{remaining} of {required}")
@@ -33,13 +33,13 @@ class InsufficientCredits(StoreError):
 
 
 class NoLongerOwner(StoreError):
-    """The caller lost the role while asking."""
+    """The caller is no longer an owner of the organization."""
 
 
 def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> None:
-    """Opens all findings of the scan for its price, with the message that has the rest of them published.
+    """Unlocks all findings of the scan for its price, and writes the message to publish the rest of them.
 
-    One transaction charges and opens, while the caller is an owner. Raises AlreadyUnlocked, NotCompleted,
+    One transaction charges and unlocks, if the caller is an owner. Raises AlreadyUnlocked, NotCompleted,
     FindingsExpired, InsufficientCredits, NoLongerOwner, UnknownScan.
     """
     if scan.access == "full" or scan.unlock_credits is None:

@@ -1,6 +1,6 @@
-"""Vendors detected on a project, and what a person decided about each.
+"""Vendors detected on a project, and the user's decision about each.
 
-A decision and the finding it settles change together. A vendor may be decided on before any scan has found it.
+A decision and its finding change in one transaction. A vendor can be decided on before a scan has detected it.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ _TRIES = 8
 
 
 def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str) -> str | None:
-    """Records the decision and resolves the vendor's finding: the finding's id, or None where there is none yet.
+    """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there isn't one.
 
-    Raises UnknownProject where the project is gone by then, so that a deleted project never gets a vendor.
+    Raises UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
     finding: str | None = None
     gone = False
@@ -42,9 +42,9 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
             if refusal.leg == "project":
                 raise UnknownProject from None
             if refusal.leg == "finding":
-                gone = True  # it was resolved long ago and has expired
+                gone = True  # it was resolved and has expired
                 continue
-            # Most vendors have no finding, or a finding came meanwhile: what stands there says which.
+            # Either the vendor has no finding yet, or one was added concurrently: the existing item tells.
             finding, gone = (refusal.item.get("inboxItemId") if refusal.item else None), False
         else:
             return None if gone else finding
@@ -52,7 +52,7 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
 
 
 def _decision(project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str, finding: str | None) -> Update:
-    """The decision, on the condition that the vendor's finding is the one given, or that it has none."""
+    """Returns the leg that stores the decision if the vendor's finding is still `finding`."""
     values: dict[str, Any] = {
         "vendor": vendor_id,
         "project": project.project_id,
@@ -75,10 +75,10 @@ def _decision(project: ProjectItem, vendor_id: str, state: VendorState, decided_
 
 
 class Detection(NamedTuple):
-    """A vendor as the runtime saw it, and how its finding reads.
+    """A vendor detected at runtime, and the text of its finding.
 
-    category: what the vendor is for; None where the detector did not recognise it.
-    observed_at: RFC 3339 as `clock.timestamp` writes it.
+    category: the vendor's purpose; None if the detector didn't recognize the vendor.
+    observed_at: RFC 3339, in the format of `clock.timestamp`.
     """
 
     vendor: RuntimeVendor
@@ -106,11 +106,11 @@ class Detection(NamedTuple):
 
 
 def record_detection(detection: Detection) -> None:
-    """Notes a vendor of a project with its finding, in one transaction.
+    """Stores a detected vendor with its finding, in one transaction.
 
-    A decision that was taken is kept: the finding of a vendor decided on is resolved, and stays so. A detection that is
-    reported twice, or after a later one, changes nothing. Raises UnknownProject where the project was deleted, and
-    UnknownOrganization where there never was one.
+    Keeps existing decisions: if the vendor was decided on, its finding stays resolved. A duplicate or out-of-order
+    detection changes nothing. Raises UnknownProject if the project was deleted, and UnknownOrganization if the
+    organization doesn't exist.
     """
     located = ids.locate(ids.PROJECT, detection.vendor.project_id)
     if located is None:
@@ -136,14 +136,14 @@ def record_detection(detection: Detection) -> None:
                 if organizations.find_organization(located.organization_id) is None:
                     raise UnknownOrganization from None
                 raise UnknownProject from None
-            # A decision, or another detection, came first: look again.
+            # A decision or another detection was written first: retry.
         else:
             return
     raise Throttled("the vendor keeps changing")
 
 
 def _detected(key: keys.Key, detection: Detection, item_id: str, vendor: Mapping[str, Any] | None) -> Update:
-    """The vendor with its finding, on the condition that nobody has decided on it since it was read."""
+    """Returns the leg that stores the vendor with its finding, if its decision hasn't changed since it was read."""
     values: dict[str, Any] = {
         "vendor": detection.vendor.vendor_id,
         "project": detection.vendor.project_id,

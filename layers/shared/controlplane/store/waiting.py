@@ -1,7 +1,7 @@
-"""Slots for requests that wait for a worker: how many environments may be held by waiting, all functions together.
+"""Slots for requests that wait for a worker: a limit on waiting execution environments across all functions.
 
-A slot is an item of its own, so no partition is hot. A request that finds none doesn't wait. A slot whose holder died
-is free again when its lease expires.
+Each slot is a separate item, so no partition is hot. A request that finds no slot doesn't wait. The slot of a crashed
+holder is free again when its lease expires.
 """
 
 import math
@@ -14,17 +14,17 @@ from controlplane.settings import settings
 from controlplane.store import keys
 from controlplane.store.table import ConditionFailed, StoreError, Update, table
 
-# The share of the concurrency that may wait.
+# One in this many concurrent executions can wait.
 _SHARE = 10
-# The first slot is picked at random. With half of them taken, one request in eight finds none.
+# The first slot is random. With half of the slots taken, one request in eight finds none.
 _TRIES = 3
-# How much longer than its waiting a request may take to read what it waits for.
+# Extra lease time for a request to read the result after its wait.
 _MARGIN_SECONDS = 2
 
 
 @contextmanager
 def slot(seconds: float) -> Iterator[bool]:
-    """Whether the request may wait that long, within the block. Waiting for no time takes no slot."""
+    """Holds a slot during the block. Yields whether the request can wait that long; with 0 seconds it takes no slot."""
     held = acquire_slot(seconds) if seconds else None
     try:
         yield held is not None
@@ -34,7 +34,7 @@ def slot(seconds: float) -> Iterator[bool]:
 
 
 def acquire_slot(seconds: float) -> tuple[int, str] | None:
-    """The number of a free slot and its holder's name, or None if none was found. One write, as a rule."""
+    """Acquires a free slot, usually in one write. Returns its number and holder, or None if it found no free slot."""
     count = max(1, settings.account_concurrency // _SHARE)
     first, holder, now = secrets.randbelow(count), secrets.token_hex(8), clock.now()
     values = {"holder": holder, "now": int(now), "until": math.ceil(now + seconds) + _MARGIN_SECONDS}
@@ -45,14 +45,14 @@ def acquire_slot(seconds: float) -> tuple[int, str] | None:
             table.update(Update(key, "SET #holder = :holder, #expiresAt = :until", is_free, values))
         except ConditionFailed:
             continue
-        except StoreError:  # throttled, or no answer in time
+        except StoreError:  # throttled or timed out
             return None
         return number % count, holder
     return None
 
 
 def release_slot(number: int, holder: str) -> None:
-    """Frees the slot if it is still the holder's. A slot that could not be released expires."""
+    """Releases the slot if the holder still has it. A slot that can't be released expires."""
     with suppress(StoreError):
         table.update(
             Update(
