@@ -1,8 +1,8 @@
-"""What a deleted project, repository or organization leaves behind, and how it is removed, page by page.
+"""Cleanup of the items of a deleted project, repository, or organization, page by page.
 
-A step removes one page of one kind of item and returns the position of the next page, or None after the last one. It
-can be repeated at any time. `deletions` decides when which step runs. No step makes anything unreachable that a later
-one has to find: what is found through an item goes before it.
+A step deletes one page of one kind of item and returns the position of the next page, or None after the last one. Steps
+are idempotent. `deletions` schedules them. Items that are found through another item are deleted before that item, so
+that later steps and retries can still find everything.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,10 +37,10 @@ _PAIRS = 45
 
 
 class Subject(NamedTuple):
-    """What was deleted.
+    """A deleted project, repository, or organization.
 
-    attribute: what its items name it by; None if all items of the organization are its own.
-    final: nothing that began before the deletion still runs.
+    attribute: the attribute by which its items reference it; None if it owns all items of the organization.
+    final: True if nothing that started before the deletion is still running.
     """
 
     subject_id: str
@@ -50,7 +50,7 @@ class Subject(NamedTuple):
 
     @classmethod
     def of(cls, subject_id: str, *, final: bool) -> Self:
-        """Raises LookupError for an id that nothing deletable has."""
+        """Returns the subject of the id. Raises LookupError if the id isn't of a deletable kind."""
         if ids.is_root(ids.ORGANIZATION, subject_id):
             return cls(subject_id, subject_id, None, final)
         for prefix, attribute in ((ids.PROJECT, "projectId"), (ids.REPOSITORY, "repositoryId")):
@@ -60,12 +60,12 @@ class Subject(NamedTuple):
         raise LookupError("a deletion names nothing that can be deleted")
 
     def page(self, prefix: str, after: str | None) -> QueryPage:
-        """A page of the organization's items. Consistent: what was written before the deletion must not stay."""
+        """Returns a page of the organization's items. Consistent, so that no item written before is missed."""
         pk = keys.organization_pk(self.organization_id)
         return table.query(pk, prefix=prefix, after=after, limit=_PAGE, consistent=True)
 
     def own(self, page: QueryPage) -> list[dict[str, Any]]:
-        """Those items of the page that belong to the subject."""
+        """Returns the items of the page that belong to the subject."""
         return [it for it in page.items if self.attribute is None or it.get(self.attribute) == self.subject_id]
 
 
@@ -88,11 +88,11 @@ def _delete_partition(pk: str) -> None:
             return
 
 
-# Scans, and what they found
+# Scans and their results
 
 
 def remove_requests(subject: Subject, after: str | None) -> str | None:
-    """Ends and removes requests for scans. A worker that has one of them can no longer turn it into a scan."""
+    """Ends and deletes scan requests. A worker that holds one can no longer create its scan."""
     page = subject.page(keys.SCAN_REQUEST_PREFIX, after)
     own = subject.own(page)
     for request in own:
@@ -103,9 +103,10 @@ def remove_requests(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_scans(subject: Subject, after: str | None) -> str | None:
-    """Ends and removes scans with their findings.
+    """Ends and deletes scans with their findings.
 
-    A scan whose worker may still store findings stays, as failed, until the final pass: only its item leads to them.
+    A scan whose worker may still store findings is kept, as failed, until the final pass, because the findings can only
+    be found through its item.
     """
     page = subject.page(keys.SCAN_PREFIX, after)
     removed = []
@@ -119,7 +120,7 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
 
 
 def _end(work: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Ends a request or a scan, and frees its repository if that still exists. Returns the item as it is then."""
+    """Ends a request or scan, and frees its repository if it still exists. Returns the updated item."""
     for _ in range(_TRIES):
         with suppress(LeaseLost):
             scans.end_work(work, _DELETED, "attribute_exists(pk)", {})
@@ -128,7 +129,7 @@ def _end(work: Mapping[str, Any]) -> Mapping[str, Any]:
             return now or work
         if now["status"] == work["status"]:
             return _end_without_repository(now)
-        work = now  # it has moved on since it was read
+        work = now  # its status has changed since it was read
     raise Throttled("the scan keeps changing")
 
 
@@ -141,7 +142,7 @@ def _end_without_repository(work: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def remove_inbox_items(subject: Subject, after: str | None) -> str | None:
-    """Removes inbox items, each together with an open attempt at its issue."""
+    """Deletes inbox items, each with any open attempt to create its issue."""
     page = subject.page(keys.INBOX_PREFIX, after)
     own = subject.own(page)
     for start in range(0, len(own), _PAIRS):
@@ -152,7 +153,7 @@ def remove_inbox_items(subject: Subject, after: str | None) -> str | None:
 def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
     when, values = None, {}
     if subject.attribute is not None:
-        # A scan for another project may have found the same thing since, which made the item that project's.
+        # A scan of another project may have since found the same issue, which moved the item to that project.
         when = f"attribute_not_exists(pk) OR #{subject.attribute} = :subject"
         values = {"subject": subject.subject_id}
     while items:
@@ -168,7 +169,7 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
             return
 
 
-# Of a project
+# Projects
 
 
 def remove_links(subject: Subject, after: str | None) -> str | None:
@@ -182,29 +183,29 @@ def remove_links(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_vendors(subject: Subject, after: str | None) -> str | None:
-    """Removes the project's vendors, with the decisions about them."""
+    """Deletes the project's vendors, with their decisions."""
     page = subject.page(keys.vendor_prefix(scans.located(ids.PROJECT, subject.subject_id).local), after)
     _delete(page.items)
     return page.next_sk
 
 
-# Of a repository
+# Repositories
 
 
 def remove_history(subject: Subject, after: str | None) -> str | None:
-    """Removes the dates at which the repository's findings were first seen."""
+    """Deletes the dates when the repository's findings were first seen."""
     page = table.query(keys.finding_history_pk(subject.subject_id), after=after, limit=_PAGE, consistent=True)
     _delete(page.items)
     return page.next_sk
 
 
-# Of an organization
+# Organizations
 
 
 def remove_members(subject: Subject, after: str | None) -> str | None:
-    """Ends memberships, and takes the organization away from those who have it as their default."""
+    """Deletes memberships, and clears the organization as the members' default."""
     page = subject.page(keys.MEMBER_PREFIX, after)
-    # In this order: without the membership nobody makes it their default again, and the roster leads to the rest.
+    # Memberships go first, so that no user can set the default again; the roster goes last, because it leads to both.
     table.delete_all(keys.membership(member["userId"], subject.organization_id) for member in page.items)
     for member in page.items:
         organizations.forget_default(member["userId"], subject.organization_id)
@@ -213,7 +214,7 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_keys(subject: Subject, after: str | None) -> str | None:
-    """Removes API keys; their secrets went with the organization."""
+    """Deletes API keys with their secrets' items."""
     page = subject.page(keys.KEY_PREFIX, after)
     table.delete_all(keys.key_secret(item["digest"]) for item in page.items)
     _delete(page.items)
@@ -221,7 +222,7 @@ def remove_keys(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_invitations(subject: Subject, after: str | None) -> str | None:
-    """Removes invitations, with the locks on the addresses."""
+    """Deletes invitations, with the locks on their addresses."""
     page = subject.page(keys.INVITATION_PREFIX, after)
     table.delete_all(keys.invitee(normalize_email(item["email"]), subject.organization_id) for item in page.items)
     _delete(page.items)
@@ -229,7 +230,7 @@ def remove_invitations(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_repositories(subject: Subject, after: str | None) -> str | None:
-    """Removes repositories with the histories of their findings, to which scans may add until the final pass."""
+    """Deletes repositories with their finding histories, to which scans may add until the final pass."""
     page = subject.page(keys.REPOSITORY_PREFIX, after)
     for item in page.items:
         _delete_partition(keys.finding_history_pk(item["repositoryId"]))
@@ -239,19 +240,19 @@ def remove_repositories(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_reports(subject: Subject, after: str | None) -> str | None:
-    """Removes the feedback that the organization's API keys sent."""
+    """Deletes the feedback that was sent with the organization's API keys."""
     return feedback.delete_reports_of(subject.organization_id, after)
 
 
 def remove_everything_else(subject: Subject, after: str | None) -> str | None:
-    """Removes all other items of the organization. Entries of the ledger get the date at which they expire."""
+    """Deletes all other items of the organization. Ledger entries are kept and get an expiry date."""
     page = subject.page("", after)
     kept = (keys.LEDGER_PREFIX,) if subject.final else (keys.LEDGER_PREFIX, keys.REPOSITORY_PREFIX, keys.SCAN_PREFIX)
     _delete(item for item in page.items if not item["sk"].startswith(kept))
     expires = expiry(settings.ledger_retention_days)
     entries = [it for it in page.items if it["sk"].startswith(keys.LEDGER_PREFIX) and "expiresAt" not in it]
     if expires:
-        # An entry never changes, so it can be written again as it was read.
+        # An entry never changes, so overwriting it with what was read is safe.
         table.put_all({**entry, **expires} for entry in entries)
     return page.next_sk
 

@@ -1,7 +1,7 @@
-"""Revokes what a person's credential index lists: web sessions, devices with all their tokens, operator-made tokens.
+"""Revocation of the credentials in a user's index: web sessions, devices with all their tokens, operator-made tokens.
 
-Each credential ends together with its entry in one transaction. If a device redeems or refreshes at the same moment,
-the tokens that it receives end as well.
+Each credential is revoked with its entry in one transaction. If a device concurrently redeems or refreshes, the tokens
+that it receives are revoked as well.
 """
 
 from controlplane.store import credential_index, device, keys, token_families
@@ -10,7 +10,7 @@ from controlplane.store.table import Delete, table
 
 
 def revoke_credential(credential: Credential, reason: str) -> None:
-    """Ends the credential; the next request with it gets 401. Revoking one that has ended is not an error.
+    """Revokes the credential; the next request with it gets 401. Does nothing if it has already ended.
 
     Raises Throttled if the credential's token family keeps changing.
     """
@@ -23,14 +23,14 @@ def revoke_credential(credential: Credential, reason: str) -> None:
         family_id = device.withdraw(credential.request_digest, credential.user_id)
     if family_id is not None:
         token_families.revoke(family_id, reason)
-    # Normally gone by now. An entry whose credential expired or is missing goes here, since it names nothing else.
+    # Usually already deleted. This deletes the entry of a credential that has expired or is missing.
     table.delete(entry)
 
 
 def revoke_others(user_id: str, current: str | None, most: int) -> tuple[int, bool]:
-    """Ends up to `most` of the person's credentials except `current` (an own part). How many, and if there are more.
+    """Revokes up to `most` of the user's credentials except `current` (a local id).
 
-    The first one ends before the next is looked up in a later page. Raises Throttled.
+    Returns how many were revoked, and whether more remain. Revokes page by page. Raises Throttled.
     """
     ended, after = 0, None
     while True:

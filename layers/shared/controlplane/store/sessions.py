@@ -1,4 +1,4 @@
-"""Sessions: what a person who signed in on the pages holds. A session's secret is also a bearer, of every scope."""
+"""Web sessions of signed-in users. A session's secret is also a bearer token with every scope."""
 
 from controlplane import tokens
 from controlplane.scopes import SCOPES
@@ -11,10 +11,10 @@ LIFE_SECONDS = 12 * 3600
 
 
 def create(user_id: str, address: str | None = None) -> str:
-    """The secret of a new session, for a cookie or an Authorization header; only its hash is stored.
+    """Creates a session. Returns its secret, for a cookie or an Authorization header; only its hash is stored.
 
-    It authenticates as any bearer does (`access.authenticate`), as a principal of type `session`. `address` is the
-    IP address that the person sees in the list of their sessions. Raises UnknownUser.
+    The secret authenticates like any bearer token (`access.authenticate`), as a principal of type `session`. `address`
+    is the IP address shown in the user's list of sessions. Raises UnknownUser.
     """
     secret = tokens.mint(settings.service_brand + tokens.SESSION)
     shown = {"client": credential_index.PAGES, "address": address}
@@ -23,7 +23,7 @@ def create(user_id: str, address: str | None = None) -> str:
 
 
 def revoke(secret: str) -> None:
-    """Ends the session from the next request on. Does nothing if it has ended or the secret is no session's."""
+    """Revokes the session, effective with the next request. Does nothing if the secret isn't of an active session."""
     item = table.get(keys.user_token(tokens.digest(secret)))
     if item is not None and item["kind"] == "session":
         users.revoke_token(item)

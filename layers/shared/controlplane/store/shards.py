@@ -1,12 +1,12 @@
-"""Over how many partitions the items are spread that every caller writes to, and the arithmetic behind each number.
+"""The number of partitions for items that every caller writes to, and the arithmetic behind each number.
 
 DynamoDB takes at most 1,000 write units and 3,000 read units a second for one partition key (DynamoDB Developer Guide,
 "Quotas": partition throughput). A write costs one unit per started KB, twice as much inside a transaction, and a delete
 costs as much as a write. Each number is the smallest round one that takes 10,000 operations a second with every
 partition at most two thirds full, because keys spread unevenly within any one second. `tests/unit/store/test_shards.py`
-does the sum again.
+repeats the calculation.
 
-A shard that follows from an id must be found again: never change these numbers without reading the old partitions too.
+A shard derived from an id must stay findable: never change these numbers without also reading the old partitions.
 """
 
 import zlib
@@ -17,10 +17,10 @@ OUTBOX = 64
 SCAN_WATCH = 64
 # A note is below 1 KB: its Put in a transaction takes 2 units and its Delete 1. 30,000 units, 469 a shard.
 DELETIONS = 64
-# A report's item among those of its day is below 1 KB, because a longer one has its texts in a partition of its own:
+# A report's item in the day's partition is below 1 KB, because a longer report has its texts in a separate partition:
 # its Put in a transaction takes 2 units. 20,000 units a second, 625 a shard. A day is read by a query for each.
 FEEDBACK = 32
-# Copies of the switch, of which each new report reads one, consistently: 1 read unit. 10,000 units, 1,250 a copy.
+# Copies of the switch; each new report reads one copy, consistently: 1 read unit. 10,000 units, 1,250 a copy.
 FEEDBACK_INTAKE = 8
 
 

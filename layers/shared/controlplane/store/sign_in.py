@@ -1,8 +1,8 @@
-"""Signing in: from what an issuer says of a person to the account that is theirs.
+"""Sign-in: maps an issuer's claims about a user to the user's account.
 
-An identity (issuer and subject) belongs to one account. A new one makes an account, or joins the account that has its
-verified address, but only if that account has no identity from the same issuer: an address can be given to another
-person, and the account must not go with it.
+An identity (issuer and subject) belongs to one account. A new identity creates an account, or joins the account that
+has its verified address, but only if that account has no identity from the same issuer: an address can be reassigned to
+another person, who must not get the account.
 """
 
 from typing import Any, NamedTuple
@@ -16,11 +16,11 @@ _TRIES = 8
 
 
 class AddressNotAccepted(StoreError):
-    """The issuer names no address, or none that this service accepts."""
+    """The issuer returned no address, or one that this service doesn't accept."""
 
 
 class AddressNotVerified(StoreError):
-    """The issuer does not vouch for the address, so it does not show whose account it is."""
+    """The issuer hasn't verified the address, so it can't identify an account."""
 
 
 class AnotherIdentity(StoreError):
@@ -32,7 +32,7 @@ class AnotherIdentity(StoreError):
 
 
 class Identity(NamedTuple):
-    """What an issuer says of a person. `email`, `name` and `image` are None if it says nothing usable."""
+    """An issuer's claims about a user. `email`, `name`, and `image` are None if missing or unusable."""
 
     issuer: str
     subject: str
@@ -43,10 +43,10 @@ class Identity(NamedTuple):
 
 
 def sign_in(identity: Identity) -> dict[str, Any]:
-    """Returns the profile of the person's account, which their first sign-in makes.
+    """Returns the profile of the user's account, which the first sign-in creates.
 
-    The account's address follows the issuer's verified one, unless another account has that. Name and image follow too,
-    and rosters show all three. Raises AddressNotAccepted, AddressNotVerified, AnotherIdentity.
+    Updates the account's address to the issuer's verified one, unless another account has it. Also updates the name and
+    image; rosters show all three. Raises AddressNotAccepted, AddressNotVerified, AnotherIdentity.
     """
     subject = Subject(identity.issuer, identity.subject)
     follows = True
@@ -56,7 +56,7 @@ def sign_in(identity: Identity) -> dict[str, Any]:
         if profile is not None and follows:
             profile = _follow_address(profile, identity)
         if profile is not None:
-            # Another sign-in of the same moment may change the address again: two would take turns without end.
+            # Changes the address only once: two concurrent sign-ins could otherwise overwrite each other forever.
             follows = False
             profile = refresh(profile, identity.name, identity.image)
         if profile is not None:
@@ -72,7 +72,7 @@ def _find_account(subject: Subject, user_id: str) -> dict[str, Any] | None:
 
 
 def _join(subject: Subject, identity: Identity) -> dict[str, Any] | None:
-    """Returns the account of a new identity, or None if another request came first and all must be read again."""
+    """Returns the account of a new identity, or None if a concurrent request requires re-reading everything."""
     if identity.email is None:
         raise AddressNotAccepted
     if not identity.email_verified:
@@ -88,9 +88,9 @@ def _join(subject: Subject, identity: Identity) -> dict[str, Any] | None:
             )
         user_id = profile["userId"]
         _, listed = identities.get_account(subject, user_id)
-        # An account of an earlier version may have identities that are not listed.
+        # An account created by an earlier version may have identities that aren't listed.
         if listed or not profile.get("identitiesRecorded"):
-            # Unless the one that is listed is this one, by a request of the same moment.
+            # A concurrent request may have just added this identity.
             if identities.find(subject) is not None:
                 return None
             raise AnotherIdentity(user_id)
@@ -118,7 +118,7 @@ def _follow_address(profile: dict[str, Any], identity: Identity) -> dict[str, An
 
 
 def refresh(profile: dict[str, Any], name: str | None, image: str | None) -> dict[str, Any] | None:
-    """Returns the profile with that name and image, also shown in rosters; None if its address changed meanwhile.
+    """Updates name and image in the profile and rosters. Returns the profile, or None if its address changed.
 
     Rosters are written first and the profile last, so the next sign-in sees and finishes an interrupted refresh.
     """
@@ -126,7 +126,7 @@ def refresh(profile: dict[str, Any], name: str | None, image: str | None) -> dic
     shown = {"name": name or profile["name"], "image": image or profile["image"]}
     if all(profile[field] == value for field, value in shown.items()) and not profile.get("rostersPending"):
         return profile
-    # Holds each write to the address that was read: a slower request must not bring back an older one.
+    # Makes each write conditional on the address that was read: a slow request must not restore an older one.
     same_address = Check(keys.user(user_id), "#email = :email", {"email": email})
     for membership in organizations.get_account(user_id).memberships:
         entry = Update(
@@ -140,7 +140,7 @@ def refresh(profile: dict[str, Any], name: str | None, image: str | None) -> dic
         except LegFailed as refusal:
             if refusal.leg == "profile":
                 return None
-            continue  # left a moment ago
+            continue  # the user has just left the organization
     change = "SET #name = :name, #image = :image REMOVE #rostersPending"
     try:
         return table.update(Update(keys.user(user_id), change, "#email = :email", {**shown, "email": email}))

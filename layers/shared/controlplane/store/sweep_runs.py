@@ -1,7 +1,7 @@
 """One run of a step of the sweep: it visits the step's entries, each isolated from the others, until its time is up.
 
 A step is a function that takes a `SweepRun`. It iterates over `run.entries(...)`, handles each entry inside
-`run.isolating(entry)`, and adds to `run.finished`. An entry that takes long asks `run.is_over` between its own pages.
+`run.isolating(entry)`, and adds to `run.finished`. A long-running entry checks `run.is_over` between its own pages.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ type Step = Callable[[SweepRun], None]
 
 
 class SweepRun:
-    """What one run of a step has done: entries finished and failed, and whether it ran out of time before the last."""
+    """The results of one run of a step: entries finished and failed, and whether it ran out of time."""
 
     def __init__(self, step: str, ends_at: float) -> None:
         """ends_at: in seconds of `clock.monotonic`."""
@@ -31,12 +31,12 @@ class SweepRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time of this run is up."""
+        """Returns whether the run's time is up."""
         return clock.monotonic() >= self._ends_at
 
     @contextmanager
     def isolating(self, entry: Mapping[str, Any]) -> Iterator[None]:
-        """Counts and logs an exception of the block instead of raising it, so that the next entry gets its turn."""
+        """Counts and logs an exception of the block instead of raising it, so that the run continues."""
         try:
             yield
         except Exception as failure:  # noqa: BLE001 (whatever is wrong with one entry must not stop the others)

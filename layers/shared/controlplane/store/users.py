@@ -1,6 +1,6 @@
-"""People: their accounts, found by id or by verified email address, and the tokens that act for them.
+"""User accounts, found by id or by verified email address, and the tokens that act for users.
 
-An account's address is in its profile and in the item that points from the address to the account. Both change in one
+An account's address is in its profile and in the item that maps the address to the account. Both change in one
 transaction.
 """
 
@@ -21,7 +21,7 @@ class EmailTaken(StoreError):
 
 
 class UnknownUser(StoreError):
-    """The account doesn't exist, or was deleted a moment ago."""
+    """The account doesn't exist or was deleted."""
 
 
 class AccountChanged(StoreError):
@@ -31,9 +31,9 @@ class AccountChanged(StoreError):
 def create_user(
     email: str, name: str, image: str | None = None, beside: Callable[[str], Mapping[str, Leg]] | None = None
 ) -> dict[str, Any]:
-    """The profile of a new account, with the legs that `beside` gives for its id. `email` is taken as verified.
+    """Creates an account, with the legs that `beside` returns for its id. `email` must be verified.
 
-    Raises EmailTaken; LegFailed for one of those legs.
+    Returns the profile. Raises EmailTaken; LegFailed for one of those legs.
     """
     user_id = ids.new_root(ids.USER)
     address = normalize_email(email)
@@ -64,9 +64,9 @@ def create_user(
 
 
 def change_address(profile: Mapping[str, Any], email: str) -> dict[str, Any]:
-    """Gives the account of the profile another address, taken as verified. Returns the changed profile.
+    """Changes the account's address to `email`, which must be verified. Returns the changed profile.
 
-    The profile then says that rosters have to follow (`rostersPending`). Raises EmailTaken, AccountChanged.
+    Sets `rostersPending` in the profile: rosters must be updated. Raises EmailTaken, AccountChanged.
     """
     user_id, address = profile["userId"], normalize_email(email)
     own = {"user": user_id}
@@ -92,22 +92,22 @@ def find_user(user_id: str) -> dict[str, Any] | None:
 
 
 def find_user_by_email(email: str) -> dict[str, Any] | None:
-    """The profile, or None. Two reads, both consistent."""
+    """Returns the profile, or None, in two consistent reads."""
     pointer = table.get(keys.user_email(normalize_email(email)))
     return find_user(pointer["userId"]) if pointer else None
 
 
 def exists_check(user_id: str) -> Check:
-    """A leg that holds while the account exists, so that its deletion leaves no credential behind."""
+    """Returns a leg that checks that the account exists, so that no credential is created after its deletion."""
     return Check(keys.user(user_id), "attribute_exists(pk)")
 
 
 def token_item(
     secret: str, user_id: str, kind: str, scopes: list[str], lifetime_seconds: int, **more: Any
 ) -> dict[str, Any]:
-    """The item by which the secret authenticates a person, without the secret. `more` are attributes of its kind.
+    """Returns the token's item, with the secret's hash only. `more` are attributes specific to its kind.
 
-    Its creation counts as its use in this hour.
+    Its creation counts as a use in this hour.
     """
     return {
         **keys.user_token(tokens.digest(secret))._asdict(),
@@ -124,7 +124,7 @@ def token_item(
 
 
 def put_token(secret: str, user_id: str, kind: str, scopes: list[str], lifetime_seconds: int, **shown: Any) -> None:
-    """Stores a token of a session or an operator, with its entry in the person's credential index.
+    """Stores a session's or operator's token, with its entry in the user's credential index.
 
     `shown` are fields of the entry. Raises UnknownUser.
     """
@@ -149,13 +149,13 @@ def put_token(secret: str, user_id: str, kind: str, scopes: list[str], lifetime_
 
 
 def create_token(user_id: str, scopes: list[str], lifetime_seconds: int) -> str:
-    """A bearer secret that acts for the person within the scopes; only its hash is stored. Raises UnknownUser."""
+    """Creates a bearer secret for the user with the scopes; only its hash is stored. Raises UnknownUser."""
     secret = tokens.mint(settings.service_brand + tokens.ACCESS)
     put_token(secret, user_id, "oauth", scopes, lifetime_seconds, client=credential_index.OPERATOR)
     return secret
 
 
 def revoke_token(item: Mapping[str, Any]) -> None:
-    """Ends a token that belongs to no family, with its entry."""
+    """Revokes a token that doesn't belong to a family, and deletes its index entry."""
     key = keys.Key(item["pk"], item["sk"])
     table.transact({"token": Delete(key), "listed": credential_index.removal(item)})
