@@ -214,7 +214,7 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_keys(subject: Subject, after: str | None) -> str | None:
-    """Deletes API keys with their secrets' items."""
+    """Deletes API keys. The organization's deletion has already deleted their secrets, in its own transaction."""
     page = subject.page(keys.KEY_PREFIX, after)
     table.delete_all(keys.key_secret(item["digest"]) for item in page.items)
     _delete(page.items)

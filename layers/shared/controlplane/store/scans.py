@@ -94,7 +94,7 @@ class ScanItem(NamedTuple):
 
     @property
     def visible_count(self) -> int:
-        """The number of issues, the most urgent first, that the organization can read."""
+        """Returns how many issues, the most urgent first, the organization can read."""
         issues = self.issue_count or 0
         return {"full": issues, "free-preview": min(issues, PREVIEW_FINDINGS), "locked": 0}[self.access]
 
