@@ -168,6 +168,7 @@ class _Child:
             start_new_session=True,
             bufsize=0,
         )
+        self._inherited_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         if self.process.stdin is None or self.process.stdout is None:
             raise LookupError("both are pipes")
         self._input, self._output = self.process.stdin.fileno(), self.process.stdout.fileno()
@@ -265,10 +266,12 @@ class _Child:
 
     def _reason_of_death(self) -> str:
         usage = self.end()
+        if self.process.returncode == -signal.SIGXCPU:
+            return CPU
         # In KB on Linux. A process can die in several ways after a failed allocation, always with high memory use.
-        if usage.ru_maxrss * 1024 > self._bounds.memory_bytes / 2:
-            return MEMORY
-        return CPU if self.process.returncode == -signal.SIGXCPU else CRASHED
+        # A new process starts with the peak of the one that started it, so only more than that is its own.
+        own_peak = usage.ru_maxrss > self._inherited_peak
+        return MEMORY if own_peak and usage.ru_maxrss * 1024 > self._bounds.memory_bytes / 2 else CRASHED
 
     def end(self) -> resource.struct_rusage:
         """Kills the child if it is still running, reaps it, and returns its resource usage. Idempotent."""

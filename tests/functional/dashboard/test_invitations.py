@@ -152,7 +152,7 @@ class TestInviter:
         table.put(Put({**own, "role": "admin"}))
         reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
         assert reply.status == 409
-        assert "This invitation is void" in text_of(reply)
+        assert "This invitation is no longer valid" in text_of(reply)
         table.delete(Delete(key))
         assert role_of(person, company) is None
         assert owners(company) == 2
@@ -171,14 +171,14 @@ class TestInviter:
             assert change().status == 200
             text = text_of(visitor.get("/invitations"))
             assert "No longer valid" in text
-            assert "The people who sent these can't invite anyone to that role any more." in text
+            assert "The people who sent these can't invite anyone to that role anymore." in text
             assert ACCEPT not in visitor.forms()
             assert "You have no invitations." in text_of(visitor.get("/"))
             assert pending(visitor, company) == []
             fields = {"form_token": visitor.form_token, "invitation_id": invitation_id}
             reply = visitor.post(ACCEPT, fields)
             assert reply.status == 409
-            assert "This invitation is void" in text_of(reply)
+            assert "This invitation is no longer valid" in text_of(reply)
             assert role_of(person, company) is None
 
     def test_of_a_demoted_owner_still_counts_for_what_an_admin_may_do(

@@ -3,6 +3,8 @@
 import ctypes
 import errno
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from tests.support import analysis, hostile
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
 BEFORE, AFTER = ("a/before.js", TRACKER), ("z/after.js", TRACKER)
 _PR_GET_DUMPABLE = 3
+ROOT = Path(__file__).parents[3]
 ENTRY = "tests.support.hostile:start"
 
 
@@ -109,6 +112,16 @@ class TestLimits:
 
 
 class TestSurvival:
+    def test_a_crash_is_not_taken_for_memory_use_below_a_large_parent(self):
+        """A new process starts with its parent's peak memory use, which must not count as its own."""
+        program = (
+            "held = bytearray(600 * 1024**2); held[::4096] = b'1' * len(held[::4096])\n"
+            "from tests.unit.sandbox.test_sandbox import scan\n"
+            "print(dict(scan(['abort']).skipped))"
+        )
+        done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.stdout == f"{{{CRASHED!r}: 1}}\n", done.stderr
+
     def test_a_file_that_crashes_the_process_is_skipped(self):
         assert scan(hostile.FATAL).skipped == {CRASHED: len(hostile.FATAL)}
 
