@@ -155,7 +155,6 @@ class _Child:
         self._cpu_limit = 0
         self._unsent: deque[memoryview] = deque()
         self._received = bytearray()
-        self._usage: resource.struct_rusage | None = None
         self.process = subprocess.Popen(  # nosec B603  # noqa: S603 - this interpreter, and a file of this package
             # Ignores environment variables and user packages, doesn't import site, and writes no bytecode.
             [sys.executable, "-I", "-S", "-B", str(Path(child.__file__)), json.dumps(configuration)],
@@ -168,7 +167,6 @@ class _Child:
             start_new_session=True,
             bufsize=0,
         )
-        self._inherited_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         if self.process.stdin is None or self.process.stdout is None:
             raise LookupError("both are pipes")
         self._input, self._output = self.process.stdin.fileno(), self.process.stdout.fileno()
@@ -265,25 +263,17 @@ class _Child:
                 self._unsent.popleft()
 
     def _reason_of_death(self) -> str:
-        usage = self.end()
-        if self.process.returncode == -signal.SIGXCPU:
-            return CPU
-        # In KB on Linux. A process can die in several ways after a failed allocation, always with high memory use.
-        # A new process starts with the peak of the one that started it, so only more than that is its own.
-        own_peak = usage.ru_maxrss > self._inherited_peak
-        return MEMORY if own_peak and usage.ru_maxrss * 1024 > self._bounds.memory_bytes / 2 else CRASHED
+        """Reaps the child and returns why it ended. Native code that can't allocate memory crashes."""
+        self.end()
+        return CPU if self.process.returncode == -signal.SIGXCPU else CRASHED
 
-    def end(self) -> resource.struct_rusage:
-        """Kills the child if it is still running, reaps it, and returns its resource usage. Idempotent."""
-        if self._usage is None:
-            # Until the child is reaped, its pid can't be reused.
-            os.kill(self.process.pid, signal.SIGKILL)
-            _, status, self._usage = os.wait4(self.process.pid, 0)
-            self.process.returncode = os.waitstatus_to_exitcode(status)
-            for pipe in (self.process.stdin, self.process.stdout):
-                if pipe is not None:
-                    pipe.close()
-        return self._usage
+    def end(self) -> None:
+        """Kills the child if it is still running, and reaps it. Idempotent."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 def _import_path(entry: str) -> list[str]:
