@@ -93,7 +93,7 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 	@.venv/bin/python -m scripts.reference
 
 $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py scripts/reference/templates/*) \
-		layers/shared/controlplane/plans.py layers/shared/controlplane/scopes.py .venv/.ready node_modules/.ready
+		layers/shared/controlplane/core/plans.py layers/shared/controlplane/core/scopes.py .venv/.ready node_modules/.ready
 	@.venv/bin/python -m scripts.reference
 
 # UPGRADE=1 takes the newest versions. Without it, existing pins are kept.

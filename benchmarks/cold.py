@@ -29,7 +29,7 @@ BYSTANDER, GROWING = "billing", "projects"
 
 ROUTE = '''
 
-from controlplane.envelope import Wire as _Wire
+from controlplane.http.envelope import Wire as _Wire
 
 
 class BenchmarkRequest(_Wire):

@@ -13,8 +13,9 @@ from html import unescape
 from typing import Any
 
 from benchmarks.world import World
-from controlplane import clock, queues
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.core import clock
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import billing, device, findings, inbox, repositories, scan_requests, scans, sessions
 from controlplane.store.device import Issued
 from controlplane.store.findings import Finding, Location
@@ -56,7 +57,7 @@ def request_scan(world: World) -> tuple[RepositoryItem, str]:
     """A repository, and the id of a request for a scan of it that no worker has taken."""
     repository = connect_repository(world)
     request_id = scan_requests.new_request_id(world.organization_id)
-    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     scan_requests.create_request(
         repository, repository.links[0], request_id, message=message, requested_by=world.user_id
     )
@@ -70,7 +71,7 @@ def scan(world: World) -> ScanItem:
     lease, request = scan_requests.acquire_request(request_id, 30)
     scan_id = scan_requests.new_scan_id(world.organization_id)
     target = scan_requests.Target(repository, repository.links[0], "main", _COMMIT)
-    message = queues.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
+    message = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
     scan_requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message)
     running, made = scans.acquire_scan(scan_id, 420)
     findings.put_findings(scan_id, running.attempt, [_finding(number) for number in range(FINDINGS)])

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks import entities
 from benchmarks.world import World
-from controlplane import ids
-from controlplane.scopes import SCOPES
+from controlplane.core import ids
+from controlplane.core.scopes import SCOPES
 from controlplane.store import credential_index, organizations, sessions, users
 from controlplane.store.table import table
 

@@ -19,7 +19,7 @@ from benchmarks.package import Package
 from benchmarks.peers.naive import sample_project
 from benchmarks.process import TargetFailed, Worker
 from benchmarks.project import TABLE, Function, table_definition
-from controlplane.scopes import SCOPES
+from controlplane.core.scopes import SCOPES
 from controlplane.store import api_keys, billing, keys, organizations, users
 from controlplane.store.codec import encode_item
 from controlplane.store.table import Update, table

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Match, Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controlplane.app import not_found_app
+from controlplane.http.app import not_found_app
 from local.checkout import DIRECTORY, ROOT
 from local.github import setup
 from local.github.app import create_app

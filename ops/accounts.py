@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane import ids
-from controlplane.emails import normalize_email
+from controlplane.core import ids
+from controlplane.core.emails import normalize_email
 from controlplane.store import (
     codec,
     credential_index,

@@ -25,7 +25,7 @@ def parse_name(text: str) -> str:
     """Validates a name as the API does: 1 to 100 characters without control characters. Raises BadParameter."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 (slow to import, and not needed for --help)
 
-    from controlplane.naming import Name as ServiceName  # noqa: PLC0415
+    from controlplane.core.naming import Name as ServiceName  # noqa: PLC0415
 
     try:
         return TypeAdapter(ServiceName).validate_python(text)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.github import client, errors
 from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES
 from controlplane.github.client import App, Repository

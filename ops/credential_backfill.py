@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import codec, credential_index, device, identities, keys, token_families
 from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
 

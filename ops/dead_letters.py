@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import ValidationError
 
-from controlplane import clock
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.core import clock
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import scan_requests
 from ops.errors import NotFound, Refused
 from ops.target import find_queue

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import feedback
 
 _COMPARED = ("message", "expected", "actual", "reproduction", "operation")

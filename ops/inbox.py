@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from controlplane import clock, ids
-from controlplane.queues import CreateIssue
+from controlplane.core import clock, ids
+from controlplane.queues.messages import CreateIssue
 from controlplane.store import inbox, issue_attempts
 from controlplane.store.inbox import GithubIssue, InboxItem, Status
 from controlplane.store.issue_attempts import UNSETTLED_SECONDS, Attempt, Standing

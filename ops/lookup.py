@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import billing, keys, organizations, users
 from controlplane.store.table import table
 from ops.errors import NotFound

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from controlplane import clock
-from controlplane.emails import normalize_email
+from controlplane.core import clock
+from controlplane.core.emails import normalize_email
 from controlplane.store import codec, feedback, keys
 from controlplane.store.idempotency import IN_PROGRESS
 from controlplane.store.keys import Key

@@ -7,12 +7,13 @@ next run completes an interrupted one.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock, queues, tokens
-from controlplane.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.queues import PrepareScan, Queue
-from controlplane.regions import REGIONS
-from controlplane.scopes import SCOPES
-from controlplane.settings import settings
+from controlplane.core import clock, tokens
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core.regions import REGIONS
+from controlplane.core.scopes import SCOPES
+from controlplane.core.settings import settings
+from controlplane.queues import messages
+from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.store import (
     api_keys,
     audits,
@@ -204,12 +205,12 @@ def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
     if repository.preview_used or link is None:
         return
     request_id = scan_requests.new_request_id(repository.organization_id)
-    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     try:
         scan_requests.create_request(repository, link, request_id, message=message, requested_by=requested_by)
     except ScanInProgress:
         return
-    queues.dispatch(message)
+    messages.dispatch(message)
 
 
 def ensure_findings(project: ProjectItem) -> None:

@@ -10,8 +10,8 @@ from math import ceil
 
 from pydantic import ValidationError
 
-from controlplane import clock
-from controlplane.settings import SigningSecret, read_signing_secret
+from controlplane.core import clock
+from controlplane.core.settings import SigningSecret, read_signing_secret
 from controlplane.store.token_families import REFRESH_SECONDS
 from ops import target
 from ops.errors import Conflict, Refused

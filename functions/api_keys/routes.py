@@ -7,13 +7,13 @@ from fastapi import Path
 
 from api_keys import service
 from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyMeta, RolledKey
-from controlplane.access import Access, Requires
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Answer, Page
-from controlplane.idempotency import IdempotencyKey, idempotent_secret
-from controlplane.pagination import Cursor, Limit, Walk
-from controlplane.settings import settings
+from controlplane.core.settings import settings
+from controlplane.http.access import Access, Requires
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent_secret
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
 from controlplane.store.api_keys import MintedKey
 from controlplane.store.table import Leg
 
@@ -51,8 +51,8 @@ async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None)
 
     `/v1/api-keys` and the deprecated `/v1/auth/keys` return the same list.
     """
-    walk = Walk(cursor, "listApiKeys", access.organization_id)
-    page = service.list_keys(access.organization_id, limit, walk.after)
+    codec = CursorCodec(cursor, "listApiKeys", access.organization_id)
+    page = service.list_keys(access.organization_id, limit, codec.after)
     items = [
         ApiKey(
             key_id=item["keyId"],
@@ -65,7 +65,7 @@ async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None)
         )
         for item in page.items
     ]
-    return Page(items, walk.cursor(page.next_sk))
+    return Page(items, codec.cursor(page.next_sk))
 
 
 @router.post("/v1/api-keys", operation_id="createApiKey", summary="Create an API key", status_code=201)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from controlplane.errors import ApiError, Forbidden, NotFound, PlanRequired
-from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core.errors import ApiError, Forbidden, NotFound, PlanRequired
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import api_keys, organizations
 from controlplane.store.api_keys import MintedKey
 from controlplane.store.table import Leg, LegFailed, QueryPage
@@ -51,18 +51,18 @@ def list_keys(organization_id: str, limit: int, after: str | None) -> QueryPage:
     return api_keys.list_keys(organization_id, limit, after)
 
 
-def create_key(organization_id: str, name: str, user_id: str, beside: Mapping[str, Leg], secret: str) -> MintedKey:
+def create_key(organization_id: str, name: str, user_id: str, extra_legs: Mapping[str, Leg], secret: str) -> MintedKey:
     """Creates a key with this secret. Raises PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
-    legs = {**beside, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
+    legs = {**extra_legs, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
     with _refusals():
-        return api_keys.create_key(organization_id, name, user_id, CREATED_FROM, beside=legs, secret=secret)
+        return api_keys.create_key(organization_id, name, user_id, CREATED_FROM, extra_legs=legs, secret=secret)
 
 
-def roll_key(organization_id: str, key_id: str, user_id: str, beside: Mapping[str, Leg], secret: str) -> MintedKey:
+def roll_key(organization_id: str, key_id: str, user_id: str, extra_legs: Mapping[str, Leg], secret: str) -> MintedKey:
     """Replaces the key with a new one with this secret. Raises UnknownKey, PlanHasNoApiAccess, Forbidden."""
-    legs = {**beside, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
+    legs = {**extra_legs, _CALLER: organizations.role_check(user_id, organization_id, "admin")}
     with _refusals():
-        return api_keys.roll_key(organization_id, key_id, user_id, CREATED_FROM, beside=legs, secret=secret)
+        return api_keys.roll_key(organization_id, key_id, user_id, CREATED_FROM, extra_legs=legs, secret=secret)
 
 
 def delete_key(organization_id: str, key_id: str, user_id: str) -> None:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from billing import service
 from billing.schemas import Billing, BillingPlan, Credits, PlanFeatures, PlanLimits, TopUp
-from controlplane.access import Access, Requires
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.http.access import Access, Requires
+from controlplane.http.app import ControlRouter
+from controlplane.http.responses import refuses
 
 router = ControlRouter(tags=["Billing"])
 

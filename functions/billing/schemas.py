@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from controlplane.envelope import Wire
-from controlplane.plans import PLANS
+from controlplane.core.plans import PLANS
+from controlplane.http.envelope import Wire
 
 
 class BillingPlan(Wire):

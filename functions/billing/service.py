@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from controlplane.errors import NotFound
-from controlplane.plans import PLANS, Plan
+from controlplane.core.errors import NotFound
+from controlplane.core.plans import PLANS, Plan
 from controlplane.store import billing
 from controlplane.store.organizations import UnknownOrganization
 

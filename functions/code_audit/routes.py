@@ -22,14 +22,14 @@ from code_audit.schemas import (
     expiry_of,
 )
 from code_audit.service import Outcome
-from controlplane import ids
-from controlplane.access import Access, Requires, Resource
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Answer, Page
-from controlplane.errors import NotFound
-from controlplane.idempotency import IdempotencyKey, idempotent
-from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.core import ids
+from controlplane.core.errors import NotFound
+from controlplane.http.access import Access, Requires, Resource
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
 from controlplane.store import keys, repositories, scan_requests, scans
 from controlplane.store.scan_requests import RequestItem
 from controlplane.store.scans import ScanItem
@@ -81,10 +81,10 @@ _ASK_AGAIN: dict[str, Any] = {"headers": {"Retry-After": {}}}
 @router.get("/v1/code-audit/repositories", operation_id="listRepositories", summary="List connected repositories")
 async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor: Cursor = None) -> Page[Repository]:
     """Lists the organization's connected repositories with their linked projects, most recently connected first."""
-    walk = Walk(cursor, "listRepositories", access.organization_id)
-    page = repositories.list_repositories(access.organization_id, limit, walk.after)
+    codec = CursorCodec(cursor, "listRepositories", access.organization_id)
+    page = repositories.list_repositories(access.organization_id, limit, codec.after)
     projects = repositories.find_linked_projects(page.repositories)
-    return Page([Repository.of(item, projects) for item in page.repositories], walk.cursor(page.next_sk))
+    return Page([Repository.of(item, projects) for item in page.repositories], codec.cursor(page.next_sk))
 
 
 @router.get("/v1/code-audit/scans", operation_id="listScans", summary="List scans")
@@ -97,9 +97,9 @@ async def list_scans(
 ) -> Page[Scan]:
     """Lists the organization's scans, newest first. Optionally filters by repository, by status, or by both."""
     organization_id = access.organization_id
-    walk = Walk(cursor, "listScans", organization_id, repository_id or "", status or "")
-    page = service.list_scans(organization_id, limit, walk.after, repository_id, status)
-    return Page([Scan.of(scan) for scan in page.scans], walk.cursor(page.next_sk))
+    codec = CursorCodec(cursor, "listScans", organization_id, repository_id or "", status or "")
+    page = service.list_scans(organization_id, limit, codec.after, repository_id, status)
+    return Page([Scan.of(scan) for scan in page.scans], codec.cursor(page.next_sk))
 
 
 @router.post(
@@ -125,7 +125,7 @@ async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: Idem
         "startScan",
         idempotency_key,
         body,
-        lambda first: _starting(service.request_scan(repository, body.project_id or None, access.user_id, first)),
+        lambda legs: _starting(service.request_scan(repository, body.project_id or None, access.user_id, legs)),
     )
     outcome = await service.wait_for_outcome(_preparation_id(asked))
     # Also stores the outcome after the wait, so that a retry returns the same response.

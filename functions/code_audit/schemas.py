@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue
 
-from controlplane import clock
-from controlplane.envelope import Wire
+from controlplane.core import clock
+from controlplane.http.envelope import Wire
 from controlplane.store.findings import Finding
 from controlplane.store.inbox import InboxItem, Priority, Status
 from controlplane.store.project_items import ProjectItem

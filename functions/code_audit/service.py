@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from controlplane import clock, ids, queues
-from controlplane.errors import ApiError, Conflict, Forbidden, NotFound
-from controlplane.queues import PrepareScan, PublishScan, Queue
-from controlplane.settings import settings
+from controlplane.core import clock, ids
+from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound
+from controlplane.core.settings import settings
+from controlplane.queues import messages
+from controlplane.queues.messages import PrepareScan, PublishScan, Queue
 from controlplane.store import findings, inbox, repositories, scan_requests, scans, unlocks, waiting
 from controlplane.store.findings import Finding
 from controlplane.store.inbox import InboxItem
@@ -75,19 +76,18 @@ def get_repository(organization_id: str, repository_id: str) -> RepositoryItem:
 
 
 def request_scan(
-    repository: RepositoryItem, project_id: str | None, user_id: str, first: Mapping[str, Leg]
+    repository: RepositoryItem, project_id: str | None, user_id: str, extra_legs: Mapping[str, Leg]
 ) -> RequestItem:
     """Requests a scan of the linked project, by default the first one that still exists.
 
-    `first` are legs that precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress,
-    NotFound.
+    `extra_legs` precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress, NotFound.
     """
     request_id = scan_requests.new_request_id(repository.organization_id)
-    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     for link in _candidates(repository, project_id):
         try:
             request = scan_requests.create_request(
-                repository, link, request_id, message=message, requested_by=user_id, first=first
+                repository, link, request_id, message=message, requested_by=user_id, extra_legs=extra_legs
             )
         except repositories.ProjectGone:
             continue
@@ -95,7 +95,7 @@ def request_scan(
             raise NotFound from None
         except scan_requests.ScanInProgress as refusal:
             raise ScanInProgress(refusal.request_id, refusal.scan_id) from None
-        queues.dispatch(message)
+        messages.dispatch(message)
         return request
     raise RepositoryNotLinked
 
@@ -180,7 +180,7 @@ def unlock_scan(scan: ScanItem, user_id: str) -> bool:
 
     Raises NothingToUnlock, InsufficientCredits, Forbidden, NotFound.
     """
-    message = queues.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
+    message = messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
     try:
         unlocks.unlock_scan(scan, user_id, message)
     except unlocks.AlreadyUnlocked:
@@ -195,5 +195,5 @@ def unlock_scan(scan: ScanItem, user_id: str) -> bool:
         raise Forbidden from None
     except unlocks.InsufficientCredits as refusal:
         raise InsufficientCredits(refusal.remaining, refusal.required) from None
-    queues.dispatch(message)
+    messages.dispatch(message)
     return True

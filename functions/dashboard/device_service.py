@@ -6,9 +6,9 @@ A decision includes a seal (HMAC) over what the session was shown, so users can 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from controlplane import clock, keyring, tokens
-from controlplane.errors import Conflict, Forbidden, InvalidPayload, NotFound, RateLimited
-from controlplane.scopes import SCOPES
+from controlplane.core import clock, keyring, tokens
+from controlplane.core.errors import Conflict, Forbidden, InvalidPayload, NotFound, RateLimited
+from controlplane.core.scopes import SCOPES
 from controlplane.store import device, organizations
 from controlplane.store.device import DeviceRequest
 from controlplane.store.organizations import Account

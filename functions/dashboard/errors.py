@@ -1,6 +1,6 @@
 """Errors of the sign-in provider. In a separate module, because importing `provider` is slow."""
 
-from controlplane.errors import InvalidPayload, ServiceUnavailable
+from controlplane.core.errors import InvalidPayload, ServiceUnavailable
 
 
 class ProviderUnavailable(ServiceUnavailable):

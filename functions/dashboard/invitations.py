@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from controlplane import ids
-from controlplane.errors import Conflict, NotFound
-from controlplane.settings import settings
+from controlplane.core import ids
+from controlplane.core.errors import Conflict, NotFound
+from controlplane.core.settings import settings
 from controlplane.store import invitations, invitees, organizations, users
 from controlplane.store.organizations import Membership
 from controlplane.store.table import QueryPage

@@ -14,11 +14,11 @@ from urllib.parse import quote, urlsplit
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from controlplane.addresses import consent_runtime_url, dashboard_base_url, public_base_url
-from controlplane.errors import ApiError
-from controlplane.regions import REGIONS
-from controlplane.settings import settings
-from controlplane.visitors import FORM_TOKEN, SignedOut, Visitor, form_token
+from controlplane.core.errors import ApiError
+from controlplane.core.regions import REGIONS
+from controlplane.core.settings import settings
+from controlplane.core.urls import consent_runtime_url, dashboard_base_url, public_base_url
+from controlplane.http.web_session import FORM_TOKEN, SignedOut, WebSession, form_token
 from dashboard import service
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
@@ -109,18 +109,18 @@ _templates.filters.update(date=_date, day=_day, hour=_hour, minute=_minute)
 
 def page(
     template: str,
-    visitor: Visitor | None = None,
+    session: WebSession | None = None,
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     **content: Any,
 ) -> Response:
     """Renders the template to a response. All content is escaped."""
-    signed_in = visitor is not None and visitor.access is not None
+    signed_in = session is not None and session.access is not None
     text = _templates.get_template(f"{template}.html").render(
         style=address(f"/assets/{style()[0]}"),
         signed_in=signed_in,
-        form_token=form_token(visitor.secret) if visitor is not None and signed_in else "",
+        form_token=form_token(session.secret) if session is not None and signed_in else "",
         reference=f"{public_base_url()}/docs",
         devices_offered=service.devices_are_offered(),
         **content,
@@ -141,7 +141,7 @@ def sign_in_address(target: str) -> str:
 
 
 class PageLook:
-    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.anonymous.Dialect`)."""
+    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.http.anonymous.Dialect`)."""
 
     def read(self, body: bytes) -> dict[str, Any]:
         raise NotImplementedError("pages declare no body")

@@ -19,9 +19,9 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 from requests.adapters import HTTPAdapter
 
-from controlplane import clock, deadline
-from controlplane.connections import BoundedConnection
-from controlplane.emails import is_email
+from controlplane.core import clock, deadline
+from controlplane.core.connections import BoundedConnection
+from controlplane.core.emails import is_email
 from controlplane.store.sign_in import Identity
 from dashboard.errors import ProviderUnavailable, SignInRejected
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from controlplane import visitors
-from controlplane.anonymous import Anonymous
-from controlplane.app import ControlRouter
-from controlplane.errors import ApiError, RouteNotFound
-from controlplane.pagination import Cursor, Walk
-from controlplane.settings import settings
+from controlplane.core.errors import ApiError, RouteNotFound
+from controlplane.core.settings import settings
+from controlplane.http import web_session
+from controlplane.http.anonymous import Anonymous
+from controlplane.http.app import ControlRouter
+from controlplane.http.pagination import Cursor, CursorCodec
+from controlplane.http.web_session import RequiresSession, WebSession
 from controlplane.store.sessions import LIFE_SECONDS
-from controlplane.visitors import Visitor, Visits
 from dashboard import device_service, invitations, service, session_service
 from dashboard.pages import PageLook, address, page, redirect, style, style_sheet
 
@@ -22,229 +22,229 @@ router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
 _LOOK = PageLook()
 
-Anyone = Annotated[Visitor, Visits(_LOOK, signed_in=False)]
+Anyone = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False)]
 # Rate-limited, because each request may call the provider.
 _SIGN_INS = Anonymous("pages.sign-in", settings.sign_in_requests_per_minute)
-SignsIn = Annotated[Visitor, Visits(_LOOK, signed_in=False, counted=_SIGN_INS)]
-SignedIn = Annotated[Visitor, Visits(_LOOK)]
-Submits = Annotated[Visitor, Visits(_LOOK, form=True)]
+SignsIn = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False, counted=_SIGN_INS)]
+SignedIn = Annotated[WebSession, RequiresSession(_LOOK)]
+Submits = Annotated[WebSession, RequiresSession(_LOOK, form=True)]
 OrganizationSlug = Annotated[str, Path(alias="organizationSlug")]
 ProjectSlug = Annotated[str, Path(alias="projectSlug")]
 Text = Annotated[str | None, Query(max_length=4096)]
 
 
 @router.get("/", operation_id="showOverview")
-async def show_overview(visitor: Anyone) -> Response:
+async def show_overview(session: Anyone) -> Response:
     """Shows the user's organizations and pending invitations, or a welcome page if signed out."""
-    if visitor.access is None:
-        return page("welcome", visitor)
-    standing = service.get_standing(visitor.user_id, service.OVERVIEW_INVITATIONS)
-    return page("overview", visitor, current="/", **standing._asdict())
+    if session.access is None:
+        return page("welcome", session)
+    standing = service.get_standing(session.user_id, service.OVERVIEW_INVITATIONS)
+    return page("overview", session, current="/", **standing._asdict())
 
 
 @router.get("/sign-in", operation_id="beginSignIn")
-async def begin_sign_in(_visitor: SignsIn, return_to: Text = None) -> Response:
+async def begin_sign_in(_session: SignsIn, return_to: Text = None) -> Response:
     """Redirects to the sign-in provider. `return_to` is ignored unless it is a dashboard page."""
     begun = service.begin_sign_in(return_to)
-    return redirect(begun.url, [visitors.cookie(begun.purpose, begun.note, service.SIGN_IN_SECONDS)])
+    return redirect(begun.url, [web_session.cookie(begun.purpose, begun.note, service.SIGN_IN_SECONDS)])
 
 
 @router.get("/sign-in/callback", operation_id="finishSignIn")
 async def finish_sign_in(
-    visitor: SignsIn, code: Text = None, state: Text = None, error: Text = None, iss: Text = None
+    session: SignsIn, code: Text = None, state: Text = None, error: Text = None, iss: Text = None
 ) -> Response:
     """Completes the sign-in when the provider redirects back. The first sign-in creates the account."""
     purpose = service.note_purpose(state or "")
     if error is not None or code is None or state is None or purpose is None:
         raise service.SignInCanceled((error or "incomplete")[:100])
     secret, return_to = service.finish_sign_in(
-        state, code, iss, lambda purpose: visitor.cookies.get(visitors.cookie_name(purpose), ""), visitor.address
+        state, code, iss, lambda purpose: session.cookies.get(web_session.cookie_name(purpose), ""), session.address
     )
     # Revokes the browser's previous session, if any.
-    service.sign_out(visitor.secret)
-    session = visitors.cookie("session", secret, LIFE_SECONDS)
-    return redirect(address(return_to), [session, visitors.cookie(purpose, "", 0)])
+    service.sign_out(session.secret)
+    signed_in = web_session.cookie("session", secret, LIFE_SECONDS)
+    return redirect(address(return_to), [signed_in, web_session.cookie(purpose, "", 0)])
 
 
 @router.post("/sign-out", operation_id="signOut")
-async def sign_out(visitor: Submits) -> Response:
+async def sign_out(session: Submits) -> Response:
     """Revokes the session, both as a cookie and as a bearer token."""
-    service.sign_out(visitor.secret)
-    return redirect(address("/signed-out"), [visitors.cookie("session", "", 0)])
+    service.sign_out(session.secret)
+    return redirect(address("/signed-out"), [web_session.cookie("session", "", 0)])
 
 
 @router.get("/signed-out", operation_id="showSignedOut")
-async def show_signed_out(visitor: SignsIn) -> Response:
+async def show_signed_out(session: SignsIn) -> Response:
     """Confirms the sign-out and links to the sign-out of the provider."""
-    return page("signed_out", visitor, provider=service.provider_sign_out_url())
+    return page("signed_out", session, provider=service.provider_sign_out_url())
 
 
 @router.get("/device", operation_id="showDevice")
-async def show_device(visitor: SignedIn, user_code: Text = None) -> Response:
+async def show_device(session: SignedIn, user_code: Text = None) -> Response:
     """Asks for the user code that a device shows. A link can prefill the code but not submit it."""
     _check_devices()
-    return _device_form(visitor, user_code or "")
+    return _device_form(session, user_code or "")
 
 
 @router.post("/device", operation_id="reviewDevice")
-async def review_device(visitor: Submits) -> Response:
+async def review_device(session: Submits) -> Response:
     """Shows the device request for review. An unknown code counts as a failed attempt."""
     _check_devices()
-    code = visitor.form.get("user_code", "")[:100]
+    code = session.form.get("user_code", "")[:100]
     if not code.strip():
-        return _device_form(visitor, "", "Enter the code that your device shows.", 400)
+        return _device_form(session, "", "Enter the code that your device shows.", 400)
     try:
-        review = device_service.review_device(code, visitor.user_id, visitor.secret)
+        review = device_service.review_device(code, session.user_id, session.secret)
     except _REFUSED_DEVICE as refusal:
-        return _device_form(visitor, code, refusal.public, refusal.status, refusal.headers)
-    return _device_review(visitor, review)
+        return _device_form(session, code, refusal.public, refusal.status, refusal.headers)
+    return _device_review(session, review)
 
 
 @router.post("/device/approve", operation_id="approveDevice")
-async def approve_device(visitor: Submits) -> Response:
+async def approve_device(session: Submits) -> Response:
     """Approves the device with the scopes that were left checked."""
-    return _decide(visitor, approves=True)
+    return _decide(session, approves=True)
 
 
 @router.post("/device/deny", operation_id="denyDevice")
-async def deny_device(visitor: Submits) -> Response:
+async def deny_device(session: Submits) -> Response:
     """Denies the device."""
-    return _decide(visitor, approves=False)
+    return _decide(session, approves=False)
 
 
 @router.get("/invitations", operation_id="showInvitations")
-async def show_invitations(visitor: SignedIn) -> Response:
+async def show_invitations(session: SignedIn) -> Response:
     """Shows the pending invitations for the account's verified email address."""
-    return _invitations(visitor)
+    return _invitations(session)
 
 
 @router.post("/invitations/accept", operation_id="acceptInvitation")
-async def accept_invitation(visitor: Submits) -> Response:
+async def accept_invitation(session: Submits) -> Response:
     """Accepts an invitation: makes the user a member of the organization."""
     try:
-        joined = invitations.accept_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
+        joined = invitations.accept_invitation(session.form.get("invitation_id", ""), session.user_id)
     except _REFUSED_INVITATION as refusal:
-        return _invitations(visitor, refusal)
-    return _invitations(visitor, done=f"You are now a member of {joined.name}, as {joined.role}.")
+        return _invitations(session, refusal)
+    return _invitations(session, done=f"You are now a member of {joined.name}, as {joined.role}.")
 
 
 @router.post("/invitations/decline", operation_id="declineInvitation")
-async def decline_invitation(visitor: Submits) -> Response:
+async def decline_invitation(session: Submits) -> Response:
     """Declines an invitation."""
     try:
-        name = invitations.decline_invitation(visitor.form.get("invitation_id", ""), visitor.user_id)
+        name = invitations.decline_invitation(session.form.get("invitation_id", ""), session.user_id)
     except _REFUSED_INVITATION as refusal:
-        return _invitations(visitor, refusal)
-    return _invitations(visitor, done=f"You declined the invitation to {name}.")
+        return _invitations(session, refusal)
+    return _invitations(session, done=f"You declined the invitation to {name}.")
 
 
 @router.post("/invitations/block", operation_id="blockOrganization")
-async def block_organization(visitor: Submits) -> Response:
+async def block_organization(session: Submits) -> Response:
     """Declines an invitation and hides future invitations from its organization."""
     try:
-        name = invitations.block_organization(visitor.form.get("invitation_id", ""), visitor.user_id)
+        name = invitations.block_organization(session.form.get("invitation_id", ""), session.user_id)
     except _REFUSED_INVITATION as refusal:
-        return _invitations(visitor, refusal)
-    return _invitations(visitor, done=f"You declined the invitation to {name} and blocked the organization.")
+        return _invitations(session, refusal)
+    return _invitations(session, done=f"You declined the invitation to {name} and blocked the organization.")
 
 
 @router.get("/invitations/blocked", operation_id="showBlockedOrganizations")
-async def show_blocked_organizations(visitor: SignedIn, after: Text = None) -> Response:
+async def show_blocked_organizations(session: SignedIn, after: Text = None) -> Response:
     """Lists the organizations that the user has blocked."""
-    return _blocked(visitor, after)
+    return _blocked(session, after)
 
 
 @router.post("/invitations/unblock", operation_id="unblockOrganization")
-async def unblock_organization(visitor: Submits) -> Response:
+async def unblock_organization(session: Submits) -> Response:
     """Unblocks an organization, so that its invitations are shown again."""
     try:
-        name = invitations.unblock_organization(visitor.form.get("organization_id", ""), visitor.user_id)
+        name = invitations.unblock_organization(session.form.get("organization_id", ""), session.user_id)
     except invitations.NotBlocked as refusal:
-        return _blocked(visitor, refusal=refusal)
-    return _blocked(visitor, done=f"You unblocked {name}.")
+        return _blocked(session, refusal=refusal)
+    return _blocked(session, done=f"You unblocked {name}.")
 
 
 @router.get("/sessions", operation_id="showSessions")
-async def show_sessions(visitor: SignedIn, cursor: Cursor = None) -> Response:
+async def show_sessions(session: SignedIn, cursor: Cursor = None) -> Response:
     """Lists the user's sessions, devices, and tokens, with a button to revoke each."""
-    return _sessions(visitor, cursor)
+    return _sessions(session, cursor)
 
 
 @router.post("/sessions/revoke", operation_id="endSession")
-async def end_session(visitor: Submits) -> Response:
+async def end_session(session: Submits) -> Response:
     """Revokes a session, device, or token. Revoking the current session signs the user out."""
     try:
-        revoked = session_service.revoke_session(visitor.form.get("session_id", ""), visitor.user_id)
+        revoked = session_service.revoke_session(session.form.get("session_id", ""), session.user_id)
     except session_service.UnknownSession as refusal:
-        return _sessions(visitor, refusal=refusal)
-    if revoked == _current_session(visitor):
-        return redirect(address("/signed-out"), [visitors.cookie("session", "", 0)])
-    return _sessions(visitor, done="Revoked. It no longer has access.")
+        return _sessions(session, refusal=refusal)
+    if revoked == _current_session(session):
+        return redirect(address("/signed-out"), [web_session.cookie("session", "", 0)])
+    return _sessions(session, done="Revoked. It no longer has access.")
 
 
 @router.post("/sessions/revoke-others", operation_id="endOtherSessions")
-async def end_other_sessions(visitor: Submits) -> Response:
+async def end_other_sessions(session: Submits) -> Response:
     """Revokes all sessions, devices, and tokens except the current session."""
-    ended, more = session_service.revoke_others(visitor.user_id, _current_session(visitor))
+    ended, more = session_service.revoke_others(session.user_id, _current_session(session))
     counted = f"{ended} {'entry' if ended == 1 else 'entries'}"
     rest = " There are more: press the button again." if more else " Only this session has access now."
-    return _sessions(visitor, done=f"Revoked {counted}.{rest}")
+    return _sessions(session, done=f"Revoked {counted}.{rest}")
 
 
 @router.get("/organizations", operation_id="showOrganizations")
-async def show_organizations(visitor: SignedIn) -> Response:
+async def show_organizations(session: SignedIn) -> Response:
     """Lists the user's organizations and marks the default one."""
-    return _organizations(visitor)
+    return _organizations(session)
 
 
 @router.post("/organizations", operation_id="saveOrganization")
-async def save_organization(visitor: Submits) -> Response:
+async def save_organization(session: Submits) -> Response:
     """Saves the default organization, which is used for requests without `organizationId`."""
     try:
-        saved = service.save_organization(visitor.form.get("organization_id", ""), visitor.user_id)
+        saved = service.save_organization(session.form.get("organization_id", ""), session.user_id)
     except service.NoMembership as refusal:
-        return _organizations(visitor, refusal)
-    return _organizations(visitor, done=f"{saved.name} is saved as your default organization.")
+        return _organizations(session, refusal)
+    return _organizations(session, done=f"{saved.name} is saved as your default organization.")
 
 
 @router.get("/organizations/{organizationSlug}/delete", operation_id="showOrganizationDeletion")
-async def show_organization_deletion(visitor: SignedIn, organization_slug: OrganizationSlug) -> Response:
+async def show_organization_deletion(session: SignedIn, organization_slug: OrganizationSlug) -> Response:
     """Explains what deleting the organization removes, and asks an owner to type its name or slug."""
-    organization = service.get_own_organization(organization_slug, visitor.user_id)
-    return page("organization_delete", visitor, organization=organization, typed="", problem=None)
+    organization = service.get_own_organization(organization_slug, session.user_id)
+    return page("organization_delete", session, organization=organization, typed="", problem=None)
 
 
 @router.post("/organizations/{organizationSlug}/delete", operation_id="deleteOrganization")
-async def delete_organization(visitor: Submits, organization_slug: OrganizationSlug) -> Response:
+async def delete_organization(session: Submits, organization_slug: OrganizationSlug) -> Response:
     """Deletes the organization if the user typed its name or slug."""
-    organization = service.get_own_organization(organization_slug, visitor.user_id)
-    typed = visitor.form.get("confirmation", "")[:200]
+    organization = service.get_own_organization(organization_slug, session.user_id)
+    typed = session.form.get("confirmation", "")[:200]
     try:
-        service.delete_organization(organization, typed, visitor.user_id)
+        service.delete_organization(organization, typed, session.user_id)
     except service.NotConfirmed as refusal:
         return page(
             "organization_delete",
-            visitor,
+            session,
             status=refusal.status,
             organization=organization,
             typed=typed,
             problem=refusal.public,
         )
-    return _organizations(visitor, done=f"{organization.name} is deleted.")
+    return _organizations(session, done=f"{organization.name} is deleted.")
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}", operation_id="showProject")
-async def show_project(visitor: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug) -> Response:
+async def show_project(session: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug) -> Response:
     """Shows a project with its websites. `dashboardUrl` links to this page."""
-    return _project("project", visitor, organization_slug, project_slug)
+    return _project("project", session, organization_slug, project_slug)
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/consent", operation_id="showProjectConsent")
 async def show_project_consent(
-    visitor: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug
+    session: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug
 ) -> Response:
     """Shows the project's consent instance: trusted origins, branding, and runtime."""
-    return _project("project_consent", visitor, organization_slug, project_slug)
+    return _project("project_consent", session, organization_slug, project_slug)
 
 
 @router.get("/assets/{fileName}", operation_id="getAsset")
@@ -280,42 +280,42 @@ def _check_devices() -> None:
 
 
 def _device_form(
-    visitor: Visitor, code: str, problem: str | None = None, status: int = 200, headers: dict[str, str] | None = None
+    session: WebSession, code: str, problem: str | None = None, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    return page("device", visitor, status=status, headers=headers, current="/device", code=code[:100], problem=problem)
+    return page("device", session, status=status, headers=headers, current="/device", code=code[:100], problem=problem)
 
 
-def _device_review(visitor: Visitor, review: device_service.Review, refusal: ApiError | None = None) -> Response:
+def _device_review(session: WebSession, review: device_service.Review, refusal: ApiError | None = None) -> Response:
     problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
-    return page("device_review", visitor, status=status, current="/device", problem=problem, **review._asdict())
+    return page("device_review", session, status=status, current="/device", problem=problem, **review._asdict())
 
 
-def _decide(visitor: Visitor, *, approves: bool) -> Response:
+def _decide(session: WebSession, *, approves: bool) -> Response:
     _check_devices()
     decide = device_service.approve_device if approves else device_service.deny_device
     try:
         try:
-            decide(visitor.form, visitor.user_id, visitor.secret)
+            decide(session.form, session.user_id, session.secret)
         except device_service.NothingGranted as refusal:
-            review = device_service.review_device(visitor.form["user_code"], visitor.user_id, visitor.secret)
-            return _device_review(visitor, review, refusal)
+            review = device_service.review_device(session.form["user_code"], session.user_id, session.secret)
+            return _device_review(session, review, refusal)
     except _REFUSED_DEVICE as refusal:
-        return _device_form(visitor, "", refusal.public, refusal.status, refusal.headers)
-    return page("device_decided", visitor, current="/device", approved=approves)
+        return _device_form(session, "", refusal.public, refusal.status, refusal.headers)
+    return page("device_decided", session, current="/device", approved=approves)
 
 
-def _invitations(visitor: Visitor, refusal: ApiError | None = None, done: str | None = None) -> Response:
-    return _standing("invitations", visitor, refusal, done)
+def _invitations(session: WebSession, refusal: ApiError | None = None, done: str | None = None) -> Response:
+    return _standing("invitations", session, refusal, done)
 
 
 def _blocked(
-    visitor: Visitor, after: str | None = None, refusal: ApiError | None = None, done: str | None = None
+    session: WebSession, after: str | None = None, refusal: ApiError | None = None, done: str | None = None
 ) -> Response:
-    blocked = invitations.list_blocked(visitor.user_id, after)
+    blocked = invitations.list_blocked(session.user_id, after)
     problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
     return page(
         "blocked",
-        visitor,
+        session,
         status=status,
         current="/invitations",
         problem=problem,
@@ -325,38 +325,38 @@ def _blocked(
     )
 
 
-def _organizations(visitor: Visitor, refusal: ApiError | None = None, done: str | None = None) -> Response:
-    return _standing("organizations", visitor, refusal, done)
+def _organizations(session: WebSession, refusal: ApiError | None = None, done: str | None = None) -> Response:
+    return _standing("organizations", session, refusal, done)
 
 
-def _current_session(visitor: Visitor) -> str | None:
-    return session_service.current_session(visitor.access.principal.token if visitor.access else None)
+def _current_session(session: WebSession) -> str | None:
+    return session_service.current_session(session.access.principal.token if session.access else None)
 
 
 def _sessions(
-    visitor: Visitor, cursor: str | None = None, refusal: ApiError | None = None, done: str | None = None
+    session: WebSession, cursor: str | None = None, refusal: ApiError | None = None, done: str | None = None
 ) -> Response:
-    walk = Walk(cursor, "showSessions", visitor.user_id)
-    shown = session_service.list_sessions(visitor.user_id, _current_session(visitor), walk.after)
+    codec = CursorCodec(cursor, "showSessions", session.user_id)
+    shown = session_service.list_sessions(session.user_id, _current_session(session), codec.after)
     problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
     return page(
         "sessions",
-        visitor,
+        session,
         status=status,
         current="/sessions",
         problem=problem,
         done=done,
         sessions=shown.sessions,
-        next_cursor=walk.cursor(shown.next_sk),
+        next_cursor=codec.cursor(shown.next_sk),
     )
 
 
-def _project(name: str, visitor: Visitor, organization_slug: str, project_slug: str) -> Response:
-    organization, project = service.get_project(organization_slug, project_slug, visitor.user_id)
-    return page(name, visitor, organization=organization, project=project)
+def _project(name: str, session: WebSession, organization_slug: str, project_slug: str) -> Response:
+    organization, project = service.get_project(organization_slug, project_slug, session.user_id)
+    return page(name, session, organization=organization, project=project)
 
 
-def _standing(name: str, visitor: Visitor, refusal: ApiError | None, done: str | None) -> Response:
-    standing = service.get_standing(visitor.user_id, service.PAGE_INVITATIONS)
+def _standing(name: str, session: WebSession, refusal: ApiError | None, done: str | None) -> Response:
+    standing = service.get_standing(session.user_id, service.PAGE_INVITATIONS)
     problem, status = (refusal.public, refusal.status) if refusal else (None, 200)
-    return page(name, visitor, status=status, current=f"/{name}", problem=problem, done=done, **standing._asdict())
+    return page(name, session, status=status, current=f"/{name}", problem=problem, done=done, **standing._asdict())

@@ -10,11 +10,11 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from controlplane import clock, ids, keyring
-from controlplane.addresses import dashboard_base_url, sign_in_client_id
-from controlplane.errors import Forbidden, InvalidPayload, NotFound
-from controlplane.keyring import SigningKey
-from controlplane.settings import settings
+from controlplane.core import clock, ids, keyring
+from controlplane.core.errors import Forbidden, InvalidPayload, NotFound
+from controlplane.core.keyring import SigningKey
+from controlplane.core.settings import settings
+from controlplane.core.urls import dashboard_base_url, sign_in_client_id
 from controlplane.store import deletions, invitees, organizations, projects, sessions, sign_in, users
 from controlplane.store.invitees import Received
 from controlplane.store.organizations import Account, Membership

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane.errors import NotFound
+from controlplane.core.errors import NotFound
 from controlplane.store import credential_index, revocations
 from controlplane.store.credential_index import Credential
 

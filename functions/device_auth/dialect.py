@@ -11,8 +11,8 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel
 
-from controlplane.errors import ApiError, InvalidPayload
-from controlplane.forms import MAX_FORM_BYTES, parse_pairs
+from controlplane.core.errors import ApiError, InvalidPayload
+from controlplane.http.forms import MAX_FORM_BYTES, parse_pairs
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 64

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from controlplane.anonymous import Anonymous, Stranger
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.errors import InvalidPayload
+from controlplane.core.errors import InvalidPayload
+from controlplane.http.anonymous import Anonymous, AnonymousCaller
+from controlplane.http.app import ControlRouter
+from controlplane.http.responses import refuses
 from controlplane.store.device import FIRST_INTERVAL_SECONDS, LIFE_SECONDS
 from controlplane.store.token_families import Pair
 from device_auth import service
@@ -31,10 +31,10 @@ def _by_anyone(counter: str, per_minute: int, *required: str) -> Anonymous:
     return Anonymous(counter, per_minute, service.is_enabled, {MEDIA_TYPE: OAuthForm(required)})
 
 
-AsksForCode = Annotated[Stranger, _by_anyone("device.code", CODES_PER_MINUTE)]
-AsksForToken = Annotated[Stranger, _by_anyone("device.token", TOKENS_PER_MINUTE, "grant_type")]
+AsksForCode = Annotated[AnonymousCaller, _by_anyone("device.code", CODES_PER_MINUTE)]
+AsksForToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_MINUTE, "grant_type")]
 # Shares the token endpoint's rate limit: both look up a secret.
-RevokesToken = Annotated[Stranger, _by_anyone("device.token", TOKENS_PER_MINUTE)]
+RevokesToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_MINUTE)]
 
 
 @router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Request a device code", status_code=201)

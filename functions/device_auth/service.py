@@ -10,11 +10,11 @@ import hmac
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from controlplane import tokens
-from controlplane.addresses import dashboard_base_url
-from controlplane.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
-from controlplane.scopes import READ_SCOPES, SCOPES
-from controlplane.settings import settings
+from controlplane.core import tokens
+from controlplane.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
+from controlplane.core.scopes import READ_SCOPES, SCOPES
+from controlplane.core.settings import settings
+from controlplane.core.urls import dashboard_base_url
 from controlplane.store import device, token_families
 from controlplane.store.device import Issued
 from controlplane.store.table import Throttled

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane import clock
-from controlplane.access import Access, Requires
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Page
-from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.core import clock
+from controlplane.http.access import Access, Requires
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Page
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
 from device_auth import session_service
 from device_auth.schemas import RevokedSession, Session
 
@@ -30,8 +30,8 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
     A page can have fewer entries than `limit`, because expired entries are omitted. Any user token can list its own
     user's sessions; no scope is needed. API keys get 403, because they don't belong to a user.
     """
-    walk = Walk(cursor, "listSessions", access.user_id)
-    page = session_service.list_sessions(access.user_id, limit, walk.after)
+    codec = CursorCodec(cursor, "listSessions", access.user_id)
+    page = session_service.list_sessions(access.user_id, limit, codec.after)
     current = session_service.current_session(access.principal.token)
     items = [
         Session(
@@ -48,7 +48,7 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
         )
         for credential in page.credentials
     ]
-    return Page(items, walk.cursor(page.next_sk))
+    return Page(items, codec.cursor(page.next_sk))
 
 
 @router.delete("/v1/me/sessions/{sessionId}", operation_id="revokeSession", summary="Revoke a session or device")

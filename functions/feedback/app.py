@@ -1,8 +1,8 @@
 """Wiring of `feedback`."""
 
-import controlplane.diet  # isort: split  # noqa: F401 (before FastAPI is imported)
-from controlplane.app import create_app
-from controlplane.lambda_handler import create_handler
+import controlplane.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
+from controlplane.http.app import create_app
+from controlplane.http.lambda_handler import create_handler
 from feedback.routes import router
 
 app = create_app(router)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from controlplane.access import Access, Requires
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Answer
-from controlplane.idempotency import IdempotencyKey, idempotent
+from controlplane.http.access import Access, Requires
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer
+from controlplane.http.idempotency import IdempotencyKey, idempotent
+from controlplane.http.responses import refuses
 from controlplane.store.table import Leg
 from feedback import service
 from feedback.schemas import FeedbackCreate, FeedbackReceipt
@@ -32,8 +32,8 @@ async def create_feedback(
     caller is the user of a user token, or the organization of an API key.
     """
 
-    def create(first: Mapping[str, Leg]) -> Answer[FeedbackReceipt]:
-        receipt = service.submit_report(access.caller_id, body.given, first)
+    def create(extra_legs: Mapping[str, Leg]) -> Answer[FeedbackReceipt]:
+        receipt = service.submit_report(access.caller_id, body.given, extra_legs)
         shown = FeedbackReceipt(reference=receipt.reference, already_submitted=receipt.already_submitted)
         return Answer(shown, 200 if receipt.already_submitted else None)
 

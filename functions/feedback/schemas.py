@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from controlplane.envelope import Wire
+from controlplane.http.envelope import Wire
 from controlplane.store.feedback import FIELD_LIMITS, Category, Surface
 
 Text = Annotated[

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from controlplane.errors import RateLimited, ServiceUnavailable
+from controlplane.core.errors import RateLimited, ServiceUnavailable
 from controlplane.store import feedback
 from controlplane.store.feedback import NEW_PER_HOUR, Receipt
 from controlplane.store.table import Leg
@@ -23,13 +23,13 @@ class IntakePaused(ServiceUnavailable):
     message = "New reports are temporarily not accepted. Keep the report and send it later."
 
 
-def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str, Leg]) -> Receipt:
+def submit_report(caller_id: str, report: Mapping[str, str], extra_legs: Mapping[str, Leg]) -> Receipt:
     """Stores the report. Raises HourlyQuotaReached or IntakePaused without writing anything.
 
-    `first` are legs that precede those of the report in the transaction.
+    `extra_legs` are legs that precede those of the report in the transaction.
     """
     try:
-        return feedback.submit_report(caller_id, report, first)
+        return feedback.submit_report(caller_id, report, extra_legs)
     except feedback.QuotaUsedUp as refusal:
         raise HourlyQuotaReached(refusal.seconds) from None
     except feedback.IntakePaused:

@@ -6,13 +6,13 @@ for a deleted project are dropped, because some are still in flight when a proje
 
 from datetime import datetime
 
-from controlplane import clock
-from controlplane.observability import logger
+from controlplane.core import clock
+from controlplane.core.observability import logger
+from controlplane.queues.worker import Rejected
 from controlplane.store import advisories, vendors
 from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
-from controlplane.worker import Rejected
 from finding_intake.messages import Advisory, Finding, RuntimeVendorDetection
 
 # Tolerates clock skew between detectors. An observation further in the future would supersede all valid later ones.

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import Query
 
-from controlplane import ids
-from controlplane.access import Access, Requires, Resource
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Page
-from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.core import ids
+from controlplane.http.access import Access, Requires, Resource
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Page
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
 from controlplane.store import inbox, keys
 from controlplane.store.inbox import Status
 from inbox import service
@@ -35,9 +35,9 @@ async def list_inbox_items(
 
     An item that changes during pagination moves to the front of the list. Every other item is returned exactly once.
     """
-    walk = Walk(cursor, "listInboxItems", access.organization_id, status or "")
-    page = inbox.list_items(access.organization_id, status, limit, walk.after)
-    return Page([InboxItem.of(item) for item in page.items], walk.cursor(page.next_position))
+    codec = CursorCodec(cursor, "listInboxItems", access.organization_id, status or "")
+    page = inbox.list_items(access.organization_id, status, limit, codec.after)
+    return Page([InboxItem.of(item) for item in page.items], codec.cursor(page.next_position))
 
 
 @router.get("/v1/inbox/{itemId}", operation_id="getInboxItem", summary="Get an inbox item")

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from controlplane.envelope import Wire
+from controlplane.http.envelope import Wire
 from controlplane.store import inbox
 from controlplane.store.inbox import Priority, Source, Status
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from controlplane import clock
-from controlplane.errors import ApiError, Conflict, Forbidden, NotFound
-from controlplane.issue_messages import try_to_announce
-from controlplane.settings import settings
+from controlplane.core import clock
+from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound
+from controlplane.core.settings import settings
+from controlplane.queues.issue_messages import try_to_announce
 from controlplane.store import inbox, issue_attempts, repositories, waiting
 from controlplane.store.inbox import InboxItem
 from controlplane.store.issue_attempts import Attempt

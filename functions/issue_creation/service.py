@@ -4,7 +4,8 @@ The create request is sent once for each transition of an attempt to `sending`. 
 or, without one, from the list of issues. The list lags: an issue may be missing from it for ten minutes.
 """
 
-from controlplane import clock
+from controlplane.core import clock
+from controlplane.core.observability import logger
 from controlplane.github import client as code_host
 from controlplane.github.client import CodeHost, Issue
 from controlplane.github.errors import (
@@ -17,12 +18,11 @@ from controlplane.github.errors import (
     Refused,
     RepositoryGone,
 )
-from controlplane.observability import logger
+from controlplane.queues.worker import Postponed, Rejected
 from controlplane.store import issue_attempts, repositories
 from controlplane.store.inbox import GithubIssue, InboxItem
 from controlplane.store.issue_attempts import UNSETTLED_SECONDS, Attempt, AttemptMoved, IssueExists
 from controlplane.store.repositories import RepositoryItem
-from controlplane.worker import Postponed, Rejected
 from issue_creation import text
 
 # Ages at which the list is checked after an unknown outcome. By the last one, the list has caught up. Including the

@@ -8,8 +8,8 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from controlplane.core.settings import settings
 from controlplane.github.client import ISSUE_BODY_LIMIT
-from controlplane.settings import settings
 from controlplane.store.inbox import Evidence, InboxItem
 
 _TITLE_LENGTH = 200

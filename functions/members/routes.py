@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any
 
-from controlplane import clock, ids
-from controlplane.access import Access, Requires, Resource
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Answer, Page
-from controlplane.idempotency import IdempotencyKey, idempotent
-from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.core import clock, ids
+from controlplane.http.access import Access, Requires, Resource
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
 from controlplane.store import keys
 from members import service
 from members.schemas import (
@@ -69,9 +69,9 @@ def _invitation(item: Item) -> Invitation:
 async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor = None) -> Page[Member]:
     """Lists the organization's members. Any member can list them."""
     organization_id = access.organization_id
-    walk = Walk(cursor, "listMembers", organization_id)
-    page = service.list_members(organization_id, limit, walk.after)
-    return Page([_member(organization_id, item) for item in page.items], walk.cursor(page.next_sk))
+    codec = CursorCodec(cursor, "listMembers", organization_id)
+    page = service.list_members(organization_id, limit, codec.after)
+    return Page([_member(organization_id, item) for item in page.items], codec.cursor(page.next_sk))
 
 
 @router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
@@ -102,9 +102,9 @@ async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Curs
 
     Omits invitations whose sender no longer has the role needed to send them, because they can't be accepted.
     """
-    walk = Walk(cursor, "listInvitations", access.organization_id)
-    page = service.list_invitations(access.organization_id, limit, walk.after)
-    return Page([_invitation(item) for item in page.items], walk.cursor(page.next_sk))
+    codec = CursorCodec(cursor, "listInvitations", access.organization_id)
+    page = service.list_invitations(access.organization_id, limit, codec.after)
+    return Page([_invitation(item) for item in page.items], codec.cursor(page.next_sk))
 
 
 @router.post("/v1/invitations", operation_id="createInvitation", summary="Invite someone", status_code=201)

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.emails import MAX_LENGTH, is_email
-from controlplane.envelope import Wire
+from controlplane.core.emails import MAX_LENGTH, is_email
+from controlplane.http.envelope import Wire
 from controlplane.store.organizations import Role
 
 

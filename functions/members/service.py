@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controlplane import clock
-from controlplane.access import RANK
-from controlplane.errors import Conflict, Forbidden, NotFound
-from controlplane.settings import settings
+from controlplane.core import clock
+from controlplane.core.errors import Conflict, Forbidden, NotFound
+from controlplane.core.settings import settings
+from controlplane.http.access import RANK
 from controlplane.store import invitations, members, organizations
 from controlplane.store.organizations import Membership, Role
 from controlplane.store.table import Leg, QueryPage, Throttled
@@ -119,7 +119,7 @@ def list_invitations(organization_id: str, limit: int, after: str | None) -> Que
 
 
 def create_invitation(
-    caller_id: str, caller: Membership, email: str, role: Role, beside: Mapping[str, Leg]
+    caller_id: str, caller: Membership, email: str, role: Role, extra_legs: Mapping[str, Leg]
 ) -> dict[str, Any]:
     """Creates an invitation for the address.
 
@@ -129,7 +129,7 @@ def create_invitation(
     limits = invitations.Limits(settings.invitations_per_organization, settings.invitations_per_address)
     try:
         return invitations.create_invitation(
-            caller.organization_id, email, role, inviter_id=caller_id, limits=limits, beside=beside
+            caller.organization_id, email, role, inviter_id=caller_id, limits=limits, extra_legs=extra_legs
         )
     except invitations.CallerMayNot:
         raise Forbidden from None

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from controlplane.access import Access, Requires
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Answer, Page
-from controlplane.idempotency import IdempotencyKey, idempotent
+from controlplane.http.access import Access, Requires
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent
+from controlplane.http.responses import refuses
 from controlplane.store.organizations import Membership
 from organizations import service
 from organizations.schemas import Organization, OrganizationCreate, OrganizationListItem

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from controlplane.envelope import Wire
-from controlplane.naming import Name
+from controlplane.core.naming import Name
+from controlplane.http.envelope import Wire
 from controlplane.store.organizations import Role
 
 

@@ -4,10 +4,10 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 
-from controlplane.access import Principal, key_organization
-from controlplane.errors import Conflict, Unauthorized
-from controlplane.naming import slugify
-from controlplane.settings import settings
+from controlplane.core.errors import Conflict, Unauthorized
+from controlplane.core.naming import slugify
+from controlplane.core.settings import settings
+from controlplane.http.access import Principal, key_organization
 from controlplane.store import organizations, users
 from controlplane.store.organizations import Membership
 from controlplane.store.table import Leg
@@ -43,7 +43,7 @@ def list_organizations(principal: Principal) -> list[Membership]:
     return sorted(memberships, key=lambda membership: membership.slug)
 
 
-def create_organization(user_id: str, name: str, slug: str | None, beside: Mapping[str, Leg]) -> Membership:
+def create_organization(user_id: str, name: str, slug: str | None, extra_legs: Mapping[str, Leg]) -> Membership:
     """Creates an organization on the free plan, owned by the user. Raises SlugTaken, OwnsTooMany, Unauthorized.
 
     A slug derived from the name is rejected if taken, like a chosen one: a numbered slug instead would create a second
@@ -54,7 +54,9 @@ def create_organization(user_id: str, name: str, slug: str | None, beside: Mappi
         raise Unauthorized(reason="the account of this token is gone")
     slug = slug or derive_slug(name)
     try:
-        return organizations.create_organization(name, slug, profile, beside, limit=settings.organizations_per_person)
+        return organizations.create_organization(
+            name, slug, profile, extra_legs, limit=settings.organizations_per_person
+        )
     except organizations.SlugTaken:
         raise SlugTaken(slug) from None
     except organizations.OwnsTooMany as refusal:

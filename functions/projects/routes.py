@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane import ids
-from controlplane.access import Access, Requires, Resource
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.envelope import Answer, Page
-from controlplane.idempotency import IdempotencyKey, idempotent
-from controlplane.pagination import Cursor, Limit, Walk
+from controlplane.core import ids
+from controlplane.http.access import Access, Requires, Resource
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
 from controlplane.store import keys, projects, vendors
 from controlplane.store.project_items import ProjectItem, read_project
 from controlplane.store.vendors import VendorState
@@ -58,10 +58,10 @@ _STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
 @router.get("/v1/projects", operation_id="listProjects", summary="List projects")
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
     """Lists the organization's projects, newest first."""
-    walk = Walk(cursor, "listProjects", access.organization_id)
-    page = projects.list_projects(access.organization_id, limit, walk.after)
+    codec = CursorCodec(cursor, "listProjects", access.organization_id)
+    page = projects.list_projects(access.organization_id, limit, codec.after)
     organization = access.membership
-    return Page([ListedProject.of(organization, project) for project in page.projects], walk.cursor(page.next_sk))
+    return Page([ListedProject.of(organization, project) for project in page.projects], codec.cursor(page.next_sk))
 
 
 @router.post("/v1/projects", operation_id="createProject", summary="Create a project", status_code=201)
@@ -84,7 +84,7 @@ async def create_project(
         "createProject",
         idempotency_key,
         body,
-        lambda first: shape.of(access.membership, service.create_project(access.organization_id, draft, first)),
+        lambda legs: shape.of(access.membership, service.create_project(access.organization_id, draft, legs)),
     )
 
 

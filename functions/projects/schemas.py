@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.addresses import consent_runtime_url, project_page
-from controlplane.envelope import Wire
-from controlplane.naming import Name
-from controlplane.regions import REGIONS
-from controlplane.settings import settings
+from controlplane.core.naming import Name
+from controlplane.core.regions import REGIONS
+from controlplane.core.settings import settings
+from controlplane.core.urls import consent_runtime_url, project_page
+from controlplane.http.envelope import Wire
 from controlplane.store.organizations import Membership
 from controlplane.store.project_items import ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.projects import MAX_WEBSITES, NO_BRANDING

@@ -3,9 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from controlplane.errors import ApiError, Conflict, Forbidden, InvalidPayload, NotFound, PlanLimitReached, PlanRequired
-from controlplane.plans import PLANS
-from controlplane.regions import REGIONS
+from controlplane.core.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    InvalidPayload,
+    NotFound,
+    PlanLimitReached,
+    PlanRequired,
+)
+from controlplane.core.plans import PLANS
+from controlplane.core.regions import REGIONS
 from controlplane.store import projects, vendors
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import Address, ConsentItem, ProjectItem
@@ -98,10 +106,10 @@ def read_draft(body: ProjectCreate) -> Draft:
     return Draft(body.name, body.region, _parse(path, listed), consent.branding)
 
 
-def create_project(organization_id: str, draft: Draft, first: Mapping[str, Leg]) -> ProjectItem:
+def create_project(organization_id: str, draft: Draft, extra_legs: Mapping[str, Leg]) -> ProjectItem:
     """Creates the project. Raises BrandingNotIncluded or ProjectLimitReached without writing anything.
 
-    `first` are legs that precede those of the project in the transaction.
+    `extra_legs` are legs that precede those of the project in the transaction.
     """
     try:
         return projects.create_project(
@@ -110,7 +118,7 @@ def create_project(organization_id: str, draft: Draft, first: Mapping[str, Leg])
             region=draft.region,
             addresses=draft.addresses,
             branding=draft.branding,
-            first=first,
+            extra_legs=extra_legs,
         )
     except projects.BrandingNotIncluded:
         raise BrandingNotIncluded from None

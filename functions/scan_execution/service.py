@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
-from controlplane.queues import ExecuteScan, PublishScan
-from controlplane.scanning import Hopeless, asking_the_code_host, attempt
-from controlplane.settings import settings
+from controlplane.queues.messages import ExecuteScan, PublishScan
+from controlplane.queues.scan_attempt import PermanentFailure, asking_the_code_host, attempt
 from controlplane.store import findings as store
 from controlplane.store import inbox, scans
 from controlplane.store.findings import Finding, Location
@@ -78,11 +78,11 @@ def _stage(lease: Lease, stage: Stage) -> Iterator[None]:
 
 
 def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]) -> Unpacked:
-    """Downloads the commit and unpacks its files into the folder. Raises Hopeless, Postponed."""
+    """Downloads the commit and unpacks its files into the folder. Raises PermanentFailure, Postponed."""
     try:
         repository = scans.get_repository_of(scan)
     except UnknownRepository:
-        raise Hopeless(_GONE) from None
+        raise PermanentFailure(_GONE) from None
     limits = Limits(
         unpacked_bytes=settings.scan_unpacked_bytes,
         stored_bytes=settings.scan_stored_bytes,
@@ -99,9 +99,9 @@ def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]
                 pieces, folder, limits=limits, root_directory=scan.root_directory, reason_to_skip=_reason_to_skip
             )
         except ArchiveTooLarge as refusal:
-            raise Hopeless(_TOO_LARGE) from refusal
+            raise PermanentFailure(_TOO_LARGE) from refusal
         except ArchiveInvalid as refusal:
-            raise Hopeless(_INVALID) from refusal
+            raise PermanentFailure(_INVALID) from refusal
 
 
 def _reason_to_skip(path: str) -> str | None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from controlplane import queues
+from controlplane.core.plans import PLANS
 from controlplane.github.client import CodeHost, connect
-from controlplane.plans import PLANS
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
-from controlplane.scanning import Hopeless, asking_the_code_host, attempt
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.queues.scan_attempt import PermanentFailure, asking_the_code_host, attempt
 from controlplane.store import scan_requests
 from controlplane.store.leases import Lease
 from controlplane.store.scan_requests import RequestItem, Subject, Target
@@ -29,10 +29,10 @@ def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] =
         subject = scan_requests.find_subject(request)
         target = _find_target(subject, request, connect_host)
         scan_id = scan_requests.new_scan_id(request.organization_id)
-        execution = queues.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
+        execution = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
         access = _access(target, subject.plan if subject else "")
         scan_requests.start_scan(request, lease, scan_id, target, access=access, message=execution)
-        queues.dispatch(execution)
+        messages.dispatch(execution)
 
     attempt(
         lambda: scan_requests.acquire_request(message.request_id, LEASE_SECONDS),
@@ -42,14 +42,14 @@ def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] =
 
 
 def _find_target(subject: Subject | None, request: RequestItem, connect_host: Callable[[int], CodeHost]) -> Target:
-    """Returns the repository, branch, and commit to scan. Raises Hopeless, Postponed."""
+    """Returns the repository, branch, and commit to scan. Raises PermanentFailure, Postponed."""
     link = subject.repository.find_link(request.project_id) if subject and subject.project_exists else None
     if subject is None or link is None:
-        raise Hopeless(_NOT_LINKED)
+        raise PermanentFailure(_NOT_LINKED)
     repository = subject.repository
     branch = link.production_branch or repository.default_branch
     if branch is None:
-        raise Hopeless(_NO_BRANCH)
+        raise PermanentFailure(_NO_BRANCH)
     with asking_the_code_host():
         host = connect_host(repository.installation_id)
         sha = host.get_branch_head(repository.owner, repository.name, branch)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controlplane.observability import metrics
+from controlplane.core.observability import metrics
 from sweeper.service import sweep
 
 

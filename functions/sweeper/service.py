@@ -7,8 +7,9 @@ expiration time themselves, and TTL deletes the items a few days later.
 
 from aws_lambda_powertools.metrics import MetricUnit
 
-from controlplane import clock, issue_messages, queues, scan_messages
-from controlplane.observability import describe, logger, metrics
+from controlplane.core import clock
+from controlplane.core.observability import describe, logger, metrics
+from controlplane.queues import issue_messages, messages, scan_messages
 from controlplane.store import cleanup
 from controlplane.store.sweep_runs import Step, SweepRun
 
@@ -16,7 +17,7 @@ from controlplane.store.sweep_runs import Step, SweepRun
 SWEEP_SECONDS = 38
 # Keyed by the name of the step's count in logs and metrics.
 STEPS: dict[str, Step] = {
-    "ResentMessages": queues.resend,
+    "ResentMessages": messages.resend,
     "ResumedIssueAttempts": issue_messages.announce_overdue,
     "RecoveredScans": scan_messages.recover_scans,
     "FinishedDeletions": cleanup.finish_deletions,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from fastapi import Response
 
-from controlplane.addresses import dashboard_base_url, public_base_url
-from controlplane.errors import RouteNotFound
-from controlplane.settings import settings
+from controlplane.core.errors import RouteNotFound
+from controlplane.core.settings import settings
+from controlplane.core.urls import dashboard_base_url, public_base_url
 
 _REFERENCE = Path(__file__).parent / "reference"
 # Placeholders in the files for the API's address, the dashboard's address, and the contact email address.

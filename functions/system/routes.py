@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from fastapi import Header, Path, Response
 
-from controlplane.access import Access, Requires
-from controlplane.app import ControlRouter
-from controlplane.described import refuses
-from controlplane.errors import RouteNotFound
-from controlplane.regions import REGIONS
+from controlplane.core.errors import RouteNotFound
+from controlplane.core.regions import REGIONS
+from controlplane.http.access import Access, Requires
+from controlplane.http.app import ControlRouter
+from controlplane.http.responses import refuses
 from system import documents, service
 from system.schemas import CallingCredential, CallingPrincipal, Database, Health, ReachableOrganization, Region
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from controlplane.envelope import Wire
+from controlplane.http.envelope import Wire
 from controlplane.store.organizations import Role
 
 

@@ -4,12 +4,12 @@ from typing import Any, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from controlplane import deadline
-from controlplane.access import Principal, key_organization
-from controlplane.addresses import public_base_url
-from controlplane.errors import RouteNotFound, ServiceUnavailable
-from controlplane.scopes import SCOPES
-from controlplane.settings import settings
+from controlplane.core import deadline
+from controlplane.core.errors import RouteNotFound, ServiceUnavailable
+from controlplane.core.scopes import SCOPES
+from controlplane.core.settings import settings
+from controlplane.core.urls import public_base_url
+from controlplane.http.access import Principal, key_organization
 from controlplane.store import feedback, organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.table import StoreError, table

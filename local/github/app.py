@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from controlplane import clock
+from controlplane.core import clock
 from local.github import pages, shapes
 from local.github.faults import Fault
 from local.github.repositories import GitRepository, stable_id

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from controlplane import clock
+from controlplane.core import clock
 
 
 @dataclass(frozen=True, slots=True)

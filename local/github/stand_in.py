@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from controlplane import clock
+from controlplane.core import clock
 from local.github.faults import Faults
 from local.github.issues import Issues
 from local.github.repositories import GitRepository, Repositories, stable_id

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.plans import PLANS
+from controlplane.core.plans import PLANS
 from ops.arguments import Organization
 from ops.command import command
 from ops.errors import NotFound, Refused

@@ -12,7 +12,7 @@ from ops.output import Shown, confirm
 
 app = typer.Typer(no_args_is_help=True, help="Messages that no worker could settle, kept for 14 days.")
 
-# The values of controlplane.queues.Queue, which can't be imported before the table is known.
+# The values of controlplane.queues.messages.Queue, which can't be imported before the table is known.
 QUEUES = ("scan-preparation", "scan-execution", "issue-creation", "finding-intake")
 
 
@@ -39,10 +39,10 @@ def list_letters(
     If a worker rejected the message, its reason is shown. Messages that SQS moved itself, after five attempts in which
     a worker crashed or timed out, have no reason.
     """
-    from controlplane import queues
+    from controlplane.queues import messages
     from ops import dead_letters
 
-    wanted = [queues.Queue(name) for name in ([queue] if queue else QUEUES)]
+    wanted = [messages.Queue(name) for name in ([queue] if queue else QUEUES)]
     return Shown(dead_letters.list_letters(wanted, limit))
 
 
@@ -60,11 +60,11 @@ def redrive(
     Each message is sent before it is removed here: it may be delivered twice, but is never lost. Workers skip a message
     whose work is already done. A message that fails again returns here with its new reason.
     """
-    from controlplane import queues
+    from controlplane.queues import messages
     from ops import dead_letters
 
     confirm(f"Put {_named(message)} of {queue} back to work?", yes=yes)
-    return Shown(dead_letters.redrive(queues.Queue(queue), message or [], limit))
+    return Shown(dead_letters.redrive(messages.Queue(queue), message or [], limit))
 
 
 @command(app, "discard")
@@ -78,13 +78,13 @@ def discard(
 
     A scan that waits for a deleted message is marked as failed, unless a worker is processing it.
     """
-    from controlplane import queues
+    from controlplane.queues import messages
     from ops import dead_letters
 
     if not message:
         raise Misused("Name what to throw away, by --message.")
     confirm(f"Throw {_named(message)} of {queue} away?", yes=yes)
-    return Shown(dead_letters.discard(queues.Queue(queue), message, limit))
+    return Shown(dead_letters.discard(messages.Queue(queue), message, limit))
 
 
 def _named(message: list[str] | None) -> str:

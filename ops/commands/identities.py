@@ -102,7 +102,7 @@ def set_email(
     The next sign-in changes it again, to the address that the issuer has verified, if no account has that one. Exit
     code 4 if another account has the new address.
     """
-    from controlplane.emails import is_email, normalize_email
+    from controlplane.core.emails import is_email, normalize_email
     from controlplane.store import sign_in, users
     from ops.lookup import get_user, user_document
 

@@ -93,7 +93,7 @@ def reconcile(  # noqa: PLR0917 (Typer passes them by name)
     item. With --absent, the attempt ends, and the next request creates a new issue. The issue's body has the `marker`
     that `issue list` shows, in a comment.
     """
-    from controlplane import clock
+    from controlplane.core import clock
     from ops import inbox
 
     if absent and (number or url):

@@ -95,7 +95,7 @@ def send_advisory(  # noqa: PLR0917 (Typer passes them by name)
 
 
 def _now() -> str:
-    from controlplane import clock
+    from controlplane.core import clock
 
     return clock.timestamp()
 

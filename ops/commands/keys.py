@@ -56,7 +56,7 @@ def list_keys(organization: Organization) -> Shown:
 @command(app, "delete")
 def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Shown:
     """Permanently revoke a key. Its secret is rejected immediately."""
-    from controlplane import ids
+    from controlplane.core import ids
     from controlplane.store import api_keys
 
     located = ids.locate(ids.KEY, key_id)

@@ -53,6 +53,6 @@ def drop_key(early: Early = False) -> Shown:
 
 
 def _shown(ring: "Ring") -> Shown:
-    from controlplane import clock
+    from controlplane.core import clock
 
     return Shown({"step": ring.step, "keys": len(ring.secret.keys), "since": clock.timestamp(ring.since)})

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.scopes import SCOPES
+from controlplane.core.scopes import SCOPES
 from ops.arguments import parse_life
 from ops.command import command
 from ops.output import Shown
@@ -33,7 +33,7 @@ def create_token(
     ] = "1h",  # type: ignore[assignment]  # Typer parses the default as well
 ) -> Shown:
     """Create a token and print it once: only its hash is stored, so it can't be shown again."""
-    from controlplane import clock
+    from controlplane.core import clock
     from controlplane.store import users
     from ops.lookup import get_user
 

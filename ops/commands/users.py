@@ -20,7 +20,7 @@ def create_user(
     image: Annotated[str | None, typer.Option("--image", metavar="URL", help="Their picture.")] = None,
 ) -> Shown:
     """Create an account. The person who signs in with the address gets it. Exit code 4 if the address is taken."""
-    from controlplane.emails import is_email
+    from controlplane.core.emails import is_email
     from controlplane.store import users
     from ops.lookup import user_document
 
@@ -80,7 +80,7 @@ def export_user(user: User) -> Shown:
 
     Reads the whole table. You can also pass the id of a deleted account, to see the records that still contain the id.
     """
-    from controlplane import ids
+    from controlplane.core import ids
     from ops import personal_data
     from ops.lookup import find_user
 

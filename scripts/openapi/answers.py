@@ -6,8 +6,8 @@ from http import HTTPStatus
 from fastapi import Response
 from pydantic import BaseModel
 
-from controlplane.app import ControlRoute
-from controlplane.envelope import Answer, Page
+from controlplane.http.app import ControlRoute
+from controlplane.http.envelope import Answer, Page
 from scripts.openapi import examples, refusals
 from scripts.openapi.components import Components, Object, headers
 from scripts.openapi.refusals import Refusal

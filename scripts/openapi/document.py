@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi.openapi.utils import get_openapi
 
-from controlplane.scopes import API_KEY_SCOPES
+from controlplane.core.scopes import API_KEY_SCOPES
 from scripts.openapi import links, words
 from scripts.openapi.components import Components, header_name
 from scripts.openapi.documents import documents

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic.alias_generators import to_snake
 
-from controlplane.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.schemas import REFERENCE, Schema, Schemas
 
 type Examples = dict[str, dict[str, Any]]

@@ -1,8 +1,8 @@
 """One operation: what FastAPI knows of it, completed and put in order."""
 
-from controlplane.access import RANK
-from controlplane.app import ControlRoute
-from controlplane.scopes import API_KEY_SCOPES
+from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.http.access import RANK
+from controlplane.http.app import ControlRoute
 from scripts.openapi import answers, requests
 from scripts.openapi.components import Components, Object
 

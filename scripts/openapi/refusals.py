@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from controlplane.app import ControlRoute
-from controlplane.described import refusals_of
-from controlplane.errors import (
+from controlplane.core.errors import (
     ApiError,
     DatabaseUnavailable,
     Forbidden,
@@ -24,7 +22,9 @@ from controlplane.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from controlplane.idempotency import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.http.app import ControlRoute
+from controlplane.http.idempotency import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.http.responses import refusals_of
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"

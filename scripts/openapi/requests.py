@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
-from controlplane.app import ControlRoute
+from controlplane.http.app import ControlRoute
 from scripts.openapi import examples, words
 from scripts.openapi.components import Components, Object
 from scripts.openapi.schemas import Schema, reference, tidy, without_null

@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from controlplane.errors import CATALOGUE
+from controlplane.core.errors import CATALOGUE
 from controlplane.store.feedback import Category, Surface
 from controlplane.store.inbox import Priority, Source, Status
 from controlplane.store.organizations import Role

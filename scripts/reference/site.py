@@ -10,8 +10,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from controlplane.plans import PLANS
-from controlplane.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.core.plans import PLANS
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.words import BASE_URL, PAGES_URL
 from scripts.reference import markdown
 from scripts.reference.document import Tag

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from controlplane.errors import CATALOGUE, ApiError, MethodNotAllowed, UnsupportedMediaType
+from controlplane.core.errors import CATALOGUE, ApiError, MethodNotAllowed, UnsupportedMediaType
 from tests.support.api import operations
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"

@@ -1,4 +1,4 @@
-"""The import diet can only skip modules that aren't imported yet, so it must run before FastAPI is imported."""
+"""Lazy imports can only skip modules that aren't imported yet, so it must run before FastAPI is imported."""
 
 import ast
 from pathlib import Path
@@ -20,17 +20,19 @@ def _imports(path: Path) -> list[str]:
 
 
 APPS = [
-    path for path in sorted((ROOT / "functions").glob("*/app.py")) if "controlplane.app.create_app" in _imports(path)
+    path
+    for path in sorted((ROOT / "functions").glob("*/app.py"))
+    if "controlplane.http.app.create_app" in _imports(path)
 ]
 
 
 @pytest.mark.parametrize("path", APPS, ids=[path.parent.name for path in APPS])
-def test_a_function_imports_the_diet_before_anything(path):
-    assert _imports(path)[0] == "controlplane.diet"
+def test_a_function_imports_lazy_imports_first(path):
+    assert _imports(path)[0] == "controlplane.core.lazy_imports"
 
 
-def test_the_app_factory_imports_the_diet_before_anything():
-    assert _imports(ROOT / "layers/shared/controlplane/app.py")[0] == "controlplane.diet"
+def test_the_app_factory_imports_lazy_imports_first():
+    assert _imports(ROOT / "layers/shared/controlplane/http/app.py")[0] == "controlplane.core.lazy_imports"
 
 
 def test_there_are_functions():

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from controlplane.described import refusals_of
-from controlplane.errors import CATALOGUE
-from controlplane.scopes import API_KEY_SCOPES
+from controlplane.core.errors import CATALOGUE
+from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.http.responses import refusals_of
 from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
 from tests.support.api import FORM, operations
 from tests.support.described import PATH, Described, document, operations_described, parts, resolve

@@ -12,8 +12,8 @@ from botocore import xform_name
 from botocore.session import Session
 from botocore.validate import ParamValidator
 
-from controlplane import tokens
-from controlplane.owner_limits import limit_of_plan
+from controlplane.core import tokens
+from controlplane.http.owner_limits import limit_of_plan
 from local.template import load_template
 from ops.cli import app
 

@@ -93,7 +93,7 @@ class TestTheseTests:
         ("wrong", "held"),
         [
             ("from controlplane.store.table import table; table.client", ["table", "credentials"]),
-            ("from controlplane.queues import sender; sender.client", ["queues", "credentials"]),
+            ("from controlplane.queues.messages import sender; sender.client", ["queues", "credentials"]),
         ],
     )
     def test_notice_a_client_that_is_made_at_import(self, wrong: str, held: list[str]):

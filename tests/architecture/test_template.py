@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.errors import CATALOGUE
-from controlplane.queues import MAX_RECEIVES
-from controlplane.settings import Settings
+from controlplane.core.errors import CATALOGUE
+from controlplane.core.settings import Settings
+from controlplane.queues.messages import MAX_RECEIVES
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.api import operations

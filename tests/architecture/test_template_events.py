@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import MAX_RECEIVES
+from controlplane.queues.messages import MAX_RECEIVES
 from tests.support.template import Route, api_functions, resources
 
 EVENTS = Path(__file__).parents[2] / "events"

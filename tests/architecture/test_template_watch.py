@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from controlplane import observability
-from controlplane.observability import count_limited, count_request
-from controlplane.queues import MAX_RECEIVES, Message, Queue
-from controlplane.worker import create_worker
+from controlplane.core import observability
+from controlplane.core.observability import count_limited, count_request
+from controlplane.queues.messages import MAX_RECEIVES, Message, Queue
+from controlplane.queues.worker import create_worker
 from local.template import load_template
 from sweeper import app as sweeper
 from sweeper import service as sweeps
@@ -97,7 +97,7 @@ def emitted() -> dict[str, list[set[str]]]:
     lines: list[str] = []
     with pytest.MonkeyPatch.context() as patched, captured_logs() as log:
         patched.setattr(observability.metrics.provider, "service", "any")
-        patched.setattr("controlplane.queues.sender._client", Mailbox())
+        patched.setattr("controlplane.queues.messages.sender._client", Mailbox())
         patched.setattr("builtins.print", lambda text, **_: lines.append(text))
         count_request(failed=True)
         count_limited("pro")

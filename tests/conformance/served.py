@@ -23,13 +23,14 @@ import uvicorn
 from pydantic import TypeAdapter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane import clock, queues, tokens
-from controlplane.ids import member_id
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.core import clock, tokens
+from controlplane.core.ids import member_id
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.queues.worker import create_worker
 from controlplane.store import api_keys, credential_index, organizations
 from controlplane.store import keys as store_keys
 from controlplane.store.table import Delete, table
-from controlplane.worker import create_worker
 from issue_creation.app import handler as create_issues
 from local.server import Gateway, load_apps
 from scan_execution.messages import ACCEPTED, ScanMessage
@@ -145,7 +146,7 @@ def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
     with sequential_client() as client, pytest.MonkeyPatch.context() as patch, IssueHost().installed(patch):
         table._client = client
         create_table(client, table.name)
-        patch.setattr(queues.sender, "_client", mailbox)
+        patch.setattr(messages.sender, "_client", mailbox)
         patch.setattr(clock, "source", now)
         served, host = _fill(base_url)
         background = _Background(mailbox, host)

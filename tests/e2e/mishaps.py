@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from controlplane import clock, ids, queues
-from controlplane.ids import Located
-from controlplane.queues import PrepareScan, PublishScan, Queue
+from controlplane.core import clock, ids
+from controlplane.core.ids import Located
+from controlplane.queues import messages
+from controlplane.queues.messages import PrepareScan, PublishScan, Queue
 from controlplane.store import issue_attempts, outbox, repositories, scan_requests
 from controlplane.store.outbox import Entry
 from controlplane.store.table import table
@@ -41,7 +42,7 @@ def request_scan(repository_id: str) -> tuple[str, Entry]:
     """Writes a scan request as the API does, without sending its message. Returns the request's ID and message."""
     repository = repositories.get_repository(repository_id)
     request_id = scan_requests.new_request_id(repository.organization_id)
-    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     link = repository.links[0]
     scan_requests.create_request(repository, link, request_id, message=message, requested_by="usr_nobody")
     return request_id, message
@@ -65,7 +66,7 @@ def unsent(
     user_id, item_id = call(200, "GET", "/v1/me")["principal"]["userId"], findings[1]["id"]
     with minutes_ago(5):
         request_id, _ = request_scan(scan["repositoryId"])
-        table.put(queues.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg)
+        table.put(messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg)
         issue_attempts.begin_attempt(item_id, user_id)
     return Unsent(request_id, item_id)
 

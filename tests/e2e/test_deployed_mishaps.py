@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.ids import Located
+from controlplane.core.ids import Located
 from controlplane.store import keys
 from controlplane.store.table import table
 from tests.e2e.deployment import Invoked, Stack

@@ -9,7 +9,8 @@ from itertools import count
 
 import pytest
 
-from controlplane import clock, rejections
+from controlplane.core import clock
+from controlplane.http import rejections
 from controlplane.store.table import table
 from tests.support import permissions
 from tests.support.api import Api

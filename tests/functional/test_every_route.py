@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from controlplane import ids
-from controlplane.access import Requires
-from controlplane.app import ControlRoute
-from controlplane.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.core import ids
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.http.access import Requires
+from controlplane.http.app import ControlRoute
 from tests.support.api import FORM, Api, Operation, operations
 from tests.support.world import Company, World, table_dump
 

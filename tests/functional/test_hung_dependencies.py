@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from controlplane import deadline, queues, tokens, visitors
-from controlplane.queues import Queue
-from controlplane.settings import load, settings
+from controlplane.core import deadline, tokens
+from controlplane.core.settings import load, settings
+from controlplane.http import web_session
+from controlplane.queues import messages
+from controlplane.queues.messages import Queue
 from controlplane.store import keys
 from controlplane.store.client import create_client
 from controlplane.store.table import Check, TableUnavailable, table
@@ -72,7 +74,7 @@ class TestShippedDefaults:
     def test_health_and_a_request_and_a_page_end_in_time(self, monkeypatch: pytest.MonkeyPatch):
         assert settings.dependency_seconds == load({"TABLE_NAME": "assent"}).dependency_seconds
         api = DirectApi()
-        session = f"{visitors.cookie_name('session')}={tokens.mint('assent_st')}"
+        session = f"{web_session.cookie_name('session')}={tokens.mint('assent_st')}"
         acts: list[Callable[[], tuple[Reply, float]]] = [
             lambda: timed(lambda: api.get("/health")),
             lambda: timed(lambda: api.get("/v1/projects", tokens.mint("assent"))),
@@ -101,7 +103,7 @@ class TestTable:
     @pytest.mark.parametrize("ill", list(Ill))
     def test_every_route_answers_in_time_however_it_is_broken(self, monkeypatch: pytest.MonkeyPatch, ill: Ill):
         api = DirectApi()
-        cookie = f"{visitors.cookie_name('session')}={tokens.mint('assent_st')}"
+        cookie = f"{web_session.cookie_name('session')}={tokens.mint('assent_st')}"
 
         def send(operation: Any) -> tuple[str, Reply, float]:
             token = headers = body = None
@@ -210,7 +212,7 @@ class TestQueue:
         repository = world.connected_repository(company)
         with hung_server(ill) as server:
             monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", server.url)
-            monkeypatch.setattr(queues.sender, "_client", None)
+            monkeypatch.setattr(messages.sender, "_client", None)
             monkeypatch.setitem(settings.__dict__, "scan_preparation_queue_url", f"{server.url}/1/scan-preparation")
             assert Queue.SCAN_PREPARATION.url.startswith(server.url)
             reply, seconds = timed(

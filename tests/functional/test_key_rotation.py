@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from controlplane import cursors, keyring, tokens
-from controlplane.errors import InvalidPayload
-from controlplane.settings import SigningSecret, settings
+from controlplane.core import cursors, keyring, tokens
+from controlplane.core.errors import InvalidPayload
+from controlplane.core.settings import SigningSecret, settings
 from controlplane.store import device as device_store
 from controlplane.store.device import USER_CODE_LETTERS, UnknownUserCode
 from controlplane.store.table import table

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 from controlplane.store import (
     audits,
     feedback,

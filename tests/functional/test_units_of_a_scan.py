@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import scale
-from controlplane.queues import Queue
+from controlplane.queues.messages import Queue
 from controlplane.store import scans
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock

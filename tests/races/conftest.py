@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store.table import table
 from tests.races.stage import STILL_AT, Stage
 from tests.support.engines import Engine, engine

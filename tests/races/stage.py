@@ -6,7 +6,7 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store.table import table
 from tests.support import invariants
 from tests.support.api import operations

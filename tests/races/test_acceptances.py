@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import invitations, invitees, organizations, users
 from controlplane.store.table import table
 from ops import members

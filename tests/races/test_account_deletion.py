@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import device, keys, sessions, sign_in, token_families, users
 from controlplane.store.table import table
 from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials

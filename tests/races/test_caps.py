@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane import ids
-from controlplane.settings import settings
+from controlplane.core import ids
+from controlplane.core.settings import settings
 from controlplane.store import invitations, invitees, organizations, users
 from controlplane.store.organizations import OwnsTooMany
 from controlplane.store.table import table

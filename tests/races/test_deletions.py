@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import (
     api_keys,
     deletions,
@@ -85,7 +85,7 @@ def invites(world: World, company: Company) -> Callable[[], Any]:
         "member",
         inviter_id=company.owner.user_id,
         limits=invitations.Limits(100, 20),
-        beside={},
+        extra_legs={},
     )
 
 
@@ -98,7 +98,7 @@ def accepts(world: World, company: Company) -> Callable[[], Any]:
         "owner",
         inviter_id=company.owner.user_id,
         limits=invitations.Limits(100, 20),
-        beside={},
+        extra_legs={},
     )
     return lambda: invitees.accept_invitation(made["invitationId"], invited)
 

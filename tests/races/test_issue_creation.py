@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from controlplane import clock, issue_messages
-from controlplane.queues import Queue
+from controlplane.core import clock
+from controlplane.queues import issue_messages
+from controlplane.queues.messages import Queue
 from controlplane.store import inbox, issue_attempts
 from controlplane.store.inbox import InboxItem
 from controlplane.store.repositories import RepositoryItem

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import ids, tokens
+from controlplane.core import ids, tokens
 from controlplane.store import api_keys, codec, keys
 from controlplane.store.table import table
 from tests.races.stage import Stage

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.settings import SigningSecret
+from controlplane.core.settings import SigningSecret
 from tests.functional.device_auth.devices import refresh, works
 from tests.races.stage import STILL_AT, Stage
 from tests.races.test_device_requests import uncounted

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import keys
 from controlplane.store.table import table
 from tests.races.stage import Stage

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 from controlplane.store import keys, sessions, waiting
 from tests.races.stage import STILL_AT, Stage
 from tests.support.faults import Case, Trial, explore_faults

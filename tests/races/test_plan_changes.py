@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane import tokens
+from controlplane.core import tokens
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.api_keys import MintedKey
 from tests.races.stage import Stage

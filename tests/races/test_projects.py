@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import audits, keys
 from controlplane.store.projects import UnknownWebsite
 from controlplane.store.table import table

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from controlplane.core.tokens import digest
 from controlplane.store import keys
 from controlplane.store.table import Update, table
-from controlplane.tokens import digest
 from tests.races.stage import STILL_AT, Stage
 from tests.support.api import Reply
 from tests.support.faults import Case, Kind, Trial, explore_faults

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import clock, tokens
+from controlplane.core import clock, tokens
 from controlplane.store import credential_index, device, revocations, sessions, token_families, users
 from ops import accounts, credential_backfill
 from tests.functional.device_auth.devices import Device, ask, refresh, works

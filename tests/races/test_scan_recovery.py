@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import Queue
+from controlplane.queues.messages import Queue
 from controlplane.store import billing, keys, leases, scans
 from controlplane.store.table import table
 from tests.races.stage import STILL_AT, Stage

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane import queues
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import leases, scan_requests, scans
 from scan_preparation.service import prepare_scan
 from tests.races.stage import STILL_AT, Stage
@@ -246,7 +246,7 @@ class TestEveryFault:
 
 def _sent_or_waiting(items: Items, queue: Queue, message: ExecuteScan) -> bool:
     """Returns True if the message is on its queue, or in the outbox, from which a sweep sends it."""
-    client: Any = queues.sender.client
+    client: Any = messages.sender.client
     sent = [letter for letter in client.at(queue.url) if message.scan_id in letter.body]
     waiting = [item for key, item in items.items() if key.pk.startswith("OUTBOX#")]
     return bool(sent) or any(entry["message"].get("scanId") == message.scan_id for entry in waiting)

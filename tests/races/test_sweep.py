@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from controlplane import queues, scan_messages
-from controlplane.queues import PrepareScan, Queue
+from controlplane.queues import messages, scan_messages
+from controlplane.queues.messages import PrepareScan, Queue
+from controlplane.queues.worker import Rejected
 from controlplane.store import keys, leases, outbox, projects, repositories, scan_requests, scans, vendors
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.table import table
-from controlplane.worker import Rejected
 from scan_preparation.service import prepare_scan
 from tests.races.stage import STILL_AT, Stage
 from tests.races.yields import beyond_queries, only_writes
@@ -161,7 +161,7 @@ class TestScans:
             def sweep_again() -> None:
                 own_clock(STILL_AT + 120)
                 sweeps()
-                swept(queues.resend)
+                swept(messages.resend)
 
             def check(case: Case) -> None:
                 case.second.get()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from controlplane.app import ControlRoute
-from controlplane.errors import CATALOGUE
+from controlplane.core.errors import CATALOGUE
+from controlplane.http.app import ControlRoute
 from local.events import rest_event
 from tests.support.described import check_described
 

@@ -5,15 +5,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from controlplane import queues
-from controlplane.queues import PrepareScan, Queue
+from controlplane.queues import messages
+from controlplane.queues.messages import PrepareScan, Queue
+from controlplane.queues.worker import create_worker
 from controlplane.store import findings, keys, repositories, scan_requests, scans
 from controlplane.store.findings import Finding, Location
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import Access, Coverage, Failure, ScanItem
 from controlplane.store.table import table
-from controlplane.worker import create_worker
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
 from tests.support.mailbox import Handler
@@ -22,7 +22,7 @@ from tests.support.mailbox import Handler
 def make_request(repository: RepositoryItem, user_id: str = "usr_0000000000000000") -> str:
     """Creates a scan request without sending its message. Returns its id."""
     request_id = scan_requests.new_request_id(repository.organization_id)
-    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     scan_requests.create_request(repository, repository.links[0], request_id, message=message, requested_by=user_id)
     return request_id
 
@@ -46,7 +46,7 @@ def make_scan(
     scan_id = scan_requests.new_scan_id(repository.organization_id)
     link = repository.links[0]
     target = scan_requests.Target(repository, link, link.production_branch or "main", SHA)
-    message = queues.entry(Queue.SCAN_EXECUTION, queues.ExecuteScan(scan_id=scan_id))
+    message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
     chosen = again or ("locked" if repository.preview_used else "free-preview")
     scan = scan_requests.start_scan(request, lease, scan_id, target, access=chosen, message=message)
     if status == "queued":

@@ -6,7 +6,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
-from controlplane import visitors
+from controlplane.http import web_session
 from controlplane.store import sessions
 from tests.support.api import FORM, Api, Reply
 
@@ -47,16 +47,16 @@ class Browser:
 
     def signed_in(self, user_id: str) -> "Browser":
         """Adds a session of the user, and returns the browser."""
-        self.cookies[visitors.cookie_name("session")] = sessions.create(user_id)
+        self.cookies[web_session.cookie_name("session")] = sessions.create(user_id)
         return self
 
     @property
     def secret(self) -> str:
-        return self.cookies[visitors.cookie_name("session")]
+        return self.cookies[web_session.cookie_name("session")]
 
     @property
     def form_token(self) -> str:
-        return visitors.form_token(self.secret)
+        return web_session.form_token(self.secret)
 
     def _cookie_header(self) -> dict[str, str]:
         return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}

@@ -4,7 +4,7 @@ from math import inf
 from typing import Any
 from unittest import mock
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import cleanup
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import table

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import (
     audits,
     feedback,
@@ -66,7 +66,7 @@ def make_estate(world: World, company: Company | None = None) -> Estate:
     world.finding(company)
     limits = invitations.Limits(100, 20)
     invited = f"invited-{project.slug}@example.com"
-    invitations.create_invitation(organization_id, invited, "member", inviter_id=owner, limits=limits, beside={})
+    invitations.create_invitation(organization_id, invited, "member", inviter_id=owner, limits=limits, extra_legs={})
     organizations.save_organization(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # deletes what the completed scan supersedes

@@ -19,11 +19,11 @@ from jsonschema import Draft202012Validator, FormatChecker
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from controlplane.core.settings import settings
 from controlplane.github import app_auth, client
 from controlplane.github.app_auth import AppAuth
 from controlplane.github.client import CodeHost
 from controlplane.github.transport import Patience, Transport
-from controlplane.settings import settings
 from local.github import setup
 from local.github.app import API, create_app
 from local.github.faults import Fault

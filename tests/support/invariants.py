@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import codec, keys
 from controlplane.store.keys import Key
 

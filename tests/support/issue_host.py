@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 
-from controlplane import clock
+from controlplane.core import clock
+from controlplane.core.settings import settings
 from controlplane.github import app_auth, client, transport
-from controlplane.settings import settings
 
 API = "https://code-host.example.com"
 

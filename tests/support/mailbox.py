@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from controlplane import clock, queues
-from controlplane.queues import MAX_RECEIVES
+from controlplane.core import clock
+from controlplane.queues import messages
+from controlplane.queues.messages import MAX_RECEIVES
 from tests.support import permissions
 
 _NUMBERS = count(1)
@@ -100,5 +101,5 @@ class Mailbox:
 def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
     """Installs a mailbox that receives the product's messages instead of SQS."""
     made = Mailbox()
-    monkeypatch.setattr(queues.sender, "_client", made)
+    monkeypatch.setattr(messages.sender, "_client", made)
     return made

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.client import BaseClient
 
-from controlplane import keyring
+from controlplane.core import keyring
 from tests.support.template import policies, signing_functions
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONAL = ROOT / "tests" / "functional"
 _FUNCTIONS = f"{ROOT / 'functions'}/"
 _TESTS = f"{FUNCTIONAL}/"
-_API, _WORKER = "tests/support/api.py", "controlplane/worker.py"
+_API, _WORKER = "tests/support/api.py", "controlplane/queues/worker.py"
 # Called only by Lambda itself with the function's role, to poll the function's queue.
 _LAMBDA_CALLS = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 # Called once per process if the App's key is in Secrets Manager, which it isn't in functional tests.

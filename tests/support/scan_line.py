@@ -4,13 +4,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from controlplane import queues, scan_messages
-from controlplane.queues import Queue
+from controlplane.queues import messages, scan_messages
+from controlplane.queues.messages import Queue
+from controlplane.queues.worker import create_worker
 from controlplane.store import inbox, keys, scans
 from controlplane.store.inbox import InboxItem
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.table import Delete, table
-from controlplane.worker import create_worker
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api, Reply
@@ -118,7 +118,7 @@ class ScanLine:
             table.delete(Delete(keys.Key(item["pk"], item["sk"])))
 
     def sweep(self) -> None:
-        swept(queues.resend)
+        swept(messages.resend)
         swept(scan_messages.recover_scans)
 
     def wait(self, seconds: float) -> None:

@@ -16,10 +16,10 @@ from typing import Any
 
 from starlette.requests import Request
 
-from controlplane import app, strict_json, visitors
-from controlplane.client_address import client_address
+from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
-from controlplane.settings import settings
+from controlplane.http import app, strict_json, web_session
+from controlplane.http.client_address import client_address
 from controlplane.store.inbox import Evidence, InboxItem
 from dashboard import service as pages
 from dashboard.provider import Provider
@@ -57,11 +57,11 @@ def _request(headers: Mapping[str, str] | None = None, query: str = "") -> Reque
 
 
 def _form(text: str) -> object:
-    return visitors._read_form(_request({"content-type": visitors._FORM_TYPE}), as_bytes(text))
+    return web_session._read_form(_request({"content-type": web_session._FORM_TYPE}), as_bytes(text))
 
 
 def _cookies(text: str) -> object:
-    return visitors._read_cookies(_request({"cookie": text}))
+    return web_session._read_cookies(_request({"cookie": text}))
 
 
 def _item(text: str) -> InboxItem:
@@ -158,13 +158,13 @@ def _parse_body(text: str) -> None:
 
 # By function name: the call, or the call and the longest text to try if the usual length is too short.
 ADAPTERS: dict[str, Call | tuple[Call, int]] = {
-    "controlplane.app:_parse_body": (_parse_body, BODY),
-    "controlplane.app:_translate_body": lambda text: app._translate_body(_request(), as_bytes(text), OAuthForm()),
-    "controlplane.strict_json:loads": (lambda text: strict_json.loads(as_bytes(text)), BODY),
-    "controlplane.client_address:client_address": _client_address,
+    "controlplane.http.app:_parse_body": (_parse_body, BODY),
+    "controlplane.http.app:_translate_body": lambda text: app._translate_body(_request(), as_bytes(text), OAuthForm()),
+    "controlplane.http.strict_json:loads": (lambda text: strict_json.loads(as_bytes(text)), BODY),
+    "controlplane.http.client_address:client_address": _client_address,
     "controlplane.github.transport:Transport.url": lambda text: Transport("https://a.test").url(text, page=text),
-    "controlplane.visitors:_read_form": _form,
-    "controlplane.visitors:_read_cookies": _cookies,
+    "controlplane.http.web_session:_read_form": _form,
+    "controlplane.http.web_session:_read_cookies": _cookies,
     "dashboard.provider:Provider.is_named": lambda text: Provider("https://a.test").is_named(text),
     "dashboard.service:_open_note": _open_note,
     "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
@@ -200,20 +200,20 @@ EXEMPT: dict[str, str] = {
     "*.service:*": "rules: they hand ids and validated text on to the store",
     "controlplane.store.*": "the store copies validated text into requests to the table",
     "controlplane.github.*": "requests to the code host: names are checked by _repository_names and _checked_branch",
-    "controlplane.access:*": "ids that ids.locate and ids.is_root check, which are tested themselves",
-    "controlplane.anonymous:Dialect.read": "a protocol",
-    "controlplane.app:_admit": "hands the body on to visitors._read_form",
-    "controlplane.owner_limits:*": "ids of ours",
-    "controlplane.idempotency:*": "at most 255 characters (IdempotencyKey), which are only hashed",
-    "controlplane.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
-    "controlplane.pagination:Walk.cursor": "a sort key of ours",
-    "controlplane.queues:Queue._setting": "a name of ours",
-    "controlplane.cursors:_mac": "only hashed",
-    "controlplane.keyring:*": "only hashed",
-    "controlplane.tokens:*": "only hashed",
-    "controlplane.scanning:*": "reasons of ours",
-    "controlplane.visitors:admit": "hands the body on to _read_form, and the headers to _read_cookies",
-    "controlplane.worker:_bury": "a reason of ours",
+    "controlplane.http.access:*": "ids that ids.locate and ids.is_root check, which are tested themselves",
+    "controlplane.http.anonymous:Dialect.read": "a protocol",
+    "controlplane.http.app:_admit": "hands the body on to web_session._read_form",
+    "controlplane.http.owner_limits:*": "ids of ours",
+    "controlplane.http.idempotency:*": "at most 255 characters (IdempotencyKey), which are only hashed",
+    "controlplane.http.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
+    "controlplane.http.pagination:CursorCodec.cursor": "a sort key of ours",
+    "controlplane.queues.messages:Queue._setting": "a name of ours",
+    "controlplane.core.cursors:_mac": "only hashed",
+    "controlplane.core.keyring:*": "only hashed",
+    "controlplane.core.tokens:*": "only hashed",
+    "controlplane.queues.scan_attempt:*": "reasons of ours",
+    "controlplane.http.web_session:admit": "hands the body on to _read_form, and the headers to _read_cookies",
+    "controlplane.queues.worker:_bury": "a reason of ours",
     "dashboard.pages:PageLook.read": "never called",
     "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",
     "scan_execution.analysis.conditions:Candidate.text": "the name of a capture",
@@ -226,11 +226,11 @@ EXEMPT: dict[str, str] = {
 
 # Functions that could be called directly, but must not be.
 NEVER_CALLED: dict[str, str] = {
-    "controlplane.diet:*": "names of our own modules, which it would unload",
+    "controlplane.core.lazy_imports:*": "names of our own modules, which it would unload",
     "controlplane.github.app_auth:sign": "the operator's own key",
     "scan_execution.analysis.conditions:_pattern": "the rules' own expressions",
-    "controlplane.observability:*count*": "names of ours",
-    "controlplane.observability:_write": "lines that are scrubbed, which is tested itself",
+    "controlplane.core.observability:*count*": "names of ours",
+    "controlplane.core.observability:_write": "lines that are scrubbed, which is tested itself",
     "controlplane.store.client:create_client": "the operator's own address",
     "dashboard.provider:_fetch": "the operator's own address",
     "dashboard.pages:page": "the name of a template of ours",

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from controlplane import clock
-from controlplane.scopes import SCOPES
+from controlplane.core import clock
+from controlplane.core.scopes import SCOPES
 from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, users
 from controlplane.store.inbox import Discovery, Evidence, InboxItem
 from controlplane.store.project_items import Address

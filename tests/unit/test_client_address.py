@@ -5,9 +5,9 @@ from ipaddress import ip_network
 import pytest
 from fastapi import Request
 
-from controlplane.anonymous import address_of
-from controlplane.client_address import network_of
-from controlplane.settings import settings
+from controlplane.core.settings import settings
+from controlplane.http.anonymous import address_of
+from controlplane.http.client_address import network_of
 
 PROXY = "192.0.2.10"
 

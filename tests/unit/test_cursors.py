@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane import cursors
-from controlplane.errors import InvalidPayload
+from controlplane.core import cursors
+from controlplane.core.errors import InvalidPayload
 
 BINDING = ("listProjects", "org_0123456789abcdef", "open")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane import deadline
+from controlplane.core import deadline
 
 
 class Clock:

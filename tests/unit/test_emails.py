@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.emails import MAX_LENGTH, is_email, normalize_email
+from controlplane.core.emails import MAX_LENGTH, is_email, normalize_email
 
 KELVIN = "\u212aate@corp.example"
 

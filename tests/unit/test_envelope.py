@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from controlplane.envelope import Page, Wire, success
+from controlplane.http.envelope import Page, Wire, success
 
 
 class Leaf(Wire):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane import ids
+from controlplane.core import ids
 
 ORGANIZATION = "org_0123456789abcdef"
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from controlplane import cursors, keyring, replays, tokens
-from controlplane.access import Access, Principal
-from controlplane.keyring import NoSigningSecret
-from controlplane.settings import SigningSecret, load
+from controlplane.core import cursors, keyring, tokens
+from controlplane.core.keyring import NoSigningSecret
+from controlplane.core.settings import SigningSecret, load
+from controlplane.http import replays
+from controlplane.http.access import Access, Principal
 from controlplane.store.credentials import Counted
 from tests.support.rings import NEW, use_ring
 

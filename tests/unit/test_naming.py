@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from controlplane.naming import Name
+from controlplane.core.naming import Name
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 PATTERN = re.compile(NAME.json_schema()["pattern"])

@@ -10,8 +10,8 @@ from aws_lambda_powertools.metrics import MetricUnit
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from controlplane import observability, tokens
-from controlplane.observability import _ScrubbingFormatter, count_request, describe, log_request, logger, scrub
+from controlplane.core import observability, tokens
+from controlplane.core.observability import _ScrubbingFormatter, count_request, describe, log_request, logger, scrub
 from tests.support.logs import captured_logs
 
 

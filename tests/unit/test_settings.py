@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from controlplane.settings import load
+from controlplane.core.settings import load
 
 GOOD = {
     "TABLE_NAME": "assent",

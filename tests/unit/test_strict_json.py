@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane import strict_json
+from controlplane.http import strict_json
 
 VALUES = st.recursive(
     st.none()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from controlplane import tokens
+from controlplane.core import tokens
 from tests.support.rings import SWITCHED, use_ring
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from controlplane.queues import MAX_RECEIVES, ExecuteScan, Queue
-from controlplane.worker import Postponed, Rejected, create_worker
+from controlplane.queues.messages import MAX_RECEIVES, ExecuteScan, Queue
+from controlplane.queues.worker import Postponed, Rejected, create_worker
 from tests.support.mailbox import Letter, Mailbox
 
 QUEUE = Queue.SCAN_EXECUTION
@@ -96,7 +96,7 @@ class TestPause:
     def test_grows_with_each_failure(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
         (letter,) = letters(1)
         mailbox.letters.append(letter)
-        from controlplane import clock
+        from controlplane.core import clock
 
         monkeypatch.setattr(clock, "source", lambda: 1_000.0)
 
@@ -110,7 +110,7 @@ class TestPause:
         assert pauses == [5, 20, 80, 320]
 
     def test_is_what_the_work_asks_for_within_bounds(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
-        from controlplane import clock
+        from controlplane.core import clock
 
         monkeypatch.setattr(clock, "source", lambda: 1_000.0)
         for asked, expected in ((77, 77), (0, 1), (100_000, 900)):

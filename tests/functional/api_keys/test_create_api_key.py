@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api

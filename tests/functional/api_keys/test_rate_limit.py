@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
+from controlplane.core.tokens import digest
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.table import Update, table
-from controlplane.tokens import digest
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.logs import captured_logs
@@ -76,7 +76,7 @@ class TestHeaders:
 
     def test_the_setting_is_what_a_token_gets(self):
         script = (
-            "from controlplane.settings import settings; from controlplane.store import users;"
+            "from controlplane.core.settings import settings; from controlplane.store import users;"
             "users.table.transact = lambda legs: print(legs['token'].item['rateLimit']);"
             "users.create_token('usr_x', [], 60)"
         )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane import ids
-from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core import ids
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api

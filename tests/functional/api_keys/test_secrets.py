@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane import tokens
+from controlplane.core import tokens
 from controlplane.store.table import table
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import findings, inbox, keys
 from controlplane.store.scans import ScanItem
 from controlplane.store.table import table

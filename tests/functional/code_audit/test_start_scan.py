@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane import queues
-from controlplane.queues import Queue
+from controlplane.queues import messages
+from controlplane.queues.messages import Queue
 from controlplane.store import outbox, projects, repositories, scan_requests, scans
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
@@ -69,7 +69,7 @@ class Test202:
     ):
         company = world.company()
         repository = world.connected_repository(company)
-        monkeypatch.setattr(queues.sender, "client", _AtOnce(repository))
+        monkeypatch.setattr(messages.sender, "client", _AtOnce(repository))
         reply = start(api, company.owner.token, repository)
         assert reply.status == 202
         assert reply.data["status"] == "started"
@@ -97,12 +97,12 @@ class Test202:
         mailbox.broken = True
         start(api, company.owner.token, world.connected_repository(company))
         mailbox.broken = False
-        assert swept(queues.resend) == 0  # the function itself may still be sending it
+        assert swept(messages.resend) == 0  # the function itself may still be sending it
         now.advance(outbox.RESEND_AFTER_SECONDS + 1)
-        assert swept(queues.resend) == 1
+        assert swept(messages.resend) == 1
         assert len(mailbox.at(Queue.SCAN_PREPARATION.url)) == 1
         assert waiting() == []
-        assert swept(queues.resend) == 0
+        assert swept(messages.resend) == 0
 
     def test_of_several_linked_projects_the_named_one_is_scanned(self, api: Api, world: World):
         company = world.company()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import Queue
+from controlplane.queues.messages import Queue
 from controlplane.store import billing, keys
 from controlplane.store.scans import ScanItem
 from controlplane.store.table import table

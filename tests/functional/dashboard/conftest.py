@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 from tests.support.api import Api
 from tests.support.browser import Browser
 from tests.support.issuer import Issuer

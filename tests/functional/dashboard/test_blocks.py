@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import keys, organizations
 from controlplane.store.table import Delete, table
 from dashboard import service

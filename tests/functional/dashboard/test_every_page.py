@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from controlplane import visitors
+from controlplane.http import web_session
 from tests.support.api import FORM, Operation, operations
 from tests.support.browser import Browser, text_of
 from tests.support.template import resources
@@ -41,12 +41,12 @@ class TestSignedOut:
     ):
         company = world.company(owner=person)
         for secret in (person.token, world.key(company), world.token(person.user_id, ALL_SCOPES), "x", "assent_st_x"):
-            browser.cookies = {visitors.cookie_name("session"): secret}
+            browser.cookies = {web_session.cookie_name("session"): secret}
             assert browser.get(_address(operation)).status == 303
         assert browser.api.get(_address(operation), person.token).status == 303
 
     def test_a_session_that_was_changed_is_none(self, operation: Operation, visitor: Browser):
-        name = visitors.cookie_name("session")
+        name = web_session.cookie_name("session")
         secret = visitor.secret
         visitor.cookies = {name: secret[:-1] + ("0" if secret[-1] != "0" else "1")}
         assert visitor.get(_address(operation)).status == 303
@@ -95,7 +95,7 @@ class TestForm:
         ids=["not UTF-8", "not ASCII", "NUL", "twice", "many"],
     )
     def test_a_form_that_cannot_be_read_is_400(self, operation: Operation, body: bytes, visitor: Browser):
-        headers = {"Content-Type": FORM, "Cookie": f"{visitors.cookie_name('session')}={visitor.secret}"}
+        headers = {"Content-Type": FORM, "Cookie": f"{web_session.cookie_name('session')}={visitor.secret}"}
         token = f"form_token={visitor.form_token}&".encode()
         for sent in (body, token + body):
             assert visitor.api.call("POST", operation.path, raw_body=sent, headers=headers).status == 400
@@ -115,7 +115,7 @@ class TestForm:
         assert _uncounted() == before
 
     def test_a_session_of_its_own_is_limited(self, operation: Operation, visitor: Browser):
-        from controlplane import tokens
+        from controlplane.core import tokens
         from controlplane.store import keys
         from controlplane.store.table import Update, table
 

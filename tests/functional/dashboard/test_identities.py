@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane import visitors
-from controlplane.settings import settings
+from controlplane.core.settings import settings
+from controlplane.http import web_session
 from controlplane.store import identities, keys, organizations, users
 from controlplane.store.identities import Subject
 from controlplane.store.table import Delete, Update, table
@@ -37,7 +37,7 @@ class TestAnotherSubject:
         assert "The account with this email address belongs to another sign-in" in text
         assert "ask the operator of this service to move it to your new sign-in" in text
         assert "Sign in again" in text
-        assert visitors.cookie_name("session") not in other.cookies
+        assert web_session.cookie_name("session") not in other.cookies
         changed = [item for item in table_dump() if item not in before]
         assert [item["pk"]["S"][:3] for item in changed] == ["IP#"]
 

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from controlplane import visitors
-from controlplane.settings import settings
+from controlplane.core.settings import settings
+from controlplane.http import web_session
 from controlplane.store import keys, organizations, users
 from controlplane.store.table import table
 from tests.support.api import Reply
@@ -72,7 +72,7 @@ class TestFirstSignIn:
         reply = sign_in(browser, issuer)
         assert reply.status == 403
         assert "Verify it there" in text_of(reply)
-        assert visitors.cookie_name("session") not in browser.cookies
+        assert web_session.cookie_name("session") not in browser.cookies
         assert [item for item in table_dump() if item["pk"]["S"].startswith("IDENTITY#")] == []
         assert len(table_dump()) == before + 1  # the address's counter
 
@@ -152,7 +152,7 @@ class TestLaterSignIn:
 
 class TestSession:
     def test_is_a_principal_of_every_scope_as_a_bearer_too(self, browser: Browser, issuer: Issuer):
-        from controlplane.scopes import SCOPES
+        from controlplane.core.scopes import SCOPES
 
         sign_in(browser, issuer)
         me = browser.api.get("/v1/me", browser.secret).data
@@ -168,7 +168,7 @@ class TestSession:
         self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setitem(settings.__dict__, "dashboard_base_url", "http://127.0.0.1:3000")
-        assert visitors.cookie("session", "x", 5) == "assent-session=x; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
+        assert web_session.cookie("session", "x", 5) == "assent-session=x; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
 
     def test_ends_after_twelve_hours(self, browser: Browser, issuer: Issuer, now):
         sign_in(browser, issuer)
@@ -246,7 +246,7 @@ class TestRefusedCallback:
         assert reply.status == 400
         assert "again" in text_of(reply)
         assert "alert" not in reply.text
-        assert visitors.cookie_name("session") not in browser.cookies
+        assert web_session.cookie_name("session") not in browser.cookies
 
     def test_the_issuers_own_name_is_fine(self, browser: Browser, issuer: Issuer):
         assert self._answer(browser, issuer, iss=issuer.url).status == 303
@@ -260,7 +260,7 @@ class TestRefusedCallback:
 
     def test_a_note_that_was_changed_is_refused(self, browser: Browser, issuer: Issuer):
         answer = issuer.authorize(begin(browser))
-        name = visitors.cookie_name(f"sign-in-{answer['state'][:8]}")
+        name = web_session.cookie_name(f"sign-in-{answer['state'][:8]}")
         note = browser.cookies[name]
         for at in range(0, len(note), 7):
             browser.cookies[name] = note[:at] + ("0" if note[at] != "0" else "1") + note[at + 1 :]
@@ -285,7 +285,7 @@ class TestRefusedCallback:
         second = issuer.authorize(begin(browser, "?return_to=%2Finvitations"))
         assert browser.get(callback(first)).headers["location"] == "/device"
         assert browser.get(callback(second)).headers["location"] == "/invitations"
-        assert set(browser.cookies) == {visitors.cookie_name("session")}
+        assert set(browser.cookies) == {web_session.cookie_name("session")}
 
     def test_a_parameter_given_twice_is_refused(self, browser: Browser, issuer: Issuer):
         answer = issuer.authorize(begin(browser))
@@ -316,7 +316,7 @@ class TestRefusedToken:
     def test_claims_that_are_not_for_this_sign_in(self, browser: Browser, issuer: Issuer, changes: dict):
         issuer.changes = changes
         assert sign_in(browser, issuer).status == 400
-        assert visitors.cookie_name("session") not in browser.cookies
+        assert web_session.cookie_name("session") not in browser.cookies
 
     def test_another_key(self, browser: Browser, issuer: Issuer):
         issuer.signs_with = _key()
@@ -398,13 +398,13 @@ class TestProvider:
     def test_its_client_id_may_come_with_the_stage(self, browser: Browser, issuer: Issuer, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "sign_in_client_id", None)
         assert browser.get("/sign-in").status == 404
-        from controlplane import addresses
+        from controlplane.core import urls
 
-        addresses.read_stage({"stageVariables": {"signInClientId": "pages"}})
+        urls.read_stage({"stageVariables": {"signInClientId": "pages"}})
         from dashboard import service
 
         assert "client_id=pages" in service.begin_sign_in(None).url
-        addresses.read_stage(None)
+        urls.read_stage(None)
 
     def test_is_asked_for_code_with_a_proof_key_and_a_nonce(self, browser: Browser, issuer: Issuer):
         query = parse_qs(urlsplit(begin(browser)).query)

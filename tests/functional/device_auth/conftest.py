@@ -13,6 +13,6 @@ def person(world: World) -> Person:
 @pytest.fixture
 def switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disables device authorization."""
-    from controlplane.settings import settings
+    from controlplane.core.settings import settings
 
     monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)

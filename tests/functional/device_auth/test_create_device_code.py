@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane import tokens
-from controlplane.scopes import READ_SCOPES
-from controlplane.settings import settings
+from controlplane.core import tokens
+from controlplane.core.scopes import READ_SCOPES
+from controlplane.core.settings import settings
 from controlplane.store import device, keys
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane import tokens
-from controlplane.settings import settings
+from controlplane.core import tokens
+from controlplane.core.settings import settings
 from controlplane.store import device
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (

@@ -1,6 +1,6 @@
 """GET /v1/me/sessions."""
 
-from controlplane import ids, tokens
+from controlplane.core import ids, tokens
 from controlplane.store import keys, sessions
 from controlplane.store.credential_index import find_credential
 from controlplane.store.table import table

@@ -1,7 +1,7 @@
 """POST /v1/auth/device/token with a refresh token."""
 
-from controlplane import tokens
-from controlplane.scopes import SCOPES
+from controlplane.core import tokens
+from controlplane.core.scopes import SCOPES
 from controlplane.store import keys, token_families
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock

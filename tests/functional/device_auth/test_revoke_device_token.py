@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane import tokens
-from controlplane.settings import settings
+from controlplane.core import tokens
+from controlplane.core.settings import settings
 from controlplane.store import sessions
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import REVOKE, ask, refresh, works

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import keys, sessions
 from controlplane.store.table import table
 from tests.functional.device_auth.devices import ask, refresh, works

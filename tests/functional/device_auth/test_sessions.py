@@ -2,7 +2,7 @@
 
 import re
 
-from controlplane.scopes import SCOPES
+from controlplane.core.scopes import SCOPES
 from controlplane.store import sessions
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import works

@@ -4,10 +4,10 @@ import secrets
 
 import pytest
 
+from controlplane.core.tokens import digest
 from controlplane.store import device, keys, rate
 from controlplane.store.device import AlreadyDecided, RequestExpired, ScopeNotRequested, TooManyTries, UnknownUserCode
 from controlplane.store.table import table
-from controlplane.tokens import digest
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, Device, ask, code_body
 from tests.support.api import Api

@@ -213,7 +213,7 @@ class TestMidnight:
             readings.append(1_772_668_799.999 + len(readings))
             return readings[-1]
 
-        monkeypatch.setattr("controlplane.clock.source", tick)
+        monkeypatch.setattr("controlplane.core.clock.source", tick)
         receipt = feedback.submit_report("usr_0123456789abcdef", report())
         assert len(readings) == 1
         assert receipt.reference.startswith("FDB-20260304-")

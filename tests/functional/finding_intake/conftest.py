@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import Queue
+from controlplane.queues.messages import Queue
 from controlplane.store import keys
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table

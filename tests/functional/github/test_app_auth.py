@@ -7,6 +7,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from controlplane.core.settings import settings
 from controlplane.github import app_auth
 from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Scope
 from controlplane.github.client import CodeHost
@@ -20,7 +21,6 @@ from controlplane.github.errors import (
     RepositoryGone,
 )
 from controlplane.github.transport import Deadline
-from controlplane.settings import settings
 from local.github import setup
 from local.github.faults import Fault
 from local.github.repositories import stable_id

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from controlplane import idempotency
-from controlplane.access import Access, Principal
-from controlplane.envelope import Wire
+from controlplane.http import idempotency
+from controlplane.http.access import Access, Principal
+from controlplane.http.envelope import Wire
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
@@ -409,7 +409,7 @@ class TestWithoutSecret:
 
 class TestColdStart:
     def test_the_machinery_is_not_imported_before_a_request_needs_it(self):
-        late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3", "controlplane.replays"}
+        late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3", "controlplane.http.replays"}
         assert loaded_by("api_keys.app", late) == set()
 
 

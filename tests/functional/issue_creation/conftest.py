@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from controlplane import clock
-from controlplane.queues import Queue
+from controlplane.core import clock
+from controlplane.queues.messages import Queue
 from controlplane.store.inbox import InboxItem
 from controlplane.store.repositories import RepositoryItem
 from issue_creation.app import handler

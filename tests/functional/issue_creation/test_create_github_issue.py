@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 from controlplane.store import inbox, issue_attempts, repositories, waiting
 from tests.functional.issue_creation.conftest import QUEUE, Opening
 from tests.support.sweeping import swept
@@ -97,7 +97,7 @@ class Test201:
         assert opening.post().status == 201
 
     def test_where_the_queue_takes_nothing_a_sweep_sends_the_message(self, opening: Opening, now):
-        from controlplane import issue_messages
+        from controlplane.queues import issue_messages
 
         opening.mailbox.broken = True
         assert opening.post().error["details"] == {"status": "creation_pending"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.github import client
-from controlplane.queues import Queue
+from controlplane.queues.messages import Queue
 from controlplane.store import issue_attempts
 from issue_creation.app import handler
 from local.github.faults import Fault

@@ -161,7 +161,7 @@ class TestUnknownOutcomes:
     def test_five_receives_without_an_end_bury_the_message_and_leave_the_attempt_to_the_sweep(
         self, wanted: Opening, now
     ):
-        from controlplane import issue_messages
+        from controlplane.queues import issue_messages
 
         wanted.host.script.extend(["unreached"] * 5)
         wanted.work_until_quiet()

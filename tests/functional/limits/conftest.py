@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 
 
 @pytest.fixture

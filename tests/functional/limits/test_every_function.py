@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from controlplane import clock
+from controlplane.core import clock
+from controlplane.core.tokens import digest
 from controlplane.store import credential_index, keys
 from controlplane.store.table import Update, table
-from controlplane.tokens import digest
 from tests.support.api import Api, Operation, operations
 from tests.support.older import forget_index
 from tests.support.world import World

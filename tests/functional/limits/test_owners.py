@@ -2,12 +2,12 @@
 
 import pytest
 
-from controlplane.owner_limits import limit_of_plan
-from controlplane.plans import PLANS
-from controlplane.settings import settings
+from controlplane.core.plans import PLANS
+from controlplane.core.settings import settings
+from controlplane.core.tokens import digest
+from controlplane.http.owner_limits import limit_of_plan
 from controlplane.store import billing, keys, sessions
 from controlplane.store.table import Update, table
-from controlplane.tokens import digest
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.recorded import recorded_calls

@@ -2,8 +2,9 @@
 
 import pytest
 
-from controlplane import rejections, tokens
-from controlplane.settings import settings
+from controlplane.core import tokens
+from controlplane.core.settings import settings
+from controlplane.http import rejections
 from controlplane.store import sessions
 from controlplane.store.table import table
 from tests.functional.limits.test_owners import throttled

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane import tokens
-from controlplane.settings import load, settings
+from controlplane.core import tokens
+from controlplane.core.settings import load, settings
 from controlplane.store.table import table
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane import clock
-from controlplane.settings import settings
+from controlplane.core import clock
+from controlplane.core.settings import settings
 from controlplane.store import waiting
 from tests.functional.limits.test_owners import throttled
 from tests.support.api import Api

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock

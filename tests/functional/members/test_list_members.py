@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import organizations
 from tests.support.api import Api
 from tests.support.world import ALL_SCOPES, World

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import credential_index, device, identities, keys, sessions, sign_in, token_families
 from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops

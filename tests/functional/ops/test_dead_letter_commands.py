@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from controlplane.queues import ExecuteScan, Message, PrepareScan, Queue
+from controlplane.queues.messages import ExecuteScan, Message, PrepareScan, Queue
 from local.template import load_template
 from ops.commands.dead_letters import QUEUES
 from tests.functional.ops.conftest import Ops

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import keys
 from controlplane.store.table import Update, table
 from tests.functional.ops.conftest import Ops

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.plans import PLANS
+from controlplane.core.plans import PLANS
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.world import World, table_dump

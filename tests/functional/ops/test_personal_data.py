@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane import tokens
+from controlplane.core import tokens
 from controlplane.store import (
     billing,
     device,

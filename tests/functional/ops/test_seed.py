@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.scopes import SCOPES
+from controlplane.core.scopes import SCOPES
+from controlplane.core.tokens import digest
 from controlplane.store import api_keys, billing, keys, members, organizations, projects, repositories, users
 from controlplane.store.repositories import HostedRepository
 from controlplane.store.table import Delete, table
-from controlplane.tokens import digest
 from ops.members import add_member, remove_member
 from ops.seed import ensure_demo
 from tests.functional.conftest import FakeClock

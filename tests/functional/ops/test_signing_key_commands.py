@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import pytest
 from botocore.session import Session
 
-from controlplane.settings import SigningSecret, read_signing_secret
+from controlplane.core.settings import SigningSecret, read_signing_secret
 from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops, Outcome
 

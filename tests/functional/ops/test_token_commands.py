@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane import clock
-from controlplane.scopes import SCOPES
+from controlplane.core import clock
+from controlplane.core.scopes import SCOPES
 from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api

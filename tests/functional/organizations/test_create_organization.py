@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane import ids
-from controlplane.settings import settings
+from controlplane.core import ids
+from controlplane.core.settings import settings
 from controlplane.store import keys, organizations
 from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane import ids
-from controlplane.plans import PLANS
+from controlplane.core import ids
+from controlplane.core.plans import PLANS
 from controlplane.store import billing, keys
 from controlplane.store.table import Put, table
 from tests.functional.projects.builders import create, make_project, projects_counted, stored, uncounted

@@ -1,6 +1,6 @@
 """GET /v1/projects/{projectId}: one project, with the field names of both API generations."""
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, without_consent
 from tests.support.api import Api

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controlplane import queues
 from controlplane.github import errors
-from controlplane.queues import ExecuteScan, PublishScan, Queue
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
+from controlplane.queues.worker import create_worker
 from controlplane.store import findings, inbox, leases, repositories, scans
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import ScanItem
-from controlplane.worker import create_worker
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.sandbox import Sandbox
 from scan_execution.service import execute_scan, publish_scan
@@ -51,7 +51,7 @@ def worker(host: FakeHost) -> Handler:
 
 
 def send(mailbox: Mailbox, message: ScanMessage) -> Letter:
-    queues.send(QUEUE.value, message.model_dump(by_alias=True))
+    messages.send(QUEUE.value, message.model_dump(by_alias=True))
     return mailbox.at(QUEUE.url)[-1]
 
 

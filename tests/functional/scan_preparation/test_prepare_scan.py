@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from controlplane import queues
 from controlplane.github import errors
-from controlplane.queues import PrepareScan, Queue
+from controlplane.queues import messages
+from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.store import outbox, projects, repositories, scan_requests, scans
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
@@ -20,7 +20,7 @@ QUEUE = Queue.SCAN_PREPARATION
 
 
 def send(mailbox: Mailbox, request_id: str) -> Letter:
-    queues.send(QUEUE.value, PrepareScan(request_id=request_id).model_dump(by_alias=True))
+    messages.send(QUEUE.value, PrepareScan(request_id=request_id).model_dump(by_alias=True))
     return mailbox.at(QUEUE.url)[-1]
 
 
@@ -206,7 +206,7 @@ class TestDelivery:
         mailbox.broken = False
         assert mailbox.at(Queue.SCAN_EXECUTION.url) == []
         now.advance(outbox.RESEND_AFTER_SECONDS + 1)
-        swept(queues.resend)
+        swept(messages.resend)
         assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
 
     def test_a_death_in_the_middle_is_repeated_by_the_next_delivery(self, world: World, mailbox: Mailbox, now):

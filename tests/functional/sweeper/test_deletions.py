@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import Queue
+from controlplane.queues.messages import Queue
 from controlplane.store import (
     billing,
     deletions,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from controlplane import clock, queues
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.core import clock
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import keys, projects, shards
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.table import Put, table
@@ -182,11 +183,11 @@ class TestTime:
 
 
 def test_a_partition_that_cannot_be_read_hides_no_other(sweep, company: Company, mailbox: Mailbox):
-    entry = queues.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id="scn_" + "0" * 34))
+    entry = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id="scn_" + "0" * 34))
     shard = shards.OUTBOX - 1
     key = keys.outbox_message(shard, "2026-03-04T04:00:00.000Z", "1")
     table.transact({"message": entry._replace(key=key).leg})
-    message = queues.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id="spr_" + "0" * 34))
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id="spr_" + "0" * 34))
     table.transact({"message": message._replace(key=keys.outbox_message(0, "2026-03-04T04:00:00.000Z", "1")).leg})
 
     def throttled(call: Any, proceed: Callable[[], Any]) -> Any:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from controlplane import queues, scan_messages
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.queues import messages, scan_messages
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import keys, leases, outbox, scan_requests, scans
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.table import Delete, Put, Update, table
@@ -196,9 +196,9 @@ class TestAMessageAtItsLastDelivery:
     """SQS won't deliver it again, so the sweep makes the remaining attempts."""
 
     def deliver_last(self, line: ScanLine, scan_id: str) -> None:
-        queues.send(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id).model_dump(by_alias=True))
+        messages.send(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id).model_dump(by_alias=True))
         letter = line.mailbox.at(Queue.SCAN_EXECUTION.url)[-1]
-        letter.receives = queues.MAX_RECEIVES - 1
+        letter.receives = messages.MAX_RECEIVES - 1
         line.deliver_due()
 
     def test_that_fails_is_followed_by_another_one(self, line: ScanLine, sweep, now):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import ExecuteScan, PrepareScan, Queue
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import (
     deletions,
     invitations,
@@ -39,9 +39,9 @@ def company(world: World) -> Company:
 
 def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.Entry:
     """Stores a message in the outbox, as a function does that dies before sending it."""
-    from controlplane import queues
+    from controlplane.queues import messages
 
-    entry = queues.entry(queue, message or PrepareScan(request_id=REQUEST_ID))
+    entry = messages.entry(queue, message or PrepareScan(request_id=REQUEST_ID))
     table.transact({"message": entry.leg})
     return entry
 

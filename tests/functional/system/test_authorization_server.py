@@ -3,8 +3,8 @@
 import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
-from controlplane.scopes import SCOPES
-from controlplane.settings import settings
+from controlplane.core.scopes import SCOPES
+from controlplane.core.settings import settings
 from tests.support.api import FORM, Api, operations
 
 PATH = "/.well-known/oauth-authorization-server"

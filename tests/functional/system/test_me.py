@@ -1,6 +1,6 @@
 """GET /v1/me: the calling credential."""
 
-from controlplane.scopes import API_KEY_SCOPES
+from controlplane.core.scopes import API_KEY_SCOPES
 from tests.support.api import Api
 from tests.support.world import World
 

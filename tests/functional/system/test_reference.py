@@ -11,7 +11,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from controlplane.settings import settings
+from controlplane.core.settings import settings
 from scripts import artifacts
 from scripts.openapi.words import DOCUMENT
 from system import documents

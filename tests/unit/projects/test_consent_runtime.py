@@ -5,7 +5,7 @@ import os
 import pytest
 from pydantic import ValidationError
 
-from controlplane.settings import load
+from controlplane.core.settings import load
 
 
 @pytest.mark.parametrize(

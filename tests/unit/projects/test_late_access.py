@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.access import Access, Principal, Requires, resolve
-from controlplane.errors import Forbidden, InvalidPayload
+from controlplane.core.errors import Forbidden, InvalidPayload
+from controlplane.http.access import Access, Principal, Requires, resolve
 from controlplane.store.credentials import Counted
 
 OWN = "org_0123456789abcdef"

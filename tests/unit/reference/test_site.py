@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.errors import CATALOGUE
-from controlplane.plans import PLANS
-from controlplane.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.settings import Settings
+from controlplane.core.errors import CATALOGUE
+from controlplane.core.plans import PLANS
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.core.settings import Settings
 from controlplane.store.token_families import ACCESS_SECONDS
 from scripts.openapi.words import DOCUMENT
 from scripts.reference import __main__ as program

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane import ids, queues
-from controlplane.queues import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
+from controlplane.core import ids
+from controlplane.queues import messages
+from controlplane.queues.messages import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
 from controlplane.store import keys, scans, shards
 
 # DynamoDB's quotas for one partition key, in units per second.
@@ -41,9 +42,9 @@ def size(item: dict[str, Any]) -> int:
 def test_what_is_counted_as_1_kb_is_below():
     organization_id = "org_" + "0" * 16
     request_id, scan_id, item_id = (ids.owned(kind, organization_id, ids.new_local()) for kind in ("spr", "scn", "inb"))
-    messages = [PrepareScan(request_id=request_id), ExecuteScan(scan_id=scan_id), PublishScan(scan_id=scan_id)]
-    for message in [*messages, CreateIssue(item_id=item_id)]:
-        assert size(dict(queues.entry(Queue.SCAN_EXECUTION, message).leg.item)) < 1024
+    examples = [PrepareScan(request_id=request_id), ExecuteScan(scan_id=scan_id), PublishScan(scan_id=scan_id)]
+    for message in [*examples, CreateIssue(item_id=item_id)]:
+        assert size(dict(messages.entry(Queue.SCAN_EXECUTION, message).leg.item)) < 1024
     watch = {**scans.watch_key(request_id)._asdict(), "requestId": request_id, "repositoryId": scan_id}
     assert size(watch) < 1024
 

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from controlplane import clock
+from controlplane.core import clock
+from controlplane.core.settings import settings
 from controlplane.github.errors import (
     AccessLost,
     AppKeyUnreadable,
@@ -30,7 +31,6 @@ from controlplane.github.errors import (
     RepositoryGone,
 )
 from controlplane.github.transport import Answer, Deadline, Request, Transport
-from controlplane.settings import settings
 
 # A purpose is a set of permissions. GitHub refuses the token if the installation doesn't grant all of them.
 Purpose = tuple[tuple[str, str], ...]

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from controlplane.core.settings import settings
 from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
 from controlplane.github.errors import (
     AccessLost,
@@ -28,7 +29,6 @@ from controlplane.github.errors import (
     RepositoryGone,
 )
 from controlplane.github.transport import Answer, Deadline, Patience, Request, Transport
-from controlplane.settings import settings
 
 # GitHub's maximum lengths; longer values get 422.
 ISSUE_TITLE_LIMIT = 256

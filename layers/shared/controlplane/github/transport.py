@@ -18,9 +18,9 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
-from controlplane import clock
+from controlplane.core import clock
+from controlplane.core.observability import logger
 from controlplane.github.errors import HostUnavailable, OutcomeUnknown, RateLimitedByHost, Refused, TarballTooLarge
-from controlplane.observability import logger
 
 # GitHub supports a version for at least two years after the next one is released.
 API_VERSION = "2022-11-28"

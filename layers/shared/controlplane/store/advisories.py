@@ -3,7 +3,7 @@
 They are stored only as inbox items.
 """
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import inbox, keys
 from controlplane.store.inbox import Discovery
 from controlplane.store.organizations import UnknownOrganization

@@ -9,9 +9,9 @@ a plan change that missed a key fails and is retried.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock, ids, tokens
-from controlplane.plans import API_KEYS_PER_ORGANIZATION, PLANS
-from controlplane.settings import settings
+from controlplane.core import clock, ids, tokens
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
+from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
@@ -90,12 +90,12 @@ def create_key(
     created_by: str,
     created_from: str,
     *,
-    beside: Mapping[str, Leg] = _NO_LEGS,
+    extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
 ) -> MintedKey:
     """Returns a new key with the rate limit of the current plan.
 
-    `secret` is used instead of a random one. The legs in `beside` go first in the transaction.
+    `secret` is used instead of a random one. The legs in `extra_legs` go first in the transaction.
     If the response is lost, the key remains listed and counted, but its secret is unknown. It can be deleted or rolled.
     Raises UnknownOrganization, PlanHasNoKeys, KeyLimitReached, and LegFailed if one of the caller's legs fails.
     """
@@ -110,9 +110,9 @@ def create_key(
             {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization["plan"]},
         )
         try:
-            table.transact({**beside, "organization": count, "key": shown, "secret": authenticating})
+            table.transact({**extra_legs, "organization": count, "key": shown, "secret": authenticating})
         except LegFailed as refusal:
-            if refusal.leg in beside:
+            if refusal.leg in extra_legs:
                 raise
             standing = refusal.items.get("organization")
             if standing is not None and standing["plan"] == organization["plan"]:
@@ -128,13 +128,13 @@ def roll_key(
     rolled_by: str,
     created_from: str,
     *,
-    beside: Mapping[str, Leg] = _NO_LEGS,
+    extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
 ) -> MintedKey:
     """Returns a new key that replaces another, with the rate limit of the current plan.
 
     The old secret is revoked in the same transaction. The counter doesn't change, so keys can be rolled at the cap.
-    `beside` and `secret`: see create_key. Raises UnknownOrganization, UnknownKey, PlanHasNoKeys.
+    `extra_legs` and `secret`: see create_key. Raises UnknownOrganization, UnknownKey, PlanHasNoKeys.
     """
     located = ids.locate(ids.KEY, key_id)
     if located is None or located.organization_id != organization_id:
@@ -154,7 +154,7 @@ def roll_key(
         )
         exists = "attribute_exists(pk)"
         legs: dict[str, Leg] = {
-            **beside,
+            **extra_legs,
             "organization": same_plan,
             "old": Delete(old_key, exists),
             "oldSecret": Delete(keys.key_secret(old["digest"]), exists),
@@ -164,7 +164,7 @@ def roll_key(
         try:
             table.transact(legs)
         except LegFailed as refusal:
-            if refusal.leg in beside:
+            if refusal.leg in extra_legs:
                 raise
             if "old" in refusal.items:
                 raise UnknownKey from None
@@ -173,8 +173,8 @@ def roll_key(
     raise Throttled("the plan keeps changing")
 
 
-def delete_key(organization_id: str, key_id: str, beside: Mapping[str, Leg] = _NO_LEGS) -> None:
-    """Deletes the key: its secret is rejected after the commit. Raises UnknownKey. `beside`: see create_key."""
+def delete_key(organization_id: str, key_id: str, extra_legs: Mapping[str, Leg] = _NO_LEGS) -> None:
+    """Deletes the key: its secret is rejected after the commit. Raises UnknownKey. `extra_legs`: see create_key."""
     located = ids.locate(ids.KEY, key_id)
     if located is None or located.organization_id != organization_id:
         raise UnknownKey
@@ -192,7 +192,7 @@ def delete_key(organization_id: str, key_id: str, beside: Mapping[str, Leg] = _N
     try:
         table.transact(
             {
-                **beside,
+                **extra_legs,
                 "key": Delete(key, exists),
                 "secret": Delete(keys.key_secret(item["digest"]), exists),
                 "organization": count,

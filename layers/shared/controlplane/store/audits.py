@@ -6,9 +6,9 @@ An audit belongs to a website, which lists it in the project's item, and is dele
 from collections.abc import Mapping
 from typing import Any
 
-from controlplane import clock, ids
-from controlplane.retention import expiry
-from controlplane.settings import settings
+from controlplane.core import clock, ids
+from controlplane.core.retention import expiry
+from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.project_items import AUDITABLE_KIND, ProjectItem
 from controlplane.store.projects import MAX_AUDITS, UnknownProject, UnknownWebsite, change_until_written, get_project

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from controlplane import clock, ids
-from controlplane.plans import PLANS
+from controlplane.core import clock, ids
+from controlplane.core.plans import PLANS
 from controlplane.store import api_keys, keys
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import Leg, LegFailed, Put, StoreError, Throttled, Update, table

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from controlplane import clock, ids
+from controlplane.core import clock, ids
 from controlplane.store import findings, keys, leftovers
 from controlplane.store.keys import Key
 from controlplane.store.sweep_runs import SweepRun

@@ -18,10 +18,10 @@ from botocore.config import Config
 from botocore.session import Session
 from pydantic_core import from_json
 
-from controlplane import connections
+from controlplane.core import connections
 
 _ATTEMPTS = 3
-# Timeouts are per attempt. Within a request, its deadline limits all attempts together: see controlplane.deadline.
+# Timeouts are per attempt. Within a request, its deadline limits all attempts together: see controlplane.core.deadline.
 _CONFIG = Config(
     parameter_validation=False,
     connect_timeout=1,

@@ -8,7 +8,7 @@ when they are used or refreshed, or from the backfill (`ops.credential_backfill`
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids
+from controlplane.core import clock, ids
 from controlplane.store import keys
 from controlplane.store.table import ConditionFailed, Delete, LegFailed, Throttled, Update, table
 

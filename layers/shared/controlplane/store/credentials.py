@@ -7,7 +7,7 @@ written, the request is rejected.
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from controlplane import clock, ids
+from controlplane.core import clock, ids
 from controlplane.store import credential_index, keys
 from controlplane.store.table import ConditionFailed, StoreError, Throttled, Update, table
 

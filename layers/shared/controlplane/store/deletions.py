@@ -6,8 +6,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from controlplane import clock
-from controlplane.retention import expiry
+from controlplane.core import clock
+from controlplane.core.retention import expiry
 from controlplane.store import api_keys, keys, organizations
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Throttled, table

@@ -11,8 +11,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids, keyring, tokens
-from controlplane.settings import settings
+from controlplane.core import clock, ids, keyring, tokens
+from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, rate, token_families, users
 from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 from controlplane.store.token_families import Pair
@@ -316,13 +316,17 @@ def _entry(item: Mapping[str, Any], expires_at: int, family_id: str | None = Non
     )
 
 
-def _decide(item: Mapping[str, Any], change: str, when: str, values: dict[str, Any], beside: Mapping[str, Leg]) -> None:
-    """Changes the request in one transaction with the legs of `beside`."""
+def _decide(
+    item: Mapping[str, Any], change: str, when: str, values: dict[str, Any], extra_legs: Mapping[str, Leg]
+) -> None:
+    """Changes the request in one transaction with `extra_legs`."""
     decision = secrets.token_hex(16)
     more = {"decision": decision, "now": int(clock.now())}
     try:
         key = keys.Key(item["pk"], item["sk"])
-        table.transact({"request": Update(key, change, f"{when} AND #validUntil > :now", {**values, **more}), **beside})
+        table.transact(
+            {"request": Update(key, change, f"{when} AND #validUntil > :now", {**values, **more}), **extra_legs}
+        )
     except LegFailed as failure:
         met = failure.item
         if failure.leg != "request" or met is None:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids
-from controlplane.retention import expiry
-from controlplane.settings import settings
+from controlplane.core import clock, ids
+from controlplane.core.retention import expiry
+from controlplane.core.settings import settings
 from controlplane.store import keys, shards
 from controlplane.store.keys import Key
 from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Update, table
@@ -66,10 +66,10 @@ class Receipt(NamedTuple):
     already_submitted: bool
 
 
-def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str, Leg] | None = None) -> Receipt:
+def submit_report(caller_id: str, report: Mapping[str, str], extra_legs: Mapping[str, Leg] | None = None) -> Receipt:
     """Stores a report, unless the caller has already submitted it on this UTC day.
 
-    report: trimmed texts by their API names; absent fields are left out. first: legs that go first in the transaction.
+    report: trimmed texts by their API names; absent fields are left out. extra_legs: go first in the transaction.
     A repeated report succeeds even if the quota is used up or intake is paused. Raises QuotaUsedUp, IntakePaused.
     """
     # Read the clock once: day, hour, and seconds to the next hour must be consistent at midnight.
@@ -81,7 +81,7 @@ def submit_report(caller_id: str, report: Mapping[str, str], first: Mapping[str,
     if _is_paused():
         return _repeated(caller_id, local, moment)
     legs: dict[str, Leg] = {
-        **(first or {}),
+        **(extra_legs or {}),
         **_stored(caller_id, report, local, moment),
         "quota": Update(
             keys.feedback_quota(caller_id, hour),

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from controlplane.retention import expiry
-from controlplane.settings import settings
+from controlplane.core.retention import expiry
+from controlplane.core.settings import settings
 from controlplane.store import keys, scans
 from controlplane.store.inbox import Discovery, Evidence, Priority
 from controlplane.store.keys import Key

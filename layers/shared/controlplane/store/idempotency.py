@@ -7,7 +7,7 @@ repeated. This module doesn't know how the record's key is built or what an answ
 
 from typing import Any
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, StoreError, Update, table
 

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import keys
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
 

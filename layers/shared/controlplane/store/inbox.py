@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids
-from controlplane.retention import expiry
-from controlplane.settings import settings
+from controlplane.core import clock, ids
+from controlplane.core.retention import expiry
+from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.table import ConditionFailed, Put, StoreError, Throttled, Update, table
 

@@ -9,8 +9,8 @@ invitation is void if the inviter lost the role that is required to send it. The
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from controlplane import clock, ids
-from controlplane.emails import normalize_email
+from controlplane.core import clock, ids
+from controlplane.core.emails import normalize_email
 from controlplane.store import caps, keys, organizations
 from controlplane.store.caps import Room
 from controlplane.store.organizations import ROLES, Role
@@ -107,12 +107,12 @@ def keep_valid(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def create_invitation(
-    organization_id: str, email: str, role: Role, *, inviter_id: str, limits: Limits, beside: Mapping[str, Leg]
+    organization_id: str, email: str, role: Role, *, inviter_id: str, limits: Limits, extra_legs: Mapping[str, Leg]
 ) -> dict[str, Any]:
     """Creates an invitation if the inviter has the required role and the limits allow it.
 
-    The legs in `beside` go first in the transaction. Raises AlreadyInvited, AlreadyMember, CallerMayNot,
-    OrganizationFull, AddressFull, and LegFailed if a leg of `beside` fails.
+    The legs in `extra_legs` go first in the transaction. Raises AlreadyInvited, AlreadyMember, CallerMayNot,
+    OrganizationFull, AddressFull, and LegFailed if a leg of `extra_legs` fails.
     """
     address = normalize_email(email)
     for _ in range(_TRIES):
@@ -121,7 +121,7 @@ def create_invitation(
         expires_at = int(clock.now()) + _COUNT_LIFE_SECONDS
         received = keys.invitations_received(address)
         legs: dict[str, Leg] = {
-            **beside,
+            **extra_legs,
             "inviter": organizations.role_check(inviter_id, organization_id, least_inviter(role)),
             **_no_member(organization_id, seen.account),
             **_instead_of(seen),

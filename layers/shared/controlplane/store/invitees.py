@@ -7,8 +7,8 @@ person. The organization isn't notified: it can still invite, and its invitation
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock, ids
-from controlplane.emails import normalize_email
+from controlplane.core import clock, ids
+from controlplane.core.emails import normalize_email
 from controlplane.store import invitations, keys, organizations
 from controlplane.store.invitations import AlreadyMember, UnknownInvitation, is_pending, least_inviter, listed_key
 from controlplane.store.organizations import Membership, Ownership, Role
@@ -239,10 +239,10 @@ def _consume(item: Mapping[str, Any]) -> dict[str, Leg]:
     }
 
 
-def _discard(item: Mapping[str, Any], beside: Mapping[str, Leg] | None = None) -> bool:
-    """Removes the invitation in one transaction with the legs of `beside`. Returns False if the transaction fails."""
+def _discard(item: Mapping[str, Any], extra_legs: Mapping[str, Leg] | None = None) -> bool:
+    """Removes the invitation in one transaction with `extra_legs`. Returns False if the transaction fails."""
     try:
-        table.transact({**_consume(item), **(beside or {})})
+        table.transact({**_consume(item), **(extra_legs or {})})
     except LegFailed:
         return False
     return True

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import inbox, keys
 from controlplane.store.inbox import GithubIssue, InboxItem
 from controlplane.store.organizations import role_check

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, StoreError, Update, table
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
-from controlplane import clock, ids
-from controlplane.emails import normalize_email
-from controlplane.retention import expiry
-from controlplane.settings import settings
+from controlplane.core import clock, ids
+from controlplane.core.emails import normalize_email
+from controlplane.core.retention import expiry
+from controlplane.core.settings import settings
 from controlplane.store import feedback, keys, organizations, repositories, scans
 from controlplane.store.keys import Key
 from controlplane.store.leases import LeaseLost

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids
+from controlplane.core import clock, ids
 from controlplane.store import caps, keys
 from controlplane.store.keys import Key
 from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
@@ -167,21 +167,21 @@ def create_organization(
     name: str,
     slug: str,
     owner: dict[str, Any],
-    beside: Mapping[str, Leg] | None = None,
+    extra_legs: Mapping[str, Leg] | None = None,
     *,
     limit: int | None = None,
 ) -> Membership:
     """Creates an organization on the free plan, owned by the profile's user. Returns the owner's membership.
 
-    One transaction writes the slug, organization, billing, membership, and the legs in `beside`. `limit` is how many
-    organizations the user can own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg in `beside`.
+    One transaction writes the slug, organization, billing, membership, and `extra_legs`. `limit` is how many
+    organizations the user can own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg in `extra_legs`.
     """
     organization_id = ids.new_root(ids.ORGANIZATION)
     made = Membership(organization_id, slug, name, "owner")
     for _ in range(_TRIES):
         ownership = count_ownership(owner, limit)
         try:
-            table.transact({**(beside or {}), **_creation(made, owner), "owner": ownership.leg})
+            table.transact({**(extra_legs or {}), **_creation(made, owner), "owner": ownership.leg})
         except LegFailed as refusal:
             holder = refusal.items.get("slug")
             # The slug's holder is this organization if our own write succeeded but its response was lost.

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock, ids
+from controlplane.core import clock, ids
 from controlplane.store import keys, shards
 from controlplane.store.keys import Key
 from controlplane.store.sweep_runs import SweepRun

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane import ids
+from controlplane.core import ids
 from controlplane.store import keys
 from controlplane.store.keys import Key
 

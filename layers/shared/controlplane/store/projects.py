@@ -8,9 +8,9 @@ the plan's limit.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypedDict
 
-from controlplane import clock, ids
-from controlplane.naming import slugify
-from controlplane.plans import PLANS
+from controlplane.core import clock, ids
+from controlplane.core.naming import slugify
+from controlplane.core.plans import PLANS
 from controlplane.store import deletions, keys
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import (
@@ -152,11 +152,11 @@ def create_project(
     region: str,
     addresses: Iterable[Address],
     branding: str,
-    first: Mapping[str, Leg] | None = None,
+    extra_legs: Mapping[str, Leg] | None = None,
 ) -> ProjectItem:
     """Creates a project with its consent instance. Raises BrandingNotIncluded, ProjectLimitReached.
 
-    One transaction writes the slug, the project, and the organization's count. `first` are legs that precede these.
+    One transaction writes the slug, the project, and the organization's count. `extra_legs` precede these.
     Addresses must be distinct.
     """
     local = ids.new_local()
@@ -175,7 +175,7 @@ def create_project(
     absent = "attribute_not_exists(pk)"
     for _ in range(_TRIES):
         legs: dict[str, Leg] = {
-            **(first or {}),
+            **(extra_legs or {}),
             "organization": _count_one_more(organization_id, branding),
             "slug": Put(_slug_item(project), absent),
             "project": Put(written_project(project), absent),
@@ -259,9 +259,9 @@ def change_until_written(
     error that `change` raises.
     """
     for _ in range(_TRIES):
-        after, beside = change(project)
+        after, extra_legs = change(project)
         try:
-            _commit(put_changed(project, after), beside)
+            _commit(put_changed(project, after), extra_legs)
         except LegFailed as refusal:
             if "project" in refusal.items:
                 item = refusal.items["project"]
@@ -281,9 +281,9 @@ def change_until_written(
     raise Throttled("the project keeps changing")
 
 
-def _commit(project: Put, beside: Mapping[str, Leg]) -> None:
-    if beside:
-        table.transact({"project": project, **beside})
+def _commit(project: Put, extra_legs: Mapping[str, Leg]) -> None:
+    if extra_legs:
+        table.transact({"project": project, **extra_legs})
         return
     try:
         table.put(project)  # half the price of a transaction

@@ -3,7 +3,7 @@ attempts."""
 
 from contextlib import suppress
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import keys
 from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key

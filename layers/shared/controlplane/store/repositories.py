@@ -7,7 +7,7 @@ Only the operator connects, links, and disconnects. The repository's item also n
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock, ids
+from controlplane.core import clock, ids
 from controlplane.store import deletions, keys
 from controlplane.store.project_items import ProjectItem, read_project
 from controlplane.store.table import (

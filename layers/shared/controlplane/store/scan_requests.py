@@ -7,8 +7,8 @@ its preparation message are written in one transaction, as are a scan and its ex
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids
-from controlplane.plans import SCAN_UNLOCK_CREDITS
+from controlplane.core import clock, ids
+from controlplane.core.plans import SCAN_UNLOCK_CREDITS
 from controlplane.store import keys, leases, outbox, scans
 from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
@@ -80,9 +80,9 @@ def create_request(
     *,
     message: Entry,
     requested_by: str,
-    first: Mapping[str, Leg] | None = None,
+    extra_legs: Mapping[str, Leg] | None = None,
 ) -> RequestItem:
-    """Creates a request to scan the linked project, with its preparation message. `first`: legs that precede these.
+    """Creates a request to scan the linked project, with its preparation message. `extra_legs` precede these.
 
     Raises ScanInProgress, ProjectGone, UnknownRepository.
     """
@@ -99,7 +99,7 @@ def create_request(
     }
     watch = scans.watch_key(request_id)
     legs: dict[str, Leg] = {
-        **(first or {}),
+        **(extra_legs or {}),
         "project": Check(keys.project(*scans.located(ids.PROJECT, link.project_id)), "attribute_exists(pk)"),
         "repository": Update(
             keys.repository(*repository.location),

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids
-from controlplane.settings import settings
+from controlplane.core import clock, ids
+from controlplane.core.settings import settings
 from controlplane.store import deletions, keys, leases
 from controlplane.store.keys import Key
 from controlplane.store.leases import Lease

@@ -1,8 +1,8 @@
 """Web sessions of signed-in users. A session's secret is also a bearer token with every scope."""
 
-from controlplane import tokens
-from controlplane.scopes import SCOPES
-from controlplane.settings import settings
+from controlplane.core import tokens
+from controlplane.core.scopes import SCOPES
+from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, users
 from controlplane.store.table import table
 

@@ -7,7 +7,7 @@ another person, who must not get the account.
 
 from typing import Any, NamedTuple
 
-from controlplane.emails import normalize_email
+from controlplane.core.emails import normalize_email
 from controlplane.store import identities, keys, organizations, users
 from controlplane.store.identities import Subject
 from controlplane.store.table import Check, ConditionFailed, LegFailed, StoreError, Throttled, Update, table
@@ -84,7 +84,7 @@ def _join(subject: Subject, identity: Identity) -> dict[str, Any] | None:
                 identity.email,
                 identity.name or identity.email.partition("@")[0],
                 identity.image,
-                beside=lambda user_id: identities.first_legs(subject, user_id),
+                extra_legs=lambda user_id: identities.first_legs(subject, user_id),
             )
         user_id = profile["userId"]
         _, listed = identities.get_account(subject, user_id)

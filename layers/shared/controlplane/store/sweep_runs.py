@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from controlplane import clock
-from controlplane.observability import describe, logger
+from controlplane.core import clock
+from controlplane.core.observability import describe, logger
 from controlplane.store import keys
 from controlplane.store.table import Delete, Put, table
 

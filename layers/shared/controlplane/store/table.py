@@ -2,7 +2,7 @@
 
 Failures are mapped to `ConditionFailed` with the existing item, `LegFailed` with the name of the first failed leg,
 `Throttled`, and `TableUnavailable`. Any other error (a ValidationException, for example) is a bug and is not caught.
-All calls of a request share its deadline (`controlplane.deadline`).
+All calls of a request share its deadline (`controlplane.core.deadline`).
 """
 
 import re
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import botocore.exceptions
 from botocore.exceptions import ClientError, HTTPClientError
 
-from controlplane import deadline
-from controlplane.settings import settings
+from controlplane.core import deadline
+from controlplane.core.settings import settings
 from controlplane.store import codec
 from controlplane.store.client import create_client
 from controlplane.store.keys import Index, Key

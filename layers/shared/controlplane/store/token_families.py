@@ -9,8 +9,8 @@ that authenticating an access token doesn't need to read the family.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane import clock, ids, tokens
-from controlplane.settings import settings
+from controlplane.core import clock, ids, tokens
+from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, users
 from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Throttled, Update, table
 

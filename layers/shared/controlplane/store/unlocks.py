@@ -3,7 +3,7 @@
 One transaction writes the ledger, the balance, and the scan, so a scan is unlocked if and only if it was charged.
 """
 
-from controlplane import clock
+from controlplane.core import clock
 from controlplane.store import keys
 from controlplane.store.organizations import role_check
 from controlplane.store.outbox import Entry

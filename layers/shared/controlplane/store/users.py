@@ -7,9 +7,9 @@ transaction.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controlplane import clock, ids, tokens
-from controlplane.emails import normalize_email
-from controlplane.settings import settings
+from controlplane.core import clock, ids, tokens
+from controlplane.core.emails import normalize_email
+from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
@@ -29,9 +29,9 @@ class AccountChanged(StoreError):
 
 
 def create_user(
-    email: str, name: str, image: str | None = None, beside: Callable[[str], Mapping[str, Leg]] | None = None
+    email: str, name: str, image: str | None = None, extra_legs: Callable[[str], Mapping[str, Leg]] | None = None
 ) -> dict[str, Any]:
-    """Creates an account, with the legs that `beside` returns for its id. `email` must be verified.
+    """Creates an account, with the legs that `extra_legs` returns for its id. `email` must be verified.
 
     Returns the profile. Raises EmailTaken; LegFailed for one of those legs.
     """
@@ -53,7 +53,7 @@ def create_user(
             {
                 "email": Put({**keys.user_email(address)._asdict(), "userId": user_id}, absent),
                 "profile": Put(profile, absent),
-                **(beside(user_id) if beside else {}),
+                **(extra_legs(user_id) if extra_legs else {}),
             }
         )
     except LegFailed as refusal:

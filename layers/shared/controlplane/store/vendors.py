@@ -6,7 +6,7 @@ A decision and its finding change in one transaction. A vendor can be decided on
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from controlplane import clock, ids
+from controlplane.core import clock, ids
 from controlplane.store import inbox, keys, organizations
 from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
 from controlplane.store.organizations import UnknownOrganization

@@ -9,8 +9,8 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from controlplane import clock
-from controlplane.settings import settings
+from controlplane.core import clock
+from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.table import ConditionFailed, StoreError, Update, table
 

@@ -1,0 +1,136 @@
+"""Resource ids: a prefix, the organization's part, and a time-ordered local part. They are opaque to clients.
+
+An id locates its item: `prj_` + 16 characters of the organization + 18 of the item give the partition key and the sort
+key, so a resource is read by id with one consistent GetItem. Characters are Crockford's base 32 in lowercase.
+"""
+
+import hashlib
+import re
+import secrets
+from typing import NamedTuple
+
+from controlplane.core import clock
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_PART = "[0-9a-hjkmnp-tv-z]"
+_TIME_LENGTH, _RANDOM_LENGTH = 10, 8
+
+ORGANIZATION = "org"
+USER = "usr"
+PROJECT = "prj"
+INSTANCE = "ins"
+WEBSITE = "web"
+KEY = "key"
+MEMBER = "mem"
+INVITATION = "inv"
+AUDIT = "aud"
+INBOX_ITEM = "inb"
+REPOSITORY = "rep"
+SCAN = "scn"
+SCAN_REQUEST = "spr"
+SESSION = "ses"
+
+_ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
+_OWNED = {
+    PROJECT: re.compile(f"prj_({_PART}{{16}})({_PART}{{18}})"),
+    INSTANCE: re.compile(f"ins_({_PART}{{16}})({_PART}{{18}})"),
+    KEY: re.compile(f"key_({_PART}{{16}})({_PART}{{18}})"),
+    INVITATION: re.compile(f"inv_({_PART}{{16}})({_PART}{{18}})"),
+    INBOX_ITEM: re.compile(f"inb_({_PART}{{16}})({_PART}{{18}})"),
+    REPOSITORY: re.compile(f"rep_({_PART}{{16}})({_PART}{{18}})"),
+    SCAN: re.compile(f"scn_({_PART}{{16}})({_PART}{{18}})"),
+    SCAN_REQUEST: re.compile(f"spr_({_PART}{{16}})({_PART}{{18}})"),
+    MEMBER: re.compile(f"mem_({_PART}{{16}})({_PART}{{16}})"),
+}
+_SESSION = re.compile(f"{SESSION}_({_PART}{{18}})")
+
+
+class Located(NamedTuple):
+    """The location of an owned resource: its organization's id and its local part."""
+
+    organization_id: str
+    local: str
+
+
+def _random(length: int) -> str:
+    return "".join(_ALPHABET[byte & 31] for byte in secrets.token_bytes(length))
+
+
+def _time_part(seconds: float) -> str:
+    value = int(seconds * 1000)
+    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(5 * (_TIME_LENGTH - 1), -1, -5))
+
+
+def new_part() -> str:
+    """Returns 16 random characters (80 bits), enough to be unique by themselves."""
+    return _random(16)
+
+
+def new_root(prefix: str) -> str:
+    """Returns a new id of an item that isn't owned by an organization (organization, user): 80 random bits."""
+    return f"{prefix}_{new_part()}"
+
+
+def new_local() -> str:
+    """Returns a new local part: 10 characters of milliseconds, then 40 random bits. Sorts by creation time."""
+    return _time_part(clock.now()) + _random(_RANDOM_LENGTH)
+
+
+def created_at(local: str) -> float:
+    """Returns the creation time, in Unix seconds, of a local part from `new_local`."""
+    value = 0
+    for character in local[:_TIME_LENGTH]:
+        value = value * 32 + _ALPHABET.index(character)
+    return value / 1000
+
+
+def derived_local(*parts: str) -> str:
+    """Returns a deterministic local part for an item that exists once per combination of parts."""
+    digest = hashlib.sha256("\0".join(parts).encode()).digest()
+    return "".join(_ALPHABET[byte & 31] for byte in digest[: _TIME_LENGTH + _RANDOM_LENGTH])
+
+
+def oldest_local(*parts: str) -> str:
+    """Like `derived_local`, but sorts before every local part of `new_local`. Contains 70 bits of the parts' hash."""
+    return "0000" + derived_local(*parts)[:14]
+
+
+def local_at(seconds: float) -> str:
+    """Returns the lowest local part of that time, as a bound for a range of sort keys."""
+    return _time_part(seconds)
+
+
+def owned(prefix: str, organization_id: str, local: str) -> str:
+    """Returns the id of an item that an organization owns."""
+    return f"{prefix}_{organization_id[4:]}{local}"
+
+
+def within(prefix: str) -> str:
+    """Returns a new id of an item that is only accessed through an owned item, such as a website of a project."""
+    return f"{prefix}_{new_local()}"
+
+
+def member_id(organization_id: str, user_id: str) -> str:
+    return f"{MEMBER}_{organization_id[4:]}{user_id[4:]}"
+
+
+def session_id(local: str) -> str:
+    """Returns the id of one of a person's credentials. It reveals nothing about the person or the secret."""
+    return f"{SESSION}_{local}"
+
+
+def local_of_session(text: str) -> str | None:
+    """Returns the local part of a session id, or None if the text isn't one. It doesn't contain the person's id."""
+    match = _SESSION.fullmatch(text)
+    return match[1] if match else None
+
+
+def is_root(prefix: str, text: str) -> bool:
+    """Returns whether the text is a well-formed id with that prefix. Check this before using the text in a key."""
+    return _ROOT[prefix].fullmatch(text) is not None
+
+
+def locate(prefix: str, text: str) -> Located | None:
+    """Returns the location of the id's item, or None if the text isn't an id with that prefix."""
+    match = _OWNED[prefix].fullmatch(text)
+    return Located(f"{ORGANIZATION}_{match[1]}", match[2]) if match else None

@@ -1,0 +1,58 @@
+"""The address of the client that sent a request, and the network that rate limits count as one caller.
+
+The gateway's source address is the only one that a client can't choose. The proxy's header is used only if that address
+belongs to the trusted proxy of the settings.
+"""
+
+import ipaddress
+from collections.abc import Callable
+
+from controlplane.core.settings import settings
+
+type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+# A subscriber gets at least a /64 and can use any address in it (RFC 6177).
+_IPV6_PREFIX = 64
+
+
+def client_address(seen: str, read_header: Callable[[str], list[str]]) -> str:
+    """Returns the client's address: the one that the gateway saw, or the one in a trusted proxy's header.
+
+    Proxies append to the header, and the client controls everything to the left of their entries. So the header is read
+    from the right, up to the first entry that isn't an address of the proxy. If that entry isn't an address, returns
+    the gateway's.
+    """
+    if settings.trusted_proxy_header is None or not _is_trusted(_parse(seen)):
+        return seen
+    found = None
+    for text in reversed(",".join(read_header(settings.trusted_proxy_header)).split(",")):
+        found = _parse(text.strip(" \t"))
+        if not _is_trusted(found):
+            break
+    return seen if found is None else str(found)
+
+
+def network_of(address: str) -> str:
+    """Returns the network that counts as one caller: an IPv4 address, or the /64 of an IPv6 address."""
+    parsed = _parse(address)
+    if parsed is None:
+        return "unknown"  # all of these share one limit
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    return str(ipaddress.IPv6Network((int(parsed), _IPV6_PREFIX), strict=False))
+
+
+def _parse(text: str) -> Address | None:
+    """Returns the address, or None if the text isn't one. An IPv4-mapped IPv6 address becomes an IPv4 address."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    # Drops the zone ("%eth0"), which may be any text.
+    return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
+
+
+def _is_trusted(address: Address | None) -> bool:
+    return address is not None and any(address in network for network in settings.trusted_proxy_addresses)

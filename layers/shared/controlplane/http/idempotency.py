@@ -1,0 +1,125 @@
+"""Idempotency-Key: for 24 hours, a retried creation returns the original response and creates nothing.
+
+A key is bound to the caller, the organization, and the operation. A request that fails releases its key. `replays` has
+the implementation (Powertools' idempotency utility over our table). The first request with the header imports it,
+because importing it at startup would slow down every cold start.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import Header
+
+from controlplane.core import tokens
+from controlplane.core.errors import Conflict, InvalidPayload
+from controlplane.http.access import Access
+from controlplane.http.envelope import Answer, Wire
+from controlplane.store.table import Leg, LegFailed
+
+# The name of the idempotency leg in the creation's transaction.
+LEG = "idempotency"
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern=r"^[\x20-\x7e]+$",
+        description=(
+            "Makes the request safe to repeat: for 24 hours the same key with the same request answers as the first "
+            "time, with the header `Idempotency-Replayed: true`, and creates nothing more. Use a new random value, "
+            "such as a UUID, for each thing to create; the answer to it is only as well hidden as the value. With "
+            "another request the same key is 400, and while the first request runs it is 409."
+        ),
+        examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11"],
+    ),
+]
+
+
+class KeyOfAnotherRequest(InvalidPayload):
+    """The Idempotency-Key was already used with another payload."""
+
+
+class RequestInFlight(Conflict):
+    message = "The first request with this Idempotency-Key is still running. Send it again in a moment."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "in_flight"}, headers={"Retry-After": "1"})
+
+
+class AnswerLost(Conflict):
+    message = (
+        "A request with this Idempotency-Key took effect, but its answer was lost. "
+        "Look for what it created; to create another, use a new key."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "answer_lost"})
+
+
+def idempotent[T: Wire](
+    access: Access[Any],
+    operation: str,
+    idempotency_key: str | None,
+    payload: Wire | Mapping[str, Any] | None,
+    create: Callable[[Mapping[str, Leg]], T | Answer[T]],
+) -> Answer[T]:
+    """Returns the response of `create`, or the stored response of an earlier request with the same key.
+
+    operation: the route's operation_id.
+    payload: what a retry must repeat unchanged, including the id from the path, if there is one.
+    create: performs the creation. It gets a leg that must come first in its transaction, or no leg if the request has
+        no key. With the leg, at most one request per key takes effect, even if responses are lost or a function
+        crashes. Without it, a retry after a crash between creation and storing the response would create again.
+
+    Raises KeyOfAnotherRequest 400, RequestInFlight 409, AnswerLost 409, and the errors of `create`.
+    """
+    if idempotency_key is None:
+        return _as_answer(create({}))
+    from controlplane.http import replays  # noqa: PLC0415 (40 ms that only requests with the header need)
+
+    record = replays.Record.of(access, operation, idempotency_key)
+    with _overtaken():
+        return replays.run_once(record, payload, lambda legs: _as_answer(create(legs)))
+
+
+def idempotent_secret[T: Wire](
+    access: Access[Any],
+    operation: str,
+    idempotency_key: str | None,
+    payload: Wire | Mapping[str, Any] | None,
+    create: Callable[[Mapping[str, Leg], str], Answer[T]],
+    *,
+    prefix: str,
+    field: str,
+) -> Answer[T]:
+    """Like `idempotent`, for a creation whose response contains a new secret: `field` names it, `prefix` starts it.
+
+    `create` gets the legs and the secret. With an Idempotency-Key, the secret is derived from that key, the signing
+    secret, and the attempt, so that a replay can show it without it being stored.
+    """
+    if idempotency_key is None:
+        return create({}, tokens.mint(prefix))
+    from controlplane.http import replays  # noqa: PLC0415 (40 ms that only requests with the header need)
+
+    record = replays.Record.of(access, operation, idempotency_key)
+    shown = replays.Secret(field, prefix)
+    with _overtaken():
+        return replays.run_once(record, payload, lambda legs: create(legs, record.secret(prefix)), shown)
+
+
+@contextmanager
+def _overtaken() -> Iterator[None]:
+    """Raises RequestInFlight if a retry took the key because this attempt outlived its lease."""
+    try:
+        yield
+    except LegFailed as refusal:
+        if refusal.leg != LEG:
+            raise
+        raise RequestInFlight from None
+
+
+def _as_answer[T: Wire](content: T | Answer[T]) -> Answer[T]:
+    return content if isinstance(content, Answer) else Answer(content)

@@ -1,0 +1,218 @@
+"""Powertools' idempotency utility over the single table: implements `idempotency`, imported only when needed.
+
+Powertools runs the steps of an attempt: take the key, create, then store the response or release the key. Its reads and
+writes go through `store.idempotency`, so that clocks, retries, and lost responses are handled as everywhere else.
+"""
+
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
+from aws_lambda_powertools.utilities.idempotency.exceptions import (
+    IdempotencyAlreadyInProgressError,
+    IdempotencyItemAlreadyExistsError,
+    IdempotencyPersistenceLayerError,
+    IdempotencyValidationError,
+)
+from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePersistenceLayer
+from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import DataRecord
+from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from controlplane.core import keyring, tokens
+from controlplane.core.keyring import SigningKey
+from controlplane.core.observability import describe, logger
+from controlplane.http.access import Access
+from controlplane.http.envelope import Answer, Wire
+from controlplane.http.idempotency import LEG, AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.store import idempotency as store
+from controlplane.store import keys
+from controlplane.store.keys import Key
+from controlplane.store.table import Leg, StoreError
+
+_TABLE_FAILURES = (StoreError, ClientError, BotoCoreError)
+
+
+class Secret(NamedTuple):
+    """The response field that contains a secret, which isn't stored, and the secret's prefix."""
+
+    field: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The location of the stored response for one Idempotency-Key, and the seeds that its secret is derived from.
+
+    key: the item that this request writes, derived from the current signing key.
+    seeds: for each signing key of the ring, the item that may already contain a response, and its secret's seed.
+    attempt: distinguishes this request from its retries.
+    """
+
+    key: Key
+    seeds: Mapping[Key, bytes] = field(repr=False)
+    attempt: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @classmethod
+    def of(cls, access: Access[Any], operation: str, idempotency_key: str) -> "Record":
+        """Returns the record of that key for this caller, organization, and operation, without reading the table."""
+        organization = access.organization.organization_id if access.organization else ""
+        bound = f"{access.caller_id}\0{organization}\0{operation}\0{idempotency_key}".encode()
+        named = [_named(key, bound) for key in keyring.ring()]
+        return cls(named[0][0], dict(named))
+
+    @property
+    def also_known_as(self) -> Key | None:
+        """The item that a version of this function writes if it signs with the other key. None if the ring has one."""
+        return next((key for key in self.seeds if key != self.key), None)
+
+    def secret(self, prefix: str, key: Key | None = None, attempt: str | None = None) -> str:
+        """Returns the secret that an attempt mints under its record's key (by default, this attempt and this key).
+
+        Each attempt mints a different secret, so no secret is minted twice.
+        """
+        seed = self.seeds[key or self.key]
+        return tokens.mint_from(prefix, hmac.digest(seed, (attempt or self.attempt).encode(), "sha256"))
+
+
+def _named(key: SigningKey, bound: bytes) -> tuple[Key, bytes]:
+    """Returns the key of the stored response and the seed of its secret.
+
+    HKDF-SHA256 (RFC 5869) with the signing key as salt derives two unrelated values from two labels. Neither can be
+    guessed with access to the table alone.
+    """
+    extracted = key.mac(bound)
+    name, seed = (hmac.digest(extracted, label, "sha256") for label in (b"record\x01", b"secret\x01"))
+    return keys.idempotent_answer(name.hex()), seed
+
+
+def run_once[T: Wire](
+    record: Record,
+    payload: Wire | Mapping[str, Any] | None,
+    create: Callable[[Mapping[str, Leg]], Answer[T]],
+    secret: Secret | None = None,
+) -> Answer[T]:
+    """Returns the response of `create`, or the stored one. Raises the errors of `idempotency.idempotent`."""
+    if isinstance(payload, Wire):
+        payload = payload.model_dump(mode="json", by_alias=True)
+
+    # Powertools limits an attempt by the remaining time of Lambda's context. We use LEASE_SECONDS of the store.
+    config = IdempotencyConfig(
+        event_key_jmespath="record",
+        payload_validation_jmespath="payload",
+        hash_function="sha256",
+        lambda_context=_Lease(),  # type: ignore[arg-type]
+    )
+
+    records = _Records(record)
+
+    @idempotent_function(  # type: ignore[untyped-decorator]
+        data_keyword_argument="request",
+        persistence_store=records,
+        output_serializer=_Answers(record, records, secret),
+        config=config,
+    )
+    def run(*, request: dict[str, Any]) -> Answer[T]:  # noqa: ARG001 (read by the decorator)
+        return create({LEG: store.effect_leg(record.key, record.attempt)})
+
+    try:
+        answer: Answer[T] = run(request={"record": record.key.pk, "payload": payload})
+    except IdempotencyValidationError:
+        raise KeyOfAnotherRequest.at(
+            ["Idempotency-Key"], "This key was used with another request. Use a new one.", "idempotency_key_reused"
+        ) from None
+    except IdempotencyAlreadyInProgressError:
+        raise RequestInFlight from None
+    except IdempotencyPersistenceLayerError as error:
+        # Powertools wraps any exception that a persistence layer raises.
+        raise (error.__cause__ or error) from None
+    return answer
+
+
+class _Lease:
+    """Replaces the Lambda context that Powertools reads the remaining time from."""
+
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return store.LEASE_SECONDS * 1000
+
+
+class _Records(BasePersistenceLayer):
+    """Powertools' persistence layer over one record of our table.
+
+    The records passed to Powertools have no timestamps: the store has already checked them against our clock.
+    """
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._record = record
+        # The item that contains the replayed response.
+        self.answered_from = record.key
+
+    def _put_record(self, data_record: DataRecord) -> None:
+        record = self._record
+        try:
+            store.begin_attempt(record.key, record.attempt, data_record.payload_hash, record.also_known_as)
+        except store.RecordStands as standing:
+            item = standing.item
+            self.answered_from = Key(item["pk"], item["sk"])
+            kept = DataRecord(
+                data_record.idempotency_key,
+                item["status"],
+                response_data=item.get("data", ""),
+                payload_hash=item["payload"],
+            )
+            self._validate_payload(data_record, kept)
+            if standing.answer_lost:
+                raise AnswerLost from None
+            raise IdempotencyItemAlreadyExistsError(old_data_record=kept) from None
+
+    def _update_record(self, data_record: DataRecord) -> None:
+        try:
+            store.complete_attempt(self._record.key, self._record.attempt, data_record.response_data)
+        except _TABLE_FAILURES as error:
+            # The creation succeeded, and this client gets its response. A retry gets AnswerLost.
+            logger.warning("answer not kept", extra=describe(error))
+
+    def _delete_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 (there is one record)
+        try:
+            store.abandon_attempt(self._record.key, self._record.attempt)
+        except _TABLE_FAILURES as error:
+            # The attempt took effect although it failed, or the key is released when the lease expires. Either way, the
+            # original error is returned.
+            logger.warning("key not freed", extra=describe(error))
+
+    def _get_record(self, idempotency_key: str) -> DataRecord:
+        raise NotImplementedError("a refused begin_attempt hands back the record")
+
+
+class _Answers(BaseIdempotencySerializer):
+    """Serializes responses for storage: status, headers, and the content as text, with null in place of a secret."""
+
+    def __init__(self, record: Record, records: _Records, secret: Secret | None) -> None:
+        self._record = record
+        self._records = records
+        self._secret = secret
+
+    def to_dict(self, answer: Answer[Any]) -> dict[str, Any]:
+        content = answer.content.model_dump(mode="json", by_alias=True)
+        if self._secret is not None:
+            content[self._secret.field] = None
+        return {
+            "status": answer.status,
+            "headers": answer.headers,
+            "content": json.dumps(content),  # powertools would sort the fields
+            "attempt": self._record.attempt,
+        }
+
+    def from_dict(self, kept: dict[str, Any]) -> Answer[Any]:
+        content = json.loads(kept["content"])
+        if self._secret is not None:
+            content[self._secret.field] = self._record.secret(
+                self._secret.prefix, self._records.answered_from, kept["attempt"]
+            )
+        return Answer(content, kept["status"], {**kept["headers"], "Idempotency-Replayed": "true"})

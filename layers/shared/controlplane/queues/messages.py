@@ -1,0 +1,166 @@
+"""Messages between functions, and how they are sent to their queues.
+
+A message has a kind, a version, and ids. It contains no personal data, tokens, or keys, because operators read queues
+and dead letters. The receiver reads everything else from the table.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from controlplane.core import connections, deadline
+from controlplane.core.observability import describe, logger
+from controlplane.core.settings import settings
+from controlplane.store import outbox
+from controlplane.store.outbox import Entry
+from controlplane.store.sweep_runs import SweepRun
+from controlplane.store.table import StoreError
+
+_ATTEMPTS = 3
+_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": _ATTEMPTS})
+# Time limit for sending one message, including retries. After that, the sweep sends it.
+_DISPATCH_SECONDS = 1.5
+# The queues' maxReceiveCount in the template: after that, SQS moves a message to the dead-letter queue.
+MAX_RECEIVES = 5
+
+_OWNED_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{34}$"
+
+
+class Queue(StrEnum):
+    """A queue of the template. Settings of the same name contain the URLs of the queue and its dead-letter queue."""
+
+    SCAN_PREPARATION = "scan-preparation"
+    SCAN_EXECUTION = "scan-execution"
+    ISSUE_CREATION = "issue-creation"
+    FINDING_INTAKE = "finding-intake"
+
+    @property
+    def url(self) -> str:
+        """The queue's URL. Raises Unreachable if this function's settings don't contain it."""
+        return self._setting("queue_url")
+
+    @property
+    def dead_letters_url(self) -> str:
+        """The URL of the queue's dead-letter queue. Raises Unreachable if the settings don't contain it."""
+        return self._setting("dead_letters_url")
+
+    def _setting(self, name: str) -> str:
+        url: str | None = getattr(settings, f"{self.value.replace('-', '_')}_{name}")
+        if url is None:
+            raise Unreachable(f"no address for {self.value}")
+        return url
+
+
+class Unreachable(Exception):
+    """The message couldn't be sent. It isn't lost if it is in the outbox."""
+
+
+class Message(BaseModel):
+    """Base of messages: camelCase in JSON. Unknown fields are rejected."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
+
+    version: Literal[1] = 1
+
+
+class PrepareScan(Message):
+    """Resolve what the scan request refers to, and create the scan."""
+
+    kind: Literal["prepare-scan"] = "prepare-scan"
+    request_id: str = Field(pattern=_OWNED_ID)
+
+
+class ExecuteScan(Message):
+    """Run the scan."""
+
+    kind: Literal["execute-scan"] = "execute-scan"
+    scan_id: str = Field(pattern=_OWNED_ID)
+
+
+class PublishScan(Message):
+    """The scan was unlocked: add the findings that were locked to the inbox."""
+
+    kind: Literal["publish-scan"] = "publish-scan"
+    scan_id: str = Field(pattern=_OWNED_ID)
+
+
+class CreateIssue(Message):
+    """Open the issue of the item's attempt, or find out whether it was already opened."""
+
+    kind: Literal["create-issue"] = "create-issue"
+    item_id: str = Field(pattern=_OWNED_ID)
+
+
+class _Sender:
+    """Holds an SQS client that is created on first use."""
+
+    def __init__(self) -> None:
+        self._client: Any = None
+
+    @property
+    def client(self) -> Any:
+        if self._client is None:
+            self._client = Session().create_client("sqs", config=_CONFIG)
+            connections.bound(self._client, _ATTEMPTS)
+        return self._client
+
+    @client.setter
+    def client(self, client: Any) -> None:
+        self._client = client
+
+
+sender = _Sender()
+
+
+def entry(queue: Queue, message: Message) -> Entry:
+    """Returns the message as an outbox entry. Add its leg to the transaction that the message is about."""
+    return outbox.new_entry(queue.value, message.model_dump(by_alias=True))
+
+
+def send(queue: str, message: Mapping[str, Any]) -> None:
+    """Sends a message to a queue. Raises Unreachable."""
+    url = Queue(queue).url
+    try:
+        sender.client.send_message(QueueUrl=url, MessageBody=json.dumps(message))
+    except (ClientError, BotoCoreError) as error:
+        raise Unreachable(queue) from error
+
+
+def dispatch(written: Entry) -> None:
+    """Sends an entry that a transaction has written, and deletes it from the outbox.
+
+    Errors are only logged: the sweep sends the message later.
+    """
+    try:
+        with deadline.budget(_DISPATCH_SECONDS), deadline.spending():
+            send(written.queue, written.message)
+        outbox.delete_entry(written)
+    except (Unreachable, StoreError, ClientError, BotoCoreError) as error:
+        logger.warning("message left in the outbox", extra={"queue": written.queue, **describe(error)})
+
+
+def resend(run: SweepRun) -> None:
+    """Sends the messages that have been in the outbox for a minute. Runs as a step of the sweep.
+
+    A queue that doesn't respond is skipped for the rest of the run, so that its timeouts don't delay the others.
+    """
+    silent: set[str] = set()
+
+    def send_unless_silent(queue: str, message: Mapping[str, Any]) -> None:
+        if queue in silent:
+            raise Unreachable(queue)
+        try:
+            send(queue, message)
+        except Unreachable as failure:
+            if isinstance(failure.__cause__, BotoCoreError):
+                silent.add(queue)
+            raise
+
+    outbox.resend(run, send_unless_silent)

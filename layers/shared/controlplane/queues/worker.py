@@ -1,0 +1,160 @@
+"""Turns a function that processes one message into the Lambda handler of its queue.
+
+A processed message is deleted. A failed one is redelivered with exponential backoff. A message that can't succeed on a
+retry, or that failed on its last receive, goes to the dead-letter queue with the reason as an attribute. Only if a
+worker crashes does SQS move the message there, without a reason. Logs and reasons contain error types and locations,
+never content.
+"""
+
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import TypeAdapter, ValidationError
+
+from controlplane.core.observability import describe, logger, metrics
+from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, sender
+
+_last_delivery: ContextVar[bool] = ContextVar("last_delivery", default=False)
+_FIRST_PAUSE_SECONDS = 5
+_LONGEST_PAUSE_SECONDS = 900
+
+
+class Postponed(Exception):
+    """The message can't be processed yet and is redelivered after `seconds`."""
+
+    def __init__(self, seconds: int, reason: str) -> None:
+        super().__init__(reason)
+        self.seconds = min(max(1, seconds), _LONGEST_PAUSE_SECONDS)
+        self.reason = reason
+
+
+class LeftToSweep(Exception):
+    """The message isn't redelivered. If any work is left, the sweep sends another message for it.
+
+    It isn't dead-lettered, because dead letters are handled manually and this case needs no manual action.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Rejected(Exception):
+    """A retry can't succeed: the message goes to the dead-letter queue, which is handled manually."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def is_last_delivery() -> bool:
+    """Returns whether the current message won't be redelivered."""
+    return _last_delivery.get()
+
+
+def create_worker[M](
+    queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None]
+) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+    """Returns the Lambda handler of a queue's events. Metrics by service: Messages, FailedMessages, DeadLetters.
+
+    take: processes one message. It may be called again with the same message, even while another call still runs.
+    """
+    # By default, Powertools fails the whole invocation if every record failed. We report the records individually.
+    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+
+    def take_record(record: SQSRecord) -> None:
+        started = time.perf_counter()
+        outcome = "failed"
+        try:
+            outcome = _take(queue, accepted, take, record)
+        finally:
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            logger.info("message", extra={**_named(record), "outcome": outcome, "durationMs": milliseconds})
+            metrics.add_metric(name="Messages", unit=MetricUnit.Count, value=1)
+
+    @metrics.log_metrics
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        return dict(process_partial_response(event, take_record, processor, context))
+
+    return handler
+
+
+def _named(record: SQSRecord) -> dict[str, Any]:
+    return {"messageId": record.message_id, "receives": _receives(record)}
+
+
+def _receives(record: SQSRecord) -> int:
+    return int(record.attributes.approximate_receive_count or 1)
+
+
+def _take[M](queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None], record: SQSRecord) -> str:
+    """Returns the outcome for the log. Raises if the message must be redelivered."""
+    try:
+        message = accepted.validate_json(record.body)
+    except ValidationError as error:
+        # Only error types and locations: the values may be anything.
+        places = sorted({f"{'.'.join(map(str, found['loc']))} {found['type']}" for found in error.errors()})
+        _bury(queue, record, "malformed: " + "; ".join(places)[:500])
+        return "buried"
+    _last_delivery.set(_receives(record) >= MAX_RECEIVES)
+    try:
+        take(message)
+    except Rejected as rejection:
+        _bury(queue, record, rejection.reason)
+        return "buried"
+    except LeftToSweep as left:
+        metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
+        logger.error("message left to the sweep", extra={**_named(record), "reason": left.reason})
+        return "left to the sweep"
+    except Exception as failure:  # outermost handler: any error leads to a retry or a dead letter with its reason
+        metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
+        logger.error("message failed", extra={**_named(record), **describe(failure)})
+        if is_last_delivery():
+            _bury(queue, record, _reason(failure))
+            return "buried"
+        _pause(queue, record, failure)
+        raise
+    return "done"
+
+
+def _reason(failure: Exception) -> str:
+    if isinstance(failure, Postponed):
+        return failure.reason
+    described = describe(failure)
+    return f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
+
+
+def _bury(queue: Queue, record: SQSRecord, reason: str) -> None:
+    """Sends the message to the dead-letter queue with the reason. If this raises Unreachable, it is redelivered."""
+    try:
+        sender.client.send_message(
+            QueueUrl=queue.dead_letters_url,
+            MessageBody=record.body,
+            MessageAttributes={
+                "reason": {"DataType": "String", "StringValue": reason},
+                "messageId": {"DataType": "String", "StringValue": record.message_id},
+            },
+        )
+    except (ClientError, BotoCoreError) as error:
+        raise Unreachable(queue.value) from error
+    metrics.add_metric(name="DeadLetters", unit=MetricUnit.Count, value=1)
+    logger.error("message buried", extra={**_named(record), "reason": reason})
+
+
+def _pause(queue: Queue, record: SQSRecord, failure: Exception) -> None:
+    """Sets the backoff before the next delivery. If that fails, the queue's visibility timeout applies."""
+    seconds = min(_FIRST_PAUSE_SECONDS * 4 ** (_receives(record) - 1), _LONGEST_PAUSE_SECONDS)
+    if isinstance(failure, Postponed):
+        seconds = failure.seconds
+    try:
+        sender.client.change_message_visibility(
+            QueueUrl=queue.url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds
+        )
+    except (ClientError, BotoCoreError, Unreachable) as error:
+        logger.warning("pause not set", extra={**_named(record), **describe(error)})

@@ -1,0 +1,224 @@
+"""Tests lazy imports in fresh interpreters, because imports in this one can't be undone."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+APP = """
+import asyncio, json
+from typing import Annotated
+from fastapi import APIRouter, FastAPI, Path
+from fastapi.security import APIKeyHeader, HTTPBearer
+from pydantic import BaseModel
+
+class Thing(BaseModel):
+    name: str
+    size: int = 1
+
+def build(**options):
+    app = FastAPI(**options)
+
+    @app.post("/things/{kind}")
+    async def create(kind: Annotated[str, Path(examples=["a"])], thing: Thing) -> Thing:
+        return thing
+
+    return app
+
+def ask(app):
+    sent = []
+    body = b'{"name": "x", "size": "2"}'
+    scope = {"type": "http", "method": "POST", "path": "/things/a", "raw_path": b"/things/a", "query_string": b"",
+             "headers": [(b"content-type", b"application/json")], "root_path": "", "scheme": "http",
+             "server": ("localhost", 80), "client": None, "http_version": "1.1"}
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+    async def send(message):
+        sent.append(message)
+    asyncio.run(app(scope, receive, send))
+    return sent[0]["status"], sent[1]["body"].decode()
+"""
+
+# A FastAPI that can't be imported while its OpenAPI models are a placeholder.
+CHANGED_FASTAPI = """
+import importlib.abc
+
+class Changed(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        models = sys.modules.get("fastapi.openapi.models")
+        if name == "fastapi.params" and models is not None and not getattr(models, "__file__", None):
+            raise RuntimeError("needs a model while it is imported")
+
+sys.meta_path.insert(0, Changed())
+from controlplane.core import lazy_imports
+"""
+
+# A botocore that can't be imported while its docstring generator is skipped.
+CHANGED_BOTOCORE = """
+import importlib.abc
+
+class Changed(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        docstring = sys.modules.get("botocore.docs.docstring")
+        if name == "botocore.paginate" and docstring is not None and not getattr(docstring, "__file__", None):
+            raise RuntimeError("needs its documentation")
+
+sys.meta_path.insert(0, Changed())
+from controlplane.core import lazy_imports
+import botocore.client
+"""
+
+SCHEMES = """
+out["schemes"] = [HTTPBearer(bearerFormat="JWT").model.model_dump(mode="json", exclude_none=True),
+                  APIKeyHeader(name="x-key").model.model_dump(mode="json", by_alias=True, exclude_none=True)]
+"""
+
+
+def run(code: str) -> dict:
+    """Returns the value of `out` after a new interpreter has run the code."""
+    script = "import sys\nout = {}\n" + textwrap.dedent(code) + "\nimport json\nprint(json.dumps(out))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": str(ROOT / "layers/shared"), "PATH": ""},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class TestImport:
+    def test_fastapi_serves_a_request_without_what_no_request_needs(self):
+        out = run(
+            "from controlplane.core import lazy_imports\n"
+            + APP
+            + "out['answer'] = ask(build(telemetry=lazy_imports.TELEMETRY_OFF))\n"
+            "out['slim'], out['modules'] = lazy_imports.SLIM_FASTAPI, sorted(sys.modules)"
+        )
+        assert out["slim"], "FastAPI has changed: the placeholders no longer fit it"
+        assert out["answer"] == [200, '{"name":"x","size":2}']
+        heavy = {"fastapi.openapi.models", "email_validator", "importlib.metadata"}
+        assert not [
+            name
+            for name in out["modules"]
+            if name in heavy or name.startswith("pydantic.v1") or name.partition(".")[0] == "opentelemetry"
+        ]
+
+    def test_botocore_comes_without_what_writes_docstrings(self):
+        out = run("""
+            from controlplane.core import lazy_imports
+            from botocore.session import Session
+            client = Session().create_client("dynamodb", region_name="eu-central-1")
+            out["slim"], out["modules"] = lazy_imports.SLIM_BOTOCORE, [name for name in sys.modules if "botocore.docs" in name]
+            out["doc"], out["paginates"] = client.get_item.__doc__, client.can_paginate("query")
+        """)
+        assert out == {"slim": True, "modules": [], "doc": "", "paginates": True}
+
+    def test_botocore_registers_no_handlers_that_write_documentation(self):
+        out = run("""
+            import botocore.handlers
+            held, before = botocore.handlers.BUILTIN_HANDLERS, len(botocore.handlers.BUILTIN_HANDLERS)
+            for name in [name for name in sys.modules if name.partition(".")[0] == "botocore"]:
+                del sys.modules[name]
+            from controlplane.core import lazy_imports
+            from botocore.handlers import BUILTIN_HANDLERS
+            out["left"] = [entry[0] for entry in BUILTIN_HANDLERS if entry[0].startswith("docs.")]
+            out["others"] = len(BUILTIN_HANDLERS) == len([entry for entry in held if not entry[0].startswith("docs.")])
+        """)
+        assert out == {"left": [], "others": True}
+
+    def test_a_botocore_that_needs_more_is_imported_as_usual(self):
+        out = run(
+            CHANGED_BOTOCORE + "out['slim'], out['file'] = lazy_imports.SLIM_BOTOCORE, bool(botocore.client.__file__)"
+        )
+        assert out == {"slim": False, "file": True}
+
+    def test_pydantic_searches_no_plugins(self):
+        out = run("""
+            import importlib.metadata
+            searched = []
+            importlib.metadata.entry_points = lambda **given: searched.append(given) or ()
+            from controlplane.core import lazy_imports
+            from pydantic import create_model
+            create_model("Thing", name=(str, ...))
+            out["searched"] = searched
+        """)
+        assert out["searched"] == []
+
+    def test_nobody_else_gets_a_placeholder(self):
+        out = run("""
+            from controlplane.core import lazy_imports
+            import fastapi.openapi.models, opentelemetry.trace, importlib.metadata, annotated_doc, botocore.docs.utils
+            out["models"] = issubclass(fastapi.openapi.models.Schema, fastapi.openapi.models.BaseModel)
+            out["files"] = all(
+                module.__file__
+                for module in (opentelemetry.trace, importlib.metadata, botocore.docs.utils)
+            )
+            out["text"] = annotated_doc.Doc("text").documentation
+        """)
+        assert out == {"models": True, "files": True, "text": "text"}
+
+    def test_a_fastapi_that_is_already_there_stays(self):
+        out = run("import fastapi\nfrom controlplane.core import lazy_imports\nout['slim'] = lazy_imports.SLIM_FASTAPI")
+        assert out["slim"] is False
+
+    def test_a_fastapi_that_the_placeholders_do_not_fit_is_imported_as_usual(self):
+        out = run(CHANGED_FASTAPI + APP + "out['answer'], out['slim'] = ask(build()), lazy_imports.SLIM_FASTAPI\n")
+        assert out == {"answer": [200, '{"name":"x","size":2}'], "slim": False}
+
+
+class TestStillThere:
+    def test_the_openapi_document_is_the_same(self):
+        document = APP + "\nout['document'] = build(title='t', version='1').openapi()"
+        assert run("from controlplane.core import lazy_imports\n" + document) == run(document)
+
+    def test_a_security_scheme_is_the_same(self):
+        scheme = APP + SCHEMES
+        assert run("from controlplane.core import lazy_imports\n" + scheme) == run(scheme)
+
+    def test_telemetry_can_be_left_on(self):
+        out = run(
+            "from controlplane.core import lazy_imports\n"
+            + APP
+            + "out['answer'], out['modules'] = ask(build()), [*sys.modules]"
+        )
+        assert out["answer"] == [200, '{"name":"x","size":2}']
+        assert "opentelemetry.trace" in out["modules"]
+
+    def test_a_model_of_pydantic_1_is_still_refused(self):
+        out = run("""
+            import warnings
+            warnings.simplefilter("ignore")
+            from controlplane.core import lazy_imports
+            from fastapi import FastAPI
+            from pydantic import v1
+
+            class Old(v1.BaseModel):
+                name: str
+
+            app = FastAPI()
+            try:
+                @app.post("/")
+                async def create(old: Old): ...
+                out["refused"] = None
+            except Exception as error:
+                out["refused"] = type(error).__name__
+        """)
+        assert out["refused"] == "PydanticV1NotSupportedError"
+
+
+class TestGarbageCollection:
+    def test_it_is_off_while_importing_and_on_afterwards(self):
+        out = run("""
+            import gc
+            from controlplane.core import lazy_imports
+            out["during"] = gc.isenabled()
+            lazy_imports.finish()
+            out["after"], out["frozen"] = gc.isenabled(), gc.get_freeze_count() > 1000
+        """)
+        assert out == {"during": False, "after": True, "frozen": True}

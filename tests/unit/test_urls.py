@@ -1,0 +1,32 @@
+"""The API's own base URL."""
+
+import pytest
+
+from controlplane.core import urls
+from controlplane.core.settings import load, settings
+
+
+@pytest.fixture
+def unset(monkeypatch: pytest.MonkeyPatch):
+    bare = load({"TABLE_NAME": settings.table_name})
+    monkeypatch.setattr(urls, "settings", bare)
+
+
+def test_a_setting_wins_over_the_stage():
+    urls.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
+    assert urls.public_base_url() == settings.public_base_url
+    assert urls.dashboard_base_url() == settings.dashboard_base_url
+
+
+@pytest.mark.usefixtures("unset")
+def test_without_settings_the_stage_says_it_for_the_pages_too():
+    urls.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
+    assert urls.public_base_url() == urls.dashboard_base_url() == "https://stage.example.com/live"
+
+
+@pytest.mark.usefixtures("unset")
+@pytest.mark.parametrize("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}])
+def test_a_client_cannot_say_it(event: dict[str, object] | None):
+    urls.read_stage(event)
+    with pytest.raises(LookupError):
+        urls.public_base_url()
