@@ -7,7 +7,7 @@ key, so a resource is read by id with one consistent GetItem. Characters are Cro
 import hashlib
 import re
 import secrets
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from controlplane.core import clock
 
@@ -50,6 +50,79 @@ class Located(NamedTuple):
 
     organization_id: str
     local: str
+
+
+class OwnedId(str):
+    """The id of an item that an organization owns, with the item's location. It is parsed once, where it comes in.
+
+    Each kind of item has its own subclass, so a type checker rejects the id of another kind.
+    """
+
+    __slots__ = ("local", "organization_id")
+    prefix: ClassVar[str]
+    organization_id: str
+    local: str
+
+    @classmethod
+    def of(cls, organization_id: str, local: str) -> Self:
+        """Returns the id of the organization's item with that local part."""
+        made = cls(f"{cls.prefix}_{organization_id[4:]}{local}")
+        made.organization_id, made.local = organization_id, local
+        return made
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Returns the id, or None if the text isn't one of this kind."""
+        match = _OWNED[cls.prefix].fullmatch(text)
+        return cls.of(f"{ORGANIZATION}_{match[1]}", match[2]) if match else None
+
+    @classmethod
+    def stored(cls, text: str) -> Self:
+        """Returns the id that an item or a message of ours contains. Raises LookupError if it isn't one."""
+        parsed = cls.parse(text)
+        if parsed is None:
+            raise LookupError(f"a stored {cls.prefix}_ id is malformed")
+        return parsed
+
+    @property
+    def location(self) -> Located:
+        return Located(self.organization_id, self.local)
+
+
+class ProjectId(OwnedId):
+    prefix = PROJECT
+
+
+class InstanceId(OwnedId):
+    prefix = INSTANCE
+
+
+class KeyId(OwnedId):
+    prefix = KEY
+
+
+class InvitationId(OwnedId):
+    prefix = INVITATION
+
+
+class InboxItemId(OwnedId):
+    prefix = INBOX_ITEM
+
+
+class RepositoryId(OwnedId):
+    prefix = REPOSITORY
+
+
+class ScanId(OwnedId):
+    prefix = SCAN
+
+
+class ScanRequestId(OwnedId):
+    prefix = SCAN_REQUEST
+
+
+class MemberId(OwnedId):
+    prefix = MEMBER
 
 
 def _random(length: int) -> str:

@@ -5,7 +5,8 @@ API, and pydantic's version 1 (for a check at each route), which together take l
 replaced by placeholders that load the real module on first use, so the document can still be generated and telemetry
 still be enabled. botocore's generation of docstrings for a client's methods is disabled. pydantic's search for plugins
 in all installed distributions is disabled, because we use no plugins. Otherwise the libraries behave as usual. If a
-library has changed in an incompatible way, it is imported as usual, only slower, and `tests/unit/test_lazy_imports.py` fails.
+library has changed in an incompatible way, it is imported as usual, only slower, and
+`tests/unit/test_lazy_imports.py` fails.
 
 Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste.
 """

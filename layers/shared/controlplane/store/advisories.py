@@ -3,14 +3,14 @@
 They are stored only as inbox items.
 """
 
-from controlplane.core import ids
+from controlplane.core.ids import ProjectId
 from controlplane.store import inbox, keys
 from controlplane.store.inbox import Discovery
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
-from controlplane.store.table import Check, Leg, LegFailed, Throttled, table
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, Leg, LegFailed, table
 
-_TRIES = 8
 _EXISTS = "attribute_exists(pk)"
 
 
@@ -23,23 +23,22 @@ def publish_advisory(discovery: Discovery) -> None:
     key = keys.inbox_item(discovery.organization_id, discovery.local)
     around: dict[str, Leg] = {"organization": Check(keys.organization(discovery.organization_id), _EXISTS)}
     if discovery.project_id is not None:
-        located = ids.locate(ids.PROJECT, discovery.project_id)
-        if located is None:
+        project_id = ProjectId.parse(discovery.project_id)
+        if project_id is None:
             raise UnknownProject
-        around["project"] = Check(keys.project(*located), _EXISTS)
-    for _ in range(_TRIES):
-        stands = table.get(key)
-        write = inbox.publication(discovery, stands)
-        if write is None:
+        around["project"] = Check(keys.project(*project_id.location), _EXISTS)
+
+    def publish() -> None:
+        finding = inbox.publication(discovery, table.get(key))
+        if finding is None:
             return
         try:
-            table.transact({**around, "finding": write})
-        except LegFailed as refusal:
-            if refusal.leg == "organization":
+            table.transact({**around, "finding": finding})
+        except LegFailed as failure:
+            if failure.leg == "organization":
                 raise UnknownOrganization from None
-            if refusal.leg == "project":
+            if failure.leg == "project":
                 raise UnknownProject from None
-            # The item was changed concurrently: retry.
-        else:
-            return
-    raise Throttled("the item keeps changing")
+            raise WriteConflict from None
+
+    retry_on_conflict(publish, "the item")
