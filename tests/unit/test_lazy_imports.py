@@ -114,7 +114,8 @@ class TestImport:
             from controlplane.core import lazy_imports
             from botocore.session import Session
             client = Session().create_client("dynamodb", region_name="eu-central-1")
-            out["slim"], out["modules"] = lazy_imports.SLIM_BOTOCORE, [name for name in sys.modules if "botocore.docs" in name]
+            out["slim"] = lazy_imports.SLIM_BOTOCORE
+            out["modules"] = [name for name in sys.modules if "botocore.docs" in name]
             out["doc"], out["paginates"] = client.get_item.__doc__, client.can_paginate("query")
         """)
         assert out == {"slim": True, "modules": [], "doc": "", "paginates": True}
