@@ -257,7 +257,7 @@ def _invited(world: World) -> Request:
 
 
 def _blocked(world: World) -> Request:
-    """Somebody new, who has blocked the organization."""
+    """A new person who has blocked the organization."""
     asked = _invited(world)
     world.answer("POST", "/invitations/block", **asked)
     return {**asked, "form": {**asked["form"], "organization_id": world.organization_id}}

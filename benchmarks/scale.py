@@ -102,7 +102,7 @@ def partitions() -> list[Partition]:
 
 @dataclass(frozen=True)
 class Profile:
-    """What one organization does. Requests are those of the busiest second, everything else happens so often a day."""
+    """The activity of one organization: requests in its busiest second, and everything else per day."""
 
     requests_per_second: float = 1
     scans: float = 4

@@ -23,8 +23,8 @@ from ops.commands import (
 )
 
 _EPILOG = (
-    "Exit codes: 0 done · 1 refused or failed · 2 wrong command line, or nobody to ask and no --yes · "
-    "3 not found · 4 conflict with what is there.\n\n"
+    "Exit codes: 0 done · 1 refused or failed · 2 wrong usage, or confirmation required (--yes) · "
+    "3 not found · 4 conflict with the current state.\n\n"
     "A USER is an email address or an id (usr_…), an ORGANIZATION a slug or an id (org_…). No command lists all users "
     "or all organizations, because that would read the whole table: `member list` and `organization list` go from one "
     "to the other."

@@ -32,8 +32,8 @@ def get_app() -> App:
     ]
     if missing:
         raise Refused(
-            f"The App {app.name} does not ask for {', '.join(missing)}. Change its permissions at {app.html_url}; "
-            "whoever installed it must then agree to them."
+            f"The App {app.name} doesn't request {', '.join(missing)}. Change its permissions at {app.html_url}. "
+            "The owners of its installations must then accept them."
         )
     return app
 
@@ -69,8 +69,8 @@ def _explained() -> Iterator[None]:
         ) from None
     except (errors.RepositoryGone, errors.InvalidName):
         raise NotFound(
-            "The App is not installed on that repository, or there is none of that name. Its owner installs the App "
-            "and chooses the repository."
+            "The App isn't installed on that repository, or the repository doesn't exist. Its owner must install the "
+            "App and select the repository."
         ) from None
     except errors.AccessLost:
         needed = ", ".join(f"{name} {level}" for name, level in NEEDED.items())

@@ -161,7 +161,7 @@ def _each(
     with letters.held(limit) as found:
         missing = set(message_ids) - {letter.message_id for letter in found}
         if missing:
-            raise NotFound(f"No dead letter is called {', '.join(sorted(missing))}, or somebody else looks at it.")
+            raise NotFound(f"There is no dead letter {', '.join(sorted(missing))}, or another operator is viewing it.")
         for letter in found:
             if message_ids and letter.message_id not in message_ids:
                 continue

@@ -48,7 +48,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Misused(f"{question} Nobody is there to ask: give --yes.")
+        raise Misused(f"{question} Can't ask for confirmation here: pass --yes.")
     print(f"{_plain(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Refused("Nothing was changed.")

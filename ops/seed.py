@@ -245,7 +245,7 @@ def ensure_findings(project: ProjectItem) -> None:
             title="Consent records of runtime 2.0 lack the version of the policy",
             summary="Records do not say which policy visitors agreed to.",
             priority="P2",
-            description="Whoever must prove consent needs the version of the policy that was shown.",
+            description="To prove consent, you need the version of the policy that was shown.",
             remediation="Update the runtime to 2.1, which asks again where the version is missing.",
             references=["https://docs.example.com/advisories/ADV-2026-014"],
             publishedAt=at,

@@ -177,10 +177,10 @@ def _parse_website(text: str) -> Origin:
 def _parse_wildcard(host: str, port: str) -> Origin:
     star, _, parent = host.partition(".")
     if star != "*" or "*" in parent or not parent:
-        raise _Refused("A * may only stand alone or as the whole first label, as in *.example.com.")
+        raise _Refused("A * must be the whole address or the whole first label, as in *.example.com.")
     name = _normalised_name(parent)
     if _ends_in_number(name):
-        raise _Refused("A * cannot stand before an IP address.")
+        raise _Refused("A * can't precede an IP address.")
     if len(name) + len("*.") > MAX_HOST_LENGTH:
         raise _Refused(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
     if not _is_development_name(name):
@@ -200,7 +200,7 @@ def _parse_ipv4(name: str, port: str) -> Origin:
 def _parse_ipv6(authority: str) -> Origin:
     literal, bracket, after = authority[1:].partition("]")
     if not bracket or (after and not after.startswith(":")):
-        raise _Refused("An IPv6 address must stand in brackets, as in [2001:db8::1].")
+        raise _Refused("An IPv6 address must be in brackets, as in [2001:db8::1].")
     try:
         address = IPv6Address(literal)
     except AddressValueError:
@@ -241,7 +241,7 @@ def _without_path(text: str) -> str:
 def _split_port(authority: str) -> tuple[str, str]:
     host, colon, port = authority.partition(":")
     if ":" in port:
-        raise _Refused("An IPv6 address must stand in brackets, as in [2001:db8::1].")
+        raise _Refused("An IPv6 address must be in brackets, as in [2001:db8::1].")
     return host, _normalised_port(port) if colon else ""
 
 

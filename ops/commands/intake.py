@@ -12,8 +12,8 @@ from ops.output import Shown
 
 app = typer.Typer(no_args_is_help=True, help="Send findings to the intake: runtime detections and advisories.")
 
-_SENT = "Sent. The intake takes a moment; the finding then stands in the inbox."
-_NOW = "When, as in 2026-03-04T05:06:07Z; now if not said."
+_SENT = "Sent. The finding will appear in the inbox shortly."
+_NOW = "The time, as in 2026-03-04T05:06:07Z. Default: now."
 
 
 @command(app, "send")
@@ -38,7 +38,7 @@ def send_detection(  # noqa: PLR0917 (Typer passes them by name)
     domain: Annotated[str, typer.Option("--domain", help="The host that was called.")],
     category: Annotated[str | None, typer.Option("--category", help="What the vendor is for, if known.")] = None,
     before_consent: Annotated[
-        bool, typer.Option("--before-consent", help="It was loaded although nobody had consented.")
+        bool, typer.Option("--before-consent", help="It was loaded before visitors had consented.")
     ] = False,
     seen_on: Annotated[
         list[str] | None, typer.Option("--seen-on", metavar="URL", help="A page on which it was seen.")

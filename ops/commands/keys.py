@@ -32,7 +32,7 @@ def create_key(
     owner = get_organization(organization)
     organization_id, user_id = owner["organizationId"], get_user(created_by)["userId"]
     if organizations.find_membership(user_id, organization_id) is None:
-        raise Refused(f"{created_by} is not a member of {organization}. Attribute the key to somebody who is.")
+        raise Refused(f"{created_by} is not a member of {organization}. Attribute the key to a member.")
     try:
         minted = api_keys.create_key(organization_id, name, user_id, _CREATED_FROM)
     except api_keys.PlanHasNoKeys:

@@ -96,7 +96,7 @@ def delete_user(
     user: User,
     yes: Yes = False,
     with_organizations: Annotated[
-        bool, typer.Option("--with-organizations", help="Also delete the organizations that nobody else owns.")
+        bool, typer.Option("--with-organizations", help="Also delete the organizations without another owner.")
     ] = False,
 ) -> Shown:
     """Permanently delete a user's account. Fails if the user is the only owner of an organization.

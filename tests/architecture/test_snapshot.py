@@ -43,9 +43,9 @@ def refuse(*_):
 
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
 module = importlib.import_module(sys.argv[1] + ".app")
-from controlplane import queues
+from controlplane.queues import messages
 from controlplane.store.table import table
-held = [name for name, made in (("table", table._client), ("queues", queues.sender._client)) if made is not None]
+held = [name for name, made in (("table", table._client), ("queues", messages.sender._client)) if made is not None]
 if "botocore.credentials" in sys.modules:
     import gc
     from botocore.credentials import Credentials
@@ -98,7 +98,10 @@ class TestTheseTests:
     )
     def test_notice_a_client_that_is_made_at_import(self, wrong: str, held: list[str]):
         _, told = before_snapshot(
-            "billing", PROGRAM.replace("from controlplane import queues", f"{wrong}\nfrom controlplane import queues")
+            "billing",
+            PROGRAM.replace(
+                "from controlplane.queues import messages", f"{wrong}\nfrom controlplane.queues import messages"
+            ),
         )
         assert told["held"][:2] == held
 

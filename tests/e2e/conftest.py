@@ -8,7 +8,16 @@ from controlplane.store.client import create_client
 from controlplane.store.table import table
 from tests.e2e import deployment
 from tests.e2e.deployment import ROOT, Stack
-from tests.e2e.mishaps import buried, deleted_project, forgotten, late_issue, refused_scan, second_scan, swept, unsent
+from tests.e2e.mishaps import (
+    dead_letters,
+    deleted_project,
+    forgotten,
+    late_issue,
+    refused_scan,
+    second_scan,
+    swept,
+    unsent,
+)
 from tests.e2e.outside import Outside, running_outside
 from tests.e2e.story import (
     ada,
@@ -38,8 +47,8 @@ from tests.support.world import Company, World
 __all__ = [
     "ada",
     "advisory",
-    "buried",
     "call",
+    "dead_letters",
     "decision",
     "deleted_project",
     "detection",

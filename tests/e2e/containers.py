@@ -81,7 +81,7 @@ def _own_engine() -> Iterator[dict[str, str]]:
                 if ended or time.monotonic() > deadline:
                     said = log_file.read_text()
                     if ended and re.search("operation not permitted|permission denied", said, re.IGNORECASE):
-                        pytest.skip(f"no Docker engine: this machine lets nobody start one\n{said}")
+                        pytest.skip(f"no Docker engine: this machine doesn't allow starting one\n{said}")
                     pytest.fail(f"dockerd did not start:\n{said}", pytrace=False)
                 time.sleep(0.2)
             yield variables

@@ -134,14 +134,14 @@ def refused_scan(scans: Scans, second_scan: dict[str, Any], outside: Outside) ->
 
 
 @dataclass
-class Buried:
+class DeadLetter:
     """A message in a dead-letter queue, as a worker put it there."""
 
     body: str
     reason: str
 
 
-def take_dead_letter(stack: Stack, queue: str, body: str) -> Buried | None:
+def take_dead_letter(stack: Stack, queue: str, body: str) -> DeadLetter | None:
     """Returns the message with that body from the dead-letter queue, without removing it."""
     answer = stack.client("sqs").receive_message(
         QueueUrl=stack.physical_ids[f"{queue}DeadLetters"],
@@ -152,18 +152,18 @@ def take_dead_letter(stack: Stack, queue: str, body: str) -> Buried | None:
     for message in answer.get("Messages", []):
         if message["Body"] == body:
             attributes = message.get("MessageAttributes", {})
-            return Buried(body, attributes.get("reason", {}).get("StringValue", ""))
+            return DeadLetter(body, attributes.get("reason", {}).get("StringValue", ""))
     return None
 
 
 @pytest.fixture(scope="session")
-def buried(stack: Stack) -> dict[str, Buried]:
+def dead_letters(stack: Stack) -> dict[str, DeadLetter]:
     """Returns the dead letter of each queue, after a message that no retry can process."""
     sqs, body = stack.client("sqs"), json.dumps({"kind": "unknown", "version": 1})
     for queue in QUEUES:
         sqs.send_message(QueueUrl=stack.physical_ids[f"{queue}Queue"], MessageBody=body)
 
-    def find(queue: str) -> Buried:
+    def find(queue: str) -> DeadLetter:
         what = f"a message among the dead letters of {queue}"
         return eventually(lambda: take_dead_letter(stack, queue, body), what, stack)
 

@@ -11,7 +11,7 @@ from controlplane.core.ids import Located
 from controlplane.store import keys
 from controlplane.store.table import table
 from tests.e2e.deployment import Invoked, Stack
-from tests.e2e.mishaps import QUEUES, Buried, Forgotten, take_dead_letter
+from tests.e2e.mishaps import QUEUES, DeadLetter, Forgotten, take_dead_letter
 from tests.e2e.people import Caller
 from tests.e2e.story import eventually
 
@@ -55,8 +55,10 @@ class TestDeadLetters:
     """Runs when no other work is in progress."""
 
     @pytest.mark.parametrize("queue", QUEUES)
-    def test_take_a_message_that_no_repetition_mends_with_its_reason(self, buried: dict[str, Buried], queue: str):
-        assert buried[queue].reason.startswith("malformed: ")
+    def test_take_a_message_that_no_repetition_mends_with_its_reason(
+        self, dead_letters: dict[str, DeadLetter], queue: str
+    ):
+        assert dead_letters[queue].reason.startswith("malformed: ")
 
     @pytest.mark.parametrize("queue", QUEUES)
     def test_take_a_message_whose_worker_dies_at_every_delivery(self, stack: Stack, queue: str):
@@ -71,7 +73,7 @@ class TestDeadLetters:
                 assert [it["Body"] for it in taken.get("Messages", [])] == [body]
             assert "Messages" not in sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
             found = take_dead_letter(stack, queue, body)
-        assert found == Buried(body, "")
+        assert found == DeadLetter(body, "")
 
 
 @contextmanager

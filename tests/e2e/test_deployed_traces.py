@@ -14,7 +14,7 @@ FUNCTIONS = resources("AWS::Serverless::Function")
 
 
 @pytest.mark.usefixtures(
-    "decision", "issue", "vendor_decision", "advisory", "reported", "refused_scan", "buried", "grace"
+    "decision", "issue", "vendor_decision", "advisory", "reported", "refused_scan", "dead_letters", "grace"
 )
 class TestLogs:
     """The functions' logs after everything else has run."""
@@ -45,7 +45,7 @@ class TestLogs:
         lines = stack.errors().splitlines()
         told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
         found = {(it["message"], it.get("errorType", "")) for it in told}
-        assert found == {("message failed", "Postponed"), ("message buried", "")}
+        assert found == {("message failed", "Postponed"), ("message dead_letters", "")}
 
 
 class TestRoles:

@@ -47,7 +47,7 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
 
 
 @contextmanager
-def meanwhile(client: Any, act: Callable[[], Any]) -> Iterator[None]:
+def before_the_transaction(client: Any, act: Callable[[], Any]) -> Iterator[None]:
     """While open, runs `act` once, before the first transaction: between a request's reads and its write."""
     done = []
 

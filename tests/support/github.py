@@ -150,7 +150,7 @@ def find_operation(exchange: Exchange) -> str:
         pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
         if method == exchange.method and re.fullmatch(pattern, exchange.path):
             return str(operation)
-    raise AssertionError(f"{exchange.method} {exchange.path} is none of the described operations")
+    raise AssertionError(f"{exchange.method} {exchange.path} isn't a documented operation")
 
 
 def request_complaints(exchange: Exchange) -> list[str]:

@@ -86,7 +86,7 @@ def every_key_has_one_secret(items: Items) -> None:
     secrets = {key: item for key, item in items.items() if key.pk.startswith("KH#")}
     for key, item in listed.items():
         secret = secrets.get(keys.key_secret(item["digest"]))
-        assert secret is not None, f"{key} authenticates nobody"
+        assert secret is not None, f"{key} has no secret"
         assert secret["keyId"] == item["keyId"], f"{key} has another key's secret"
     assert len(secrets) == len(listed), "a secret authenticates that no list shows"
 
@@ -166,8 +166,8 @@ def inbox_items_stand_where_the_lists_look(items: Items) -> None:
     for key, item in items.items():
         if key.pk.startswith("ORG#") and key.sk.startswith(keys.INBOX_PREFIX):
             local = key.sk.removeprefix(keys.INBOX_PREFIX)
-            assert item["inboxOrder"] == f"{item['updatedAt']}#{local}", f"{key} stands elsewhere in the lists"
-            assert item["inboxByStatus"] == f"{key.pk}#{item['status']}", f"{key} stands in another status"
+            assert item["inboxOrder"] == f"{item['updatedAt']}#{local}", f"{key} is in the wrong place in the lists"
+            assert item["inboxByStatus"] == f"{key.pk}#{item['status']}", f"{key} is listed under another status"
 
 
 def attempts_at_issues_are_open(items: Items) -> None:

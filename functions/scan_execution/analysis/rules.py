@@ -91,9 +91,11 @@ def _rule(path: Path, written: dict[str, Any], shared: Mapping[str, Any]) -> Rul
         (rule.category, CATEGORIES), (rule.severity, SEVERITIES), (rule.priority, PRIORITIES), (rule.engine, ENGINES),
     ):  # fmt: skip
         if value not in known:
-            raise InvalidRule(f"{path}: {value} is none of {', '.join(known)}")
+            raise InvalidRule(f"{path}: {value} isn't one of {', '.join(known)}")
     if (rule.engine == "syntax") != bool(rule.match):
-        raise InvalidRule(f"{path}: match names one or more of {', '.join(GROUPS)}, where the engine is syntax")
+        raise InvalidRule(
+            f"{path}: match must name one or more of {', '.join(GROUPS)} if, and only if, the engine is syntax"
+        )
     return rule
 
 

@@ -9,7 +9,7 @@ from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api
-from tests.support.calls import meanwhile
+from tests.support.calls import before_the_transaction
 from tests.support.logs import captured_logs
 from tests.support.world import ALL_SCOPES, World, table_dump
 
@@ -166,7 +166,7 @@ class Test402:
     def test_a_downgrade_between_read_and_commit(self, api: Api, world: World):
         company = world.company()
 
-        with meanwhile(table.client, lambda: billing.change_plan(company.organization_id, "free")):
+        with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "free")):
             reply = api.post(PATH, company.owner.token, json_body={"name": "deploy"})
         assert reply.code == "PLAN_REQUIRED"
         assert stored_count(company) == (0, 0)
@@ -174,7 +174,7 @@ class Test402:
     def test_an_upgrade_between_read_and_commit_gives_the_new_rate(self, api: Api, world: World):
         company = world.company("starter")
 
-        with meanwhile(table.client, lambda: billing.change_plan(company.organization_id, "pro")):
+        with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "pro")):
             reply = api.post(PATH, company.owner.token, json_body={"name": "deploy"})
         assert reply.data["rateLimit"] == 1500
 
@@ -190,7 +190,7 @@ class Test403:
         company = world.company()
         admin = world.member(company, "admin")
 
-        with meanwhile(table.client, lambda: world.leave(company, admin)):
+        with before_the_transaction(table.client, lambda: world.leave(company, admin)):
             reply = api.post(PATH, admin.token, json_body={"name": "deploy"})
         assert reply.code == "FORBIDDEN"
         assert stored_count(company) == (0, 0)

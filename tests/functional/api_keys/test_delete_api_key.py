@@ -6,7 +6,7 @@ from controlplane.core import ids
 from controlplane.store import billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api
-from tests.support.calls import meanwhile
+from tests.support.calls import before_the_transaction
 from tests.support.world import World, table_dump
 
 
@@ -86,7 +86,7 @@ class Test403:
         company = world.company()
         admin, made = world.member(company, "admin"), make(api, company)
 
-        with meanwhile(table.client, lambda: world.leave(company, admin)):
+        with before_the_transaction(table.client, lambda: world.leave(company, admin)):
             assert api.delete(f"/v1/api-keys/{made['keyId']}", admin.token).code == "FORBIDDEN"
         assert api.get("/v1/me", made["key"]).status == 200
 

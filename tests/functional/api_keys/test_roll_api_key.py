@@ -7,7 +7,7 @@ from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api
-from tests.support.calls import intercepted, meanwhile
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.recorded import recorded_calls
 from tests.support.world import World
 
@@ -108,7 +108,7 @@ class Test402:
         company = world.company()
         old = make(api, company)
 
-        with meanwhile(table.client, lambda: billing.change_plan(company.organization_id, "free")):
+        with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "free")):
             assert roll(api, old["keyId"], company.owner.token).code == "PLAN_REQUIRED"
         assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [old["keyId"]]
 
@@ -128,7 +128,7 @@ class Test403:
         company = world.company()
         admin, old = world.member(company, "admin"), make(api, company)
 
-        with meanwhile(table.client, lambda: world.leave(company, admin)):
+        with before_the_transaction(table.client, lambda: world.leave(company, admin)):
             assert roll(api, old["keyId"], admin.token).code == "FORBIDDEN"
         assert api.get("/v1/me", old["key"]).status == 200
 

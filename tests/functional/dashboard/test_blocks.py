@@ -54,7 +54,7 @@ class TestBlock:
         assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": named}).status == 404
 
     def test_takes_an_invitation_of_ones_own(self, visitor: Browser, company: Company):
-        other = invite(visitor, company, "somebody@example.com")
+        other = invite(visitor, company, "someone@example.com")
         assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": other}).status == 404
         assert len(pending(visitor, company)) == 1
 

@@ -44,7 +44,7 @@ class TestShown:
         assert "1 waiting for you" in text_of(visitor.get("/"))
 
     def test_nothing_of_what_others_are_invited_to(self, visitor: Browser, company: Company):
-        invite(visitor, company, "somebody@example.com")
+        invite(visitor, company, "someone@example.com")
         assert "Acme" not in visitor.get("/invitations").text
 
     def test_nothing_that_has_expired(self, visitor: Browser, company: Company, person: Person, now):
@@ -100,7 +100,7 @@ class TestRefused:
     def test_one_for_another_address_is_404_and_stays(
         self, visitor: Browser, company: Company, person: Person, action: str
     ):
-        other = invite(visitor, company, "somebody@example.com")
+        other = invite(visitor, company, "someone@example.com")
         assert self._post(visitor, action, other) == 404
         assert len(pending(visitor, company)) == 1
         assert role_of(person, company) is None

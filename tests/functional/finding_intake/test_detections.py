@@ -158,13 +158,13 @@ class TestDecision:
 
         decided = []
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             if call.operation == "TransactWriteItems" and not decided:
                 decided.append(True)
                 vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             intake.take(detection(project))
         (vendor,), (item,) = vendors_of(project), items_of(company)
         assert (vendor["state"], vendor["inboxItemId"], item["status"]) == ("approved", item["itemId"], "resolved")

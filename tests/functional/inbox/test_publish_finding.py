@@ -131,12 +131,12 @@ class TestAgain:
         now.advance(3_600)
         between: list[InboxItem] = []
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             if call.operation == "UpdateItem" and not between:
                 between.append(item)
                 between.append(brought_to("dismissed", item))
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.status, again.title) == ("dismissed", "Another")

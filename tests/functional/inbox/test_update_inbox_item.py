@@ -68,7 +68,7 @@ class Test200:
     def test_the_same_request_again_is_answered_as_before_and_writes_nothing(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
-        body = {"status": "resolved", "version": item.version, "reason": "mended"}
+        body = {"status": "resolved", "version": item.version, "reason": "fixed"}
         first = patch(api, company.owner.token, item, **body)
         before = stored()
         second = patch(api, company.owner.token, item, **body)
@@ -222,13 +222,13 @@ class Test409:
         item = world.finding(company)
         between: list[InboxItem] = []
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             key = call.parameters.get("Key", {}).get("sk", {}).get("S", "")
             if call.operation == "UpdateItem" and key.startswith("INBOX#") and not between:
                 between.append(item)
                 between.append(brought_to("resolved", item, company))
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             reply = patch(api, company.owner.token, item, status="accepted", version=item.version)
         assert reply.error["details"] == {"currentVersion": between[1].version, "currentStatus": "resolved"}

@@ -18,7 +18,7 @@ def finding(**changes: Any) -> InboxItem:
         "inb_" + "0" * 34,
         "org_" + "0" * 16,
         "Google Analytics loads before consent",
-        "The tag stands in the head of every page.",
+        "The tag is in the head of every page.",
         "P1",
         "open",
         "code-audit",
@@ -51,7 +51,7 @@ class TestTheWhole:
     def test_says_what_where_why_and_how(self):
         assert text.compose(finding(), MARKER) == (
             "Google Analytics loads before consent in index.html",
-            f"""The tag stands in the head of every page.
+            f"""The tag is in the head of every page.
 
 ### Where
 

@@ -28,7 +28,7 @@ class Queues:
         self.work = client.create_queue(QueueName="work")["QueueUrl"]
         self.dead = client.create_queue(QueueName="dead")["QueueUrl"]
 
-    def bury(self, body: str, **attributes: Any) -> str:
+    def add_dead_letter(self, body: str, **attributes: Any) -> str:
         return str(
             self.client.send_message(QueueUrl=self.dead, MessageBody=body, MessageAttributes=attributes)["MessageId"]
         )
@@ -91,7 +91,7 @@ def wrap(monkeypatch: pytest.MonkeyPatch, operation: str, around: Callable[..., 
 
 class TestList:
     def test_says_what_lies_there_and_why(self, ops: Ops, queues: Queues):
-        message_id = queues.bury('{"kind":  "advisory"}', **REASON)
+        message_id = queues.add_dead_letter('{"kind":  "advisory"}', **REASON)
         (shown,) = ops("dead-letters", "list", NAME).document
         assert shown["sentAt"].endswith("Z")
         assert shown == {
@@ -103,14 +103,14 @@ class TestList:
         }
 
     def test_what_sqs_itself_moved_here_has_no_reason(self, ops: Ops, queues: Queues):
-        queues.bury("no JSON")
+        queues.add_dead_letter("no JSON")
         (shown,) = ops("dead-letters", "list", NAME).document
         assert shown["reason"].startswith("not recorded")
         assert shown["message"] == "no JSON"
 
     def test_consumes_nothing_and_hides_nothing_afterwards(self, ops: Ops, queues: Queues):
         for number in range(23):
-            queues.bury(str(number), **REASON)
+            queues.add_dead_letter(str(number), **REASON)
         assert len(ops("dead-letters", "list", NAME).document) == 23
         assert len(ops("dead-letters", "list", NAME).document) == 23
         assert len(ops("dead-letters", "list", NAME, "--limit", "2").document) == 2
@@ -124,7 +124,7 @@ class TestList:
             variable = queue.replace("-", "_").upper()
             monkeypatch.setenv(f"{variable}_QUEUE_URL", queues.work)
             monkeypatch.setenv(f"{variable}_DEAD_LETTERS_URL", queues.dead)
-        queues.bury("x", **REASON)
+        queues.add_dead_letter("x", **REASON)
         assert [shown["queue"] for shown in ops("dead-letters", "list").document] == list(QUEUES)
 
     def test_exit_code_2_for_no_queue_and_for_none_said(self, ops: Ops, monkeypatch: pytest.MonkeyPatch):
@@ -135,7 +135,7 @@ class TestList:
 
 class TestRedrive:
     def test_puts_all_back_to_work_as_they_were_before_they_failed(self, ops: Ops, queues: Queues):
-        ids = {queues.bury(json.dumps({"n": number}), **REASON) for number in range(3)}
+        ids = {queues.add_dead_letter(json.dumps({"n": number}), **REASON) for number in range(3)}
         done = ops("dead-letters", "redrive", NAME, "--yes").document
         assert (done["redriven"], set(done["messageIds"]), done["left"]) == (3, ids, 0)
         back = queues.waiting(queues.work)
@@ -144,8 +144,8 @@ class TestRedrive:
         assert queues.waiting(queues.dead) == []
 
     def test_puts_back_only_what_is_named_and_shows_the_rest_again(self, ops: Ops, queues: Queues):
-        queues.bury("stays", **REASON)
-        wanted = queues.bury("goes", **REASON)
+        queues.add_dead_letter("stays", **REASON)
+        wanted = queues.add_dead_letter("goes", **REASON)
         done = ops("dead-letters", "redrive", NAME, "--message", wanted, "--yes").document
         assert (done["messageIds"], done["left"]) == ([wanted], 1)
         assert [message["Body"] for message in queues.waiting(queues.work)] == ["goes"]
@@ -153,22 +153,22 @@ class TestRedrive:
 
     def test_what_fails_at_once_is_not_put_back_again(self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch):
         def send_to_a_quick_worker(send: Call, **sent: Any) -> Any:
-            queues.bury(sent["MessageBody"], **REASON)
+            queues.add_dead_letter(sent["MessageBody"], **REASON)
             return send(**sent)
 
-        queues.bury("bad", **REASON)
+        queues.add_dead_letter("bad", **REASON)
         wrap(monkeypatch, "send_message", send_to_a_quick_worker)
         done = ops("dead-letters", "redrive", NAME, "--yes").document
         assert (done["redriven"], done["left"]) == (1, 1)
 
     def test_exit_code_3_for_an_unknown_message_and_nothing_moves(self, ops: Ops, queues: Queues):
-        queues.bury("stays", **REASON)
+        queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "redrive", NAME, "--message", "nonsense", "--yes").exit_code == 3
         assert queues.waiting(queues.work) == []
         assert len(queues.waiting(queues.dead)) == 1
 
     def test_asks_first(self, ops: Ops, queues: Queues):
-        queues.bury("stays", **REASON)
+        queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "redrive", NAME).exit_code == 2
         assert len(queues.waiting(queues.dead)) == 1
 
@@ -183,7 +183,7 @@ class TestNothingIsLost:
     ):
         bodies = {"a", "b", "c"}
         for body in bodies:
-            queues.bury(body, **REASON)
+            queues.add_dead_letter(body, **REASON)
         left = iter(range(good))
 
         def call_until_it_breaks(call: Call, **sent: Any) -> Any:
@@ -216,7 +216,7 @@ class TestDiscard:
             message: Message = PrepareScan(request_id=make_request(repository))
         else:
             message = ExecuteScan(scan_id=make_scan(repository, status=status).scan_id)
-        message_id = queues.bury(message.model_dump_json(by_alias=True))
+        message_id = queues.add_dead_letter(message.model_dump_json(by_alias=True))
         assert (
             ops("dead-letters", "discard", "scan-execution", "--message", message_id, "--yes").document["discarded"]
             == 1
@@ -225,19 +225,19 @@ class TestDiscard:
         assert ("activeRequestId" in stored_repository(repository)) is (status == "running")
 
     def test_throws_away_only_what_is_named(self, ops: Ops, queues: Queues):
-        queues.bury("stays", **REASON)
-        doomed = queues.bury("goes", **REASON)
+        queues.add_dead_letter("stays", **REASON)
+        doomed = queues.add_dead_letter("goes", **REASON)
         done = ops("dead-letters", "discard", NAME, "--message", doomed, "--yes").document
         assert (done["discarded"], done["left"]) == (1, 1)
         assert [message["Body"] for message in queues.waiting(queues.dead)] == ["stays"]
         assert queues.waiting(queues.work) == []
 
     def test_exit_code_2_where_nothing_is_named(self, ops: Ops, queues: Queues):
-        queues.bury("stays", **REASON)
+        queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "discard", NAME, "--yes").exit_code == 2
         assert len(queues.waiting(queues.dead)) == 1
 
     def test_exit_code_3_for_an_unknown_message(self, ops: Ops, queues: Queues):
-        queues.bury("stays", **REASON)
+        queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "discard", NAME, "--message", "nonsense", "--yes").exit_code == 3
         assert len(queues.waiting(queues.dead)) == 1

@@ -56,7 +56,7 @@ class TestCheck:
     def test_exit_code_3_where_the_app_is_not_installed(self, ops: Ops, code_host: GitHub):
         outcome = ops("github", "check", "demo-shop/unknown")
         assert outcome.exit_code == 3
-        assert "not installed" in outcome.error["message"]
+        assert "isn't installed" in outcome.error["message"]
 
     @pytest.mark.parametrize("permission", ["contents", "issues"])
     def test_exit_code_1_where_the_installation_withholds_a_permission(

@@ -36,8 +36,8 @@ class TestIdentities:
     def test_of_an_account_that_nobody_signed_in_to_are_none(self, ops: Ops, world: World):
         assert ops("user", "identities", world.person().email).document == []
 
-    def test_exit_code_3_for_nobody(self, ops: Ops):
-        assert ops("user", "identities", "nobody@example.com").exit_code == 3
+    def test_exit_code_3_for_an_unknown_user(self, ops: Ops):
+        assert ops("user", "identities", "unknown@example.com").exit_code == 3
 
 
 class TestToSubject:

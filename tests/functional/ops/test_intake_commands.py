@@ -93,7 +93,7 @@ class TestAdvisory:
         assert queue.messages == [sent]
 
     def test_exit_code_3_for_no_organization(self, ops: Ops, queue: Queue):
-        assert ops("intake", "advisory", "nobody", "ADV-1", "--title", "T").exit_code == 3
+        assert ops("intake", "advisory", "unknown", "ADV-1", "--title", "T").exit_code == 3
 
     def test_exit_code_1_for_another_organizations_project(self, ops: Ops, queue: Queue, world: World):
         foreign = make_project(world.company())

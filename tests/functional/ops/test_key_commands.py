@@ -47,10 +47,10 @@ class TestCreate:
         assert outcome.exit_code == 1
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization_and_for_nobody(self, ops: Ops, world: World):
+    def test_exit_code_3_for_no_organization_and_for_an_unknown_user(self, ops: Ops, world: World):
         company = world.company()
         assert ops("key", "create", "nowhere", "--name", "CI", "--created-by", company.owner.email).exit_code == 3
-        assert ops("key", "create", company.slug, "--name", "CI", "--created-by", "nobody@example.com").exit_code == 3
+        assert ops("key", "create", company.slug, "--name", "CI", "--created-by", "unknown@example.com").exit_code == 3
 
 
 class TestList:

@@ -36,10 +36,10 @@ class TestAdd:
         assert ops("member", "add", company.slug, company.owner.email, "--role", "owner").exit_code == 4
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization_and_for_nobody(self, ops: Ops, world: World):
+    def test_exit_code_3_for_no_organization_and_for_an_unknown_user(self, ops: Ops, world: World):
         company = world.company()
         assert ops("member", "add", "nowhere", company.owner.email).exit_code == 3
-        assert ops("member", "add", company.slug, "nobody@example.com").exit_code == 3
+        assert ops("member", "add", company.slug, "unknown@example.com").exit_code == 3
 
     def test_exit_code_2_for_a_role_that_is_none(self, ops: Ops, world: World):
         assert ops("member", "add", world.company().slug, world.person().email, "--role", "king").exit_code == 2

@@ -47,7 +47,7 @@ class TestCreate:
         assert table_dump() == before
 
     def test_exit_code_3_for_an_owner_who_is_nobody(self, ops: Ops):
-        assert ops("organization", "create", "--name", "X", "--owner", "nobody@example.com").exit_code == 3
+        assert ops("organization", "create", "--name", "X", "--owner", "unknown@example.com").exit_code == 3
         assert table_dump() == []
 
 

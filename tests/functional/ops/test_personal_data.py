@@ -126,10 +126,10 @@ class TestExport:
 
     def test_holds_nothing_of_others(self, ops: Ops, world: World, everywhere: Everywhere):
         world.finding(everywhere.company, summary="A secret of the organization")
-        users.create_user(f"not.{EMAIL}", "Somebody Else")
+        users.create_user(f"not.{EMAIL}", "Someone Else")
         text = ops("user", "export", EMAIL).stdout
         assert "secret of the organization" not in text
-        assert "Somebody Else" not in text
+        assert "Someone Else" not in text
         assert "It should not be so." not in text  # the text of the item that they decided on
 
     def test_changes_nothing(self, ops: Ops, everywhere: Everywhere):
@@ -137,8 +137,8 @@ class TestExport:
         ops("user", "export", EMAIL)
         assert table_dump() == before
 
-    @pytest.mark.parametrize("reference", ["nobody@example.com", "nobody", ""])
-    def test_exit_code_3_for_nobody(self, ops: Ops, reference: str):
+    @pytest.mark.parametrize("reference", ["unknown@example.com", "unknown", ""])
+    def test_exit_code_3_for_an_unknown_user(self, ops: Ops, reference: str):
         assert ops("user", "export", reference).exit_code == 3
 
 

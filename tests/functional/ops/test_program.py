@@ -199,9 +199,9 @@ class TestJson:
         assert outcome.error["code"] == "USAGE"
 
     def test_people_get_sentences_on_stderr(self, plain: Ops):
-        outcome = plain("user", "show", "nobody@example.com")
+        outcome = plain("user", "show", "unknown@example.com")
         assert (outcome.exit_code, outcome.stdout) == (3, "")
-        assert outcome.stderr == "Error: There is no user nobody@example.com.\n"
+        assert outcome.stderr == "Error: There is no user unknown@example.com.\n"
 
 
 class TestPrompt:

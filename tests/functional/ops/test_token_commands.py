@@ -69,7 +69,7 @@ class TestCreate:
     def test_scopes_must_be_named(self, ops: Ops, world: World):
         assert ops("token", "create", "--user", world.person().email).exit_code == 2
 
-    def test_exit_code_3_for_nobody(self, ops: Ops):
-        outcome = ops("token", "create", "--user", "nobody@example.com", "--scope", "all")
+    def test_exit_code_3_for_an_unknown_user(self, ops: Ops):
+        outcome = ops("token", "create", "--user", "unknown@example.com", "--scope", "all")
         assert outcome.exit_code == 3
         assert table_dump() == []

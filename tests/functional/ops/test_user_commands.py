@@ -75,8 +75,10 @@ class TestShow:
             {"organizationId": company.organization_id, "slug": company.slug, "name": "Acme", "role": "owner"}
         ]
 
-    @pytest.mark.parametrize("reference", ["nobody@example.com", "usr_0000000000000000", "usr_", "nobody", "", "USR#x"])
-    def test_exit_code_3_for_nobody(self, ops: Ops, reference: str):
+    @pytest.mark.parametrize(
+        "reference", ["unknown@example.com", "usr_0000000000000000", "usr_", "unknown", "", "USR#x"]
+    )
+    def test_exit_code_3_for_an_unknown_user(self, ops: Ops, reference: str):
         outcome = ops("user", "show", reference)
         assert outcome.exit_code == 3
         assert outcome.error["code"] == "NOT_FOUND"
@@ -103,10 +105,10 @@ class TestSetOrganization:
         assert ops("user", "set-organization", stranger.email, company.slug).exit_code == 1
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization_and_for_nobody(self, ops: Ops, world: World):
+    def test_exit_code_3_for_no_organization_and_for_an_unknown_user(self, ops: Ops, world: World):
         company = world.company()
         assert ops("user", "set-organization", company.owner.email, "nowhere").exit_code == 3
-        assert ops("user", "set-organization", "nobody@example.com", company.slug).exit_code == 3
+        assert ops("user", "set-organization", "unknown@example.com", company.slug).exit_code == 3
 
 
 class Guest:
@@ -207,8 +209,8 @@ class TestRevoke:
         assert ops("user", "revoke", guest.email).exit_code == 2
         assert guest.statuses(api) == [200, 200, 200]
 
-    def test_exit_code_3_for_nobody(self, ops: Ops):
-        assert ops("user", "revoke", "nobody@example.com", "--yes").exit_code == 3
+    def test_exit_code_3_for_an_unknown_user(self, ops: Ops):
+        assert ops("user", "revoke", "unknown@example.com", "--yes").exit_code == 3
 
 
 class TestDelete:
@@ -311,6 +313,6 @@ class TestDelete:
         assert ops("user", "delete", guest.email).exit_code == 2
         assert table_dump() == before
 
-    @pytest.mark.parametrize("reference", ["nobody@example.com", "usr_0000000000000000", "nobody", ""])
-    def test_exit_code_3_for_nobody(self, ops: Ops, reference: str):
+    @pytest.mark.parametrize("reference", ["unknown@example.com", "usr_0000000000000000", "unknown", ""])
+    def test_exit_code_3_for_an_unknown_user(self, ops: Ops, reference: str):
         assert ops("user", "delete", reference, "--yes").exit_code == 3

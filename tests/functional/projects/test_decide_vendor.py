@@ -9,7 +9,7 @@ from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_finding, make_project, stored, uncounted
 from tests.support.api import Api, Reply
-from tests.support.calls import intercepted, meanwhile
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.world import World
 
 
@@ -85,12 +85,12 @@ class Test200:
         project = make_project(company)
         made: list[str] = []
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             if call.operation == "TransactWriteItems" and not made:
                 made.append(add_finding(project, "segment"))
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             reply = decide(api, company.owner.token, project)
         assert reply.data["inboxItemId"] == made[0]
         assert [item["status"]["S"] for item in stored("INBOX#")] == ["resolved"]
@@ -166,6 +166,6 @@ class Test404:
     def test_a_project_deleted_meanwhile_gets_no_vendor(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
-        with meanwhile(table.client, lambda: projects.delete_project(project)):
+        with before_the_transaction(table.client, lambda: projects.delete_project(project)):
             assert decide(api, company.owner.token, project).code == "NOT_FOUND"
         assert stored("VENDOR#") == []

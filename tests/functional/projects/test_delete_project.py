@@ -5,7 +5,7 @@ from controlplane.store.project_items import Address
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, projects_counted, stored, uncounted
 from tests.support.api import Api
-from tests.support.calls import intercepted, meanwhile
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.world import World
 
@@ -79,7 +79,7 @@ class Test200:
         key = world.key(company)
         added: list[str] = []
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             if call.operation == "TransactWriteItems" and not added:
                 added.append("once")
                 added.extend(add_audits(project))
@@ -87,7 +87,7 @@ class Test200:
                 projects.update_project(project, {"websites": two}, may_remove_websites=False)
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             reply = api.delete(f"/v1/projects/{project.project_id}", key)
         assert (reply.data["deletedWebsites"], reply.data["deletedAudits"]) == (2, 2)
         assert stored("AUDIT") == []
@@ -126,7 +126,7 @@ class Test404:
         make_project(company, "Other")
         project = make_project(company)
         key = world.key(company)
-        with meanwhile(table.client, lambda: projects.delete_project(project)):
+        with before_the_transaction(table.client, lambda: projects.delete_project(project)):
             assert api.delete(f"/v1/projects/{project.project_id}", key).code == "NOT_FOUND"
         assert projects_counted(company) == 1
 

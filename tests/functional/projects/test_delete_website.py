@@ -143,12 +143,12 @@ class Test409:
         key = world.key(company)
         done: list[str] = []
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             if call.operation == "TransactWriteItems" and not done:
                 done.append("once")
                 projects.delete_website(project, project.websites[1].website_id)
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             assert delete(api, key, project).code == "CONFLICT"
         assert len(get_project(project.project_id).websites) == 1

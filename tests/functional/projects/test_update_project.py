@@ -153,13 +153,13 @@ class Test200:
 
         done: list[str] = []
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             if call.operation == "PutItem" and not done:
                 done.append("once")
                 projects.update_project(project, {"name": "Elsewhere"}, may_remove_websites=False)
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             reply = update(api, key, project, description="A shop")
         assert (reply.data["projectName"], reply.data["description"]) == ("Elsewhere", "A shop")
 
@@ -310,12 +310,12 @@ class Test404:
         project = make_project(company)
         key = world.key(company)
 
-        def meanwhile(call, proceed):
+        def before_the_transaction(call, proceed):
             if call.operation == "PutItem":
                 projects.delete_project(project)
             return proceed()
 
-        with intercepted(table.client, meanwhile):
+        with intercepted(table.client, before_the_transaction):
             assert update(api, key, project, description="A shop").code == "NOT_FOUND"
         assert stored("PROJECT#") == []
 

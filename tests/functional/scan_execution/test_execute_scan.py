@@ -274,12 +274,12 @@ class _Killed(BaseException):
 class _Host(FakeHost):
     """Runs a callback when it is asked for the archive."""
 
-    def __init__(self, meanwhile: Any) -> None:
+    def __init__(self, on_download: Any) -> None:
         super().__init__(archives={SHA: archive(FILES)})
-        self._meanwhile = meanwhile
+        self._on_download = on_download
 
     def stream_tarball(self, *names: Any, **options: Any) -> Any:
-        self._meanwhile()
+        self._on_download()
         return super().stream_tarball(*names, **options)
 
 

@@ -232,10 +232,10 @@ def _kill() -> None:
 class _Slow(FakeHost):
     """Runs a callback when it is asked for the branch."""
 
-    def __init__(self, host: FakeHost, meanwhile: Any) -> None:
+    def __init__(self, host: FakeHost, on_read: Any) -> None:
         super().__init__(host.heads, host.archives)
-        self._meanwhile = meanwhile
+        self._on_read = on_read
 
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
-        self._meanwhile()
+        self._on_read()
         return super().get_branch_head(owner, name, branch)

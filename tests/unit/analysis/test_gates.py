@@ -30,10 +30,10 @@ GATED = {
 OPEN = {
     "the top of a file": LOAD,
     "an effect": f"export default function App() {{ useEffect(() => {{ {LOAD} }}, []); }}\nrender(App);",
-    "a condition that is none of consent": f"if (process.env.NODE_ENV === 'production') {{ {LOAD} }}",
+    "a condition unrelated to consent": f"if (process.env.NODE_ENV === 'production') {{ {LOAD} }}",
     "a function that is called": f"function go() {{ {LOAD} }}\ngo();",
     "a function that is called gated and not": f"function go() {{ {LOAD} }}\nif (consent) go();\ngo();",
-    "beside a gate": f"if (consent) {{ other(); }}\n{LOAD}",
+    "next to a gate": f"if (consent) {{ other(); }}\n{LOAD}",
     "an event of the page": f"window.addEventListener('load', () => {{ {LOAD} }});",
 }
 MARKUP_GATED = {

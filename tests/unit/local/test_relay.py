@@ -53,12 +53,12 @@ class TestRelay:
         with Relay(("127.0.0.1", 0), echo) as relay:
             assert ask(relay.port, b"a" * 1_000_000) == b"A" * 1_000_000
 
-    def test_hangs_up_where_nobody_answers(self, echo):
+    def test_hangs_up_if_nothing_listens(self, echo):
         listener = socket.create_server(("127.0.0.1", 0))
-        nobody = listener.getsockname()
+        unused = listener.getsockname()
         listener.close()
         with (
-            Relay(("127.0.0.1", 0), nobody) as relay,
+            Relay(("127.0.0.1", 0), unused) as relay,
             socket.create_connection(("127.0.0.1", relay.port), timeout=5) as caller,
         ):
             assert caller.recv(1) == b""

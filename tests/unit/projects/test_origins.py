@@ -153,9 +153,9 @@ CHARACTER = "has a character that no internationalised"
 NAME = "not a valid internationalised domain name"
 SHARED = "a suffix that many owners share"
 UNKNOWN = "known top-level domain"
-STAR = "only stand alone or as the whole first label"
+STAR = "must be the whole address or the whole first label"
 IPV4 = "four decimal numbers"
-BRACKETS = "stand in brackets"
+BRACKETS = "must be in brackets"
 IPV6 = "not an IPv6 address"
 NO_WEBSITE = "No website can have this IP address"
 SCHEME = "No app is served from this scheme"
@@ -253,7 +253,7 @@ REFUSED = [
     ("shop-*.example.com", STAR),
     ("shop.*.com", STAR),
     ("*.*.example.com", STAR),
-    ("*.127.0.0.1", "before an IP address"),
+    ("*.127.0.0.1", "precede an IP address"),
     ("127.1", IPV4),
     ("2130706433", IPV4),
     ("0x7f000001", IPV4),

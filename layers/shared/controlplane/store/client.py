@@ -106,8 +106,8 @@ def prepare() -> None:
     """Does most of the work of creating a client in advance. Keeps no credentials and no connections."""
     session = Session()
     # Without explicit credentials, the client would look up the function's.
-    nobody = "none"
-    session.create_client("dynamodb", config=_CONFIG, aws_access_key_id=nobody, aws_secret_access_key=nobody)
+    placeholder = "none"
+    session.create_client("dynamodb", config=_CONFIG, aws_access_key_id=placeholder, aws_secret_access_key=placeholder)
     gc.collect()  # the client is part of reference cycles
     _prepared.append(session)
 
