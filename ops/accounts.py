@@ -15,7 +15,6 @@ from typing import Any
 from controlplane.core import ids
 from controlplane.core.emails import normalize_email
 from controlplane.store import (
-    codec,
     credential_index,
     deletions,
     device,
@@ -35,6 +34,7 @@ from controlplane.store.table import ConditionFailed, Delete, LegFailed, StoreEr
 from ops import members, personal_data
 from ops.credential_backfill import DEVICE, FAMILY, IDENTITY, TOKEN
 from ops.personal_data import Subject
+from ops.table_scan import scan
 
 # The search ends with the first pass that finds nothing. Each pass finds less, unless the user keeps signing in.
 _LOOKS = 5
@@ -178,27 +178,12 @@ def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
     """
     kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, **({"identity": IDENTITY} if everything else {})}
     values = {"user": user_id, **kinds}
-    names = {"#userId": "userId", "#pk": "pk"}
     condition = f"#userId = :user AND ({' OR '.join(f'begins_with(#pk, :{name})' for name in kinds)})"
     if not everything:
         condition += " AND (attribute_not_exists(#state) OR #state = :live)"
         condition += " AND (attribute_not_exists(#status) OR #status IN (:approved, :redeemed))"
-        names |= {"#state": "state", "#status": "status"}
         values |= {"live": "live", "approved": "approved", "redeemed": "redeemed"}
-    parameters: dict[str, Any] = {
-        "TableName": table.name,
-        "ConsistentRead": True,
-        "FilterExpression": condition,
-        "ExpressionAttributeNames": names,
-        "ExpressionAttributeValues": {f":{name}": codec.encode(value) for name, value in values.items()},
-    }
-    while True:
-        answer = table.client.scan(**parameters)
-        for item in answer["Items"]:
-            yield codec.decode_item(item)
-        if "LastEvaluatedKey" not in answer:
-            return
-        parameters["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    return scan(condition, values)
 
 
 def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:

@@ -6,13 +6,13 @@ its position after each page, so an interrupted run resumes. Once it has finishe
 deleting an account need the index only. Until then they also scan the table.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from controlplane.core import clock
-from controlplane.store import codec, credential_index, device, identities, keys, token_families
+from controlplane.store import credential_index, device, identities, keys, token_families
 from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
+from ops.table_scan import scan_pages
 
 TOKEN, FAMILY, DEVICE, IDENTITY = (
     builder("").pk for builder in (keys.user_token, keys.token_family, keys.device_request, keys.identity)
@@ -28,12 +28,14 @@ def run(*, again: bool = False) -> dict[str, Any]:
     if progress.get("completedAt") and not again:
         return {"completedAt": progress["completedAt"], "read": 0, "listed": 0}
     start = None if again else progress.get("position")
+    kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, "identity": IDENTITY}
+    condition = " OR ".join(f"begins_with(#pk, :{name})" for name in kinds)
     read = listed = 0
     _save(start, None)
-    for items, position in _pages(start):
-        read += len(items)
-        listed += sum(_list(item) for item in items)
-        _save(position, None)
+    for page in scan_pages(condition, kinds, after=start):
+        read += len(page.items)
+        listed += sum(_list(item) for item in page.items)
+        _save(page.position, None)
     completed_at = clock.timestamp()
     _save(None, completed_at)
     return {"completedAt": completed_at, "read": read, "listed": listed}
@@ -41,27 +43,6 @@ def run(*, again: bool = False) -> dict[str, Any]:
 
 def _save(position: dict[str, str] | None, completed_at: str | None) -> None:
     table.put(Put({**keys.credential_backfill()._asdict(), "position": position, "completedAt": completed_at}))
-
-
-def _pages(position: dict[str, str] | None) -> Iterator[tuple[list[dict[str, Any]], dict[str, str] | None]]:
-    """Yields pages of credentials and identities, each with the position after it. Consistent."""
-    kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, "identity": IDENTITY}
-    parameters: dict[str, Any] = {
-        "TableName": table.name,
-        "ConsistentRead": True,
-        "FilterExpression": " OR ".join(f"begins_with(#pk, :{name})" for name in kinds),
-        "ExpressionAttributeNames": {"#pk": "pk"},
-        "ExpressionAttributeValues": {f":{name}": codec.encode(value) for name, value in kinds.items()},
-    }
-    while True:
-        if position is not None:
-            parameters["ExclusiveStartKey"] = codec.encode_item(position)
-        answer = table.client.scan(**parameters)
-        last = answer.get("LastEvaluatedKey")
-        position = codec.decode_item(last) if last else None
-        yield [codec.decode_item(item) for item in answer["Items"]], position
-        if position is None:
-            return
 
 
 def _list(item: dict[str, Any]) -> bool:

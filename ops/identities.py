@@ -1,14 +1,15 @@
 """Operator actions on identities: moving one, and recording those that earlier versions created."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from controlplane.store import codec, identities, keys
+from controlplane.store import identities, keys
 from controlplane.store.identities import IdentityChanged, Subject
 from controlplane.store.table import ConditionFailed, StoreError, Throttled, Update, table
+from ops.table_scan import scan
 
 _TRIES = 8
 _IDENTITY, _USER = keys.identity("").pk, keys.user_pk("")
+_OF_KIND = "begins_with(#pk, :kind)"
 
 
 class UnknownIdentity(StoreError):
@@ -47,10 +48,10 @@ def record_all() -> dict[str, int]:
     run skips what is already done.
     """
     listed = 0
-    for item in _scan(_IDENTITY):
+    for item in scan(_OF_KIND, {"kind": _IDENTITY}):
         listed += identities.record_if_missing(item)
     marked = 0
-    for item in _scan(_USER):
+    for item in scan(_OF_KIND, {"kind": _USER}):
         if item["sk"] == keys.PROFILE_SK and not item.get("identitiesRecorded"):
             marked += _mark(item["userId"])
     return {"identities": listed, "accounts": marked}
@@ -75,20 +76,3 @@ def _find(user_id: str, subject: str, issuer: str | None) -> dict[str, Any] | No
     if len(found) > 1:
         raise UnknownIdentity
     return found[0] if found else None
-
-
-def _scan(pk_prefix: str) -> Iterator[dict[str, Any]]:
-    parameters: dict[str, Any] = {
-        "TableName": table.name,
-        "ConsistentRead": True,
-        "FilterExpression": "begins_with(#pk, :prefix)",
-        "ExpressionAttributeNames": {"#pk": "pk"},
-        "ExpressionAttributeValues": {":prefix": {"S": pk_prefix}},
-    }
-    while True:
-        answer = table.client.scan(**parameters)
-        for item in answer["Items"]:
-            yield codec.decode_item(item)
-        if "LastEvaluatedKey" not in answer:
-            return
-        parameters["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock
 from controlplane.core.emails import normalize_email
-from controlplane.store import codec, feedback, keys
+from controlplane.store import feedback, keys
 from controlplane.store.idempotency import IN_PROGRESS
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, Delete, Update, table
+from ops.table_scan import scan
 
 type Item = Mapping[str, Any]
 
@@ -78,16 +79,7 @@ class Subject(NamedTuple):
 
 def find_items(subject: Subject) -> Iterator[dict[str, Any]]:
     """Yields every item that names the person. Consistent: finds everything written before the scan began."""
-    parameters: dict[str, Any] = {"TableName": table.name, "ConsistentRead": True}
-    while True:
-        answer = table.client.scan(**parameters)
-        for raw in answer["Items"]:
-            item = codec.decode_item(raw)
-            if subject.is_in(item):
-                yield item
-        if "LastEvaluatedKey" not in answer:
-            return
-        parameters["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    return (item for item in scan() if subject.is_in(item))
 
 
 def _name(item: Item) -> str:
