@@ -26,6 +26,14 @@ for queue in ("scan-preparation", "scan-execution", "issue-creation", "finding-i
 os.environ.pop("AWS_SESSION_TOKEN", None)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", choices=("moto", "fast"), default="moto", help="the functional tests' DynamoDB")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"functional tests on: {config.getoption('engine')}"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     from tests.support import permissions  # only after the environment is set
 

@@ -143,7 +143,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
     """Yields the functions on their own engine, with data in it."""
     now, mailbox = _Clock(), Mailbox()
-    with sequential_client() as client, pytest.MonkeyPatch.context() as patch, IssueHost().installed(patch):
+    with sequential_client("fast") as client, pytest.MonkeyPatch.context() as patch, IssueHost().installed(patch):
         table._client = client
         create_table(client, table.name)
         patch.setattr(messages.sender, "_client", mailbox)

@@ -1,9 +1,5 @@
-"""Functional tests: the real handlers, a table from the template for each test, a clock that tests set.
+"""Functional tests: the real handlers, a table from the template for each test, a clock that tests set."""
 
-SEQUENTIAL_ENGINE=moto runs them on moto even if dynoxide is installed.
-"""
-
-import os
 from collections.abc import Iterator
 from itertools import count
 
@@ -39,8 +35,8 @@ class FakeClock:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _engine() -> Iterator[None]:
-    with sequential_client(os.environ.get("SEQUENTIAL_ENGINE")) as client:
+def _engine(pytestconfig: pytest.Config) -> Iterator[None]:
+    with sequential_client(pytestconfig.getoption("engine")) as client:
         table._client = client
         yield
 
