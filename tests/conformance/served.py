@@ -38,7 +38,7 @@ from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
 from tests.support.audits import make_issue, make_scan
 from tests.support.code_host import SHA, FakeHost, archive
-from tests.support.engines import sequential_client
+from tests.support.engines import sequential_engine
 from tests.support.issue_host import IssueHost
 from tests.support.mailbox import Handler, Mailbox
 from tests.support.table import create_table
@@ -143,7 +143,12 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
     """Yields the functions on their own engine, with data in it."""
     now, mailbox = _Clock(), Mailbox()
-    with sequential_client("fast") as client, pytest.MonkeyPatch.context() as patch, IssueHost().installed(patch):
+    with (
+        sequential_engine("fast") as opened,
+        opened() as client,
+        pytest.MonkeyPatch.context() as patch,
+        IssueHost().installed(patch),
+    ):
         table._client = client
         create_table(client, table.name)
         patch.setattr(messages.sender, "_client", mailbox)

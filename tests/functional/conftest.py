@@ -1,7 +1,9 @@
 """Functional tests: the real handlers, a table from the template for each test, a clock that tests set."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from controlplane.http import rejections
 from controlplane.store.table import table
 from tests.support import permissions
 from tests.support.api import Api
-from tests.support.engines import sequential_client
+from tests.support.engines import sequential_engine
 from tests.support.issue_host import host
 from tests.support.mailbox import mailbox
 from tests.support.table import create_table
@@ -34,22 +36,22 @@ class FakeClock:
         self.seconds += seconds
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _engine(pytestconfig: pytest.Config) -> Iterator[None]:
-    with sequential_client(pytestconfig.getoption("engine")) as client:
-        table._client = client
-        yield
+@pytest.fixture(scope="session")
+def _engine(pytestconfig: pytest.Config) -> Iterator[Callable[[], AbstractContextManager[Any]]]:
+    with sequential_engine(pytestconfig.getoption("engine")) as opened:
+        yield opened
 
 
 @pytest.fixture(autouse=True)
-def _fresh_table(_engine: None) -> Iterator[None]:
+def _fresh_table(_engine: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
-    create_table(table.client, table.name)
     # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
     # time.
     rejections.forget()
-    yield
-    table.client.delete_table(TableName=table.name)
+    with _engine() as table._client:
+        create_table(table.client, table.name)
+        yield
+        table.client.delete_table(TableName=table.name)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,8 +12,8 @@ import platform
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -102,15 +102,25 @@ def required_engine() -> Iterator[Engine]:
 
 
 @contextmanager
-def sequential_client(engine: Literal["moto", "fast"]) -> Iterator[Any]:
-    """Yields a client for sequential requests. "fast" is dynoxide if it is installed, otherwise also moto."""
-    found = find_engine() if engine == "fast" else None
+def sequential_engine(name: Literal["moto", "fast"]) -> Iterator[Callable[[], AbstractContextManager[Any]]]:
+    """Runs an engine for sequential requests. Yields a function that returns a client for the length of a test.
+
+    name: "fast" is dynoxide if it is installed, otherwise also moto.
+    """
+    found = find_engine() if name == "fast" else None
     if found is not None and found[0] == "dynoxide":
         with running_engine(*found) as running:
-            yield running.client
+            yield lambda: nullcontext(running.client)
     else:
-        with mock_aws():
-            yield create_client()
+        client = create_client()
+        yield lambda: _mocked(client)
+
+
+@contextmanager
+def _mocked(client: Any) -> Iterator[Any]:
+    """Yields the client on an empty moto, which keeps every item it ever had in memory until the mock ends."""
+    with mock_aws():
+        yield client
 
 
 @pytest.fixture(scope="session")

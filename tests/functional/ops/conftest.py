@@ -44,7 +44,7 @@ class Outcome:
 Ops = Callable[..., Outcome]
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(autouse=True)
 def _aws() -> Iterator[None]:
     """Provides the queues that commands send to. The table is the engine's."""
     with mock_aws():

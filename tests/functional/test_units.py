@@ -1,6 +1,6 @@
-"""The table capacity that a scan consumes, from its API request to its findings in the inbox.
+"""The table capacity that requests and scans consume.
 
-benchmarks/scale.py computes with these numbers, so this test checks them.
+These tests run on dynoxide, which counts units as DynamoDB does. moto doesn't.
 """
 
 from collections.abc import Iterator
@@ -10,15 +10,16 @@ import pytest
 
 from benchmarks import scale
 from controlplane.queues.messages import Queue
-from controlplane.store import scans
+from controlplane.store import keys, scans
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
+from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.test_execute_scan import FILES, worker
 from tests.support.api import Api
 from tests.support.audits import make_scan, preparation_worker
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.code_host import SHA, FakeHost, archive
-from tests.support.engines import find_engine, sequential_client
+from tests.support.engines import find_engine, sequential_engine
 from tests.support.mailbox import Mailbox
 from tests.support.table import create_table
 from tests.support.world import World
@@ -44,18 +45,46 @@ class Meter:
         return answer
 
 
+pytestmark = pytest.mark.skipif((find_engine() or ("",))[0] != "dynoxide", reason="dynoxide isn't installed")
+
+
 @pytest.fixture(autouse=True)
 def _counting_engine(_fresh_table: None) -> Iterator[None]:
-    """Provides the table on dynoxide: moto doesn't compute the units of a call."""
     client = table.client
-    with sequential_client("fast") as table._client:
+    with sequential_engine("fast") as opened, opened() as table._client:
         create_table(table.client, table.name)
         yield
     table._client = client
 
 
-@pytest.mark.skipif((find_engine() or ("",))[0] != "dynoxide", reason="dynoxide isn't installed")
+def test_a_request_consumes_the_same_however_many_items_there_are(api: Api, world: World):
+    company = world.company()
+    key = world.key(company)
+    projects = [make_project(company) for _ in range(12)]
+    path = f"/v1/projects/{projects[-1].project_id}"
+
+    def consumed() -> list[tuple[float, float]]:
+        units = []
+        for method, target, body in (
+            ("GET", path, None),
+            ("PATCH", path, {"description": "Changed"}),
+            ("GET", "/v1/projects?limit=10", None),
+        ):
+            meter = Meter()
+            with intercepted(table.client, meter.around):
+                assert api.call(method, target, key, json_body=body).status == 200
+            units.append((meter.read_units, meter.write_units))
+        return units
+
+    consumed()  # opens the key's window, which takes a write more
+    few = consumed()
+    stored = table.get(keys.project(*projects[0].location))
+    table.put_all({**(stored or {}), "sk": f"PROJECT#00{number:016d}"} for number in range(1_000))
+    assert consumed() == few
+
+
 def test_a_scan_consumes_what_the_simulation_says(api: Api, world: World, mailbox: Mailbox, now: FakeClock):
+    """benchmarks/scale.py computes with these numbers."""
     company = world.company()
     repository = world.connected_repository(company)
     make_scan(repository)  # the free preview: the next scan publishes all findings
