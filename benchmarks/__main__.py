@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import cold, growth, size, trips, warm
+from benchmarks import cold, size, trips, warm
 from benchmarks.bench import Bench
 from benchmarks.goals import Figure
 from benchmarks.machine import EngineMissing, cores
@@ -26,7 +26,6 @@ SECTIONS: dict[str, Callable[[Bench], tuple[list[Figure], str]]] = {
     "trips": trips.measure,
     "cold": cold.measure,
     "warm": warm.measure,
-    "growth": growth.measure,
 }
 
 

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.analysis`: what the code analysis costs, next to plain ast-grep with the same rules.
+"""`python -m benchmarks.analysis`: compares the time of the code analysis with plain ast-grep and the same rules.
 
-The tree is the published source of an open source web application: packages of WordPress's editor, in pinned versions,
-from npm. Where npm cannot be reached, a tree of the same size is generated. Both sides read the same files, each in a
-process of its own that counts whole: start, rules, files, answer. Ours includes the sandboxed child.
+It shows what the sandbox costs (decision 28), and whether parsing only files that contain a rule's words pays off
+(decision 15). The files are packages of WordPress's editor, in pinned versions, from npm. Both sides read the same
+files, each as a whole process: start, rules, files, and result. Ours includes the sandboxed child.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from benchmarks.bench import Bench
-from benchmarks.goals import Figure
 from benchmarks.machine import ROOT
 from benchmarks.report import table
 from scan_execution.analysis.catalogue import catalogue
@@ -38,16 +36,9 @@ PACKAGES = (
     "@wordpress/editor@15.0.0",
     "@wordpress/edit-site@7.5.0",
 )
-GROWTH = (200, 2_000, 20_000)
 ROUNDS = 5
 _LANGUAGES = {"html": "html", "javascript": "js", "typescript": "ts", "tsx": "tsx", "python": "python"}
 _FETCH_SECONDS = 300
-_COMPONENT = """
-export function %(name)s({ title, items }) {
-  const [open, setOpen] = useState(false);
-  return <section onClick={() => setOpen(!open)}>{items.map((item) => <p key={item}>{title}</p>)}</section>;
-}
-"""
 
 
 class Run(NamedTuple):
@@ -57,16 +48,12 @@ class Run(NamedTuple):
     output: Path
 
 
-def fetch(folder: Path) -> str:
-    """Unpacks the packages' sources into a folder; answers where they are from."""
+def fetch(folder: Path) -> None:
+    """Unpacks the packages' sources into the folder. Needs npm and its registry."""
     archives = folder.parent / "archives"
     archives.mkdir()
     command = ["npm", "pack", "--silent", "--pack-destination", str(archives), *PACKAGES]
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=_FETCH_SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        generate(folder)
-        return "generated: npm did not deliver the sources"
+    subprocess.run(command, check=True, capture_output=True, timeout=_FETCH_SECONDS)
     unpacked = folder.parent / "unpacked"
     for archive in sorted(archives.iterdir()):
         shutil.unpack_archive(archive, unpacked / archive.stem, filter="data")
@@ -74,7 +61,6 @@ def fetch(folder: Path) -> str:
         target = folder / f"{number // 500}" / source.relative_to(unpacked)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-    return " ".join(PACKAGES)
 
 
 def _sources(root: Path) -> Iterator[Path]:
@@ -83,28 +69,6 @@ def _sources(root: Path) -> Iterator[Path]:
         name = path.rpartition("/")[2]
         if entry is not None and language_of(name) in _LANGUAGES and not reason_to_skip(path):
             yield root / path
-
-
-def generate(folder: Path, count: int = 2_400) -> None:
-    """Components, most of them plain, and every twentieth with a tag, a cookie or an event in it."""
-    for number in range(count):
-        lines = [f"import {{ useState }} from 'react';\nimport {{ part{number} }} from './part-{number}';\n"]
-        lines += [_COMPONENT % {"name": f"Component{number}_{n}"} for n in range(20)]
-        if number % 20 == 0:
-            lines.append("gtag('event', 'sign_up', { method: 'form', email: user.email });\n")
-        path = folder / str(number // 100) / f"component-{number}.jsx"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(lines))
-
-
-def grow(tree: Path, folder: Path, count: int) -> None:
-    """A tree of `count` files: those of `tree`, evenly taken or repeated."""
-    sources = list(_sources(tree))
-    for number in range(count):
-        source = sources[number * len(sources) // count if count < len(sources) else number % len(sources)]
-        target = folder / f"{number // 200}" / f"{number}-{source.name}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
 
 
 def write_plain_rules(folder: Path) -> Path:
@@ -188,12 +152,13 @@ def _interleave(sides: dict[str, Callable[[], Run]]) -> dict[str, list[Run]]:
     return found
 
 
-def measure(_: Bench | None = None) -> tuple[list[Figure], str]:
+def measure() -> str:
+    """Returns the report."""
     with tempfile.TemporaryDirectory(prefix="analysis-") as name:
         folder = Path(name)
         tree = folder / "tree"
         tree.mkdir()
-        origin = fetch(tree)
+        fetch(tree)
         config = write_plain_rules(folder / "plain")
         runs = _interleave({"analysis": lambda: ours(tree), "plain ast-grep": lambda: plain(config, tree)})
         account: dict[str, Any] = json.loads(runs["analysis"][0].output.read_bytes())
@@ -207,26 +172,13 @@ def measure(_: Bench | None = None) -> tuple[list[Figure], str]:
             seconds = statistics.median(run.seconds for run in measured)
             peak = max(run.peak_megabytes for run in measured)
             rows.append((side, round(files / seconds), round(lines / seconds), peak, seconds, answers[side]))
-        text = f"the code analysis: {files:,} files, {lines:,} lines\n{origin}\n\n"
+        text = f"the code analysis: {files:,} files, {lines:,} lines\n\n"
         text += table(rows, ("one thread that parses", "files/s", "lines/s", "peak MB", "s", "answers"))
         factor = statistics.median(
             theirs.seconds / mine.seconds for mine, theirs in zip(runs["analysis"], runs["plain ast-grep"], strict=True)
         )
-        text += f"\nplain ast-grep takes {factor:.2f} x the time\n\n{_growth(tree, folder)}"
-    return [], text
-
-
-def _growth(tree: Path, folder: Path) -> str:
-    rows = []
-    for count in GROWTH:
-        grown = folder / f"grown-{count}"
-        grow(tree, grown, count)
-        measured = [ours(grown) for _ in range(3)]
-        seconds = statistics.median(run.seconds for run in measured)
-        rows.append((f"{count:,} files", seconds, 1000 * seconds / count, max(run.peak_megabytes for run in measured)))
-        shutil.rmtree(grown)
-    return table(rows, ("growth", "s", "ms per file", "peak MB"))
+        return f"{text}\nplain ast-grep takes {factor:.2f} x the time"
 
 
 if __name__ == "__main__":
-    print(measure()[1])
+    print(measure())

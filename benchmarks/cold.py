@@ -1,4 +1,4 @@
-"""Cold starts of every function, and what one more route costs it and the others.
+"""Measures the cold start of every function, and counts the modules of other functions that it loads.
 
 From a process that has loaded what the Lambda runtime loads, to the first answer: the handler's import and one request,
 with DynamoDB's stand-in behind TLS. Each round starts every contender once.
@@ -6,51 +6,20 @@ with DynamoDB's stand-in behind TLS. Each round starts every contender once.
 
 from __future__ import annotations
 
-import shutil
 import statistics
-from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import Bench
 from benchmarks.events import rest_event
-from benchmarks.goals import COLD_FLOOR, COLD_NAIVE, ELSEWHERE_NOISE, Figure
-from benchmarks.package import Package
+from benchmarks.goals import COLD_FLOOR, COLD_NAIVE, Figure
 from benchmarks.process import Target, Worker
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
 from benchmarks.rounds import interleave, ratio
 from benchmarks.routes import COLD, COLD_WITH_USER_TOKEN, PAGES, PUBLIC, REQUESTS
 from benchmarks.world import PEER_KEY
-from scripts import artifacts
 
 ROUNDS = 11
-# A function whose cold start must not notice a route of another, and that other one.
-BYSTANDER, GROWING = "billing", "projects"
-
-ROUTE = '''
-
-from controlplane.http.envelope import Wire as _Wire
-
-
-class BenchmarkRequest(_Wire):
-    """The body of a route that only the benchmark adds."""
-
-    name: str
-    size: int | None = None
-
-
-class BenchmarkAnswer(_Wire):
-    """The answer of a route that only the benchmark adds."""
-
-    name: str
-    size: int | None = None
-
-
-@router.post("/v1/benchmark", operation_id="benchmark")
-async def benchmark(body: BenchmarkRequest) -> BenchmarkAnswer:
-    """A route more."""
-    return BenchmarkAnswer(name=body.name, size=body.size)
-'''
 
 
 def record_cold(bench: Bench) -> list[Recording]:
@@ -84,16 +53,9 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
             recording, at = by_name[group], f"{address}/cold-{group}"
             contenders[group] = (bench.our_target(group, at), recording)
             contenders[f"floor of {group}"] = (bench.floor_target(recording, at), recording)
-        if {BYSTANDER, GROWING} <= set(groups):
-            grown = _with_one_more_route(bench)
-            for group in (BYSTANDER, GROWING):
-                name = f"{group}, one more route in {GROWING}"
-                target = bench.our_target(group, f"{address}/cold-{group}", name, grown)
-                contenders[name] = (target, by_name[group])
-
         init: dict[str, list[float]] = {name: [] for name in contenders}
         cpu: dict[str, list[float]] = {name: [] for name in contenders}
-        foreign = {group: _foreign_modules(bench, *contenders[group]) for group in groups}
+        foreign = sum(_foreign_modules(bench, *contenders[group]) for group in groups)
 
         def start(name: str) -> float:
             target, recording = contenders[name]
@@ -109,7 +71,7 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
         for peer, unit, bound in (("naive", "x naive", COLD_NAIVE), (f"floor of {group}", "x floor", COLD_FLOOR)):
             note = f"cpu {ratio(cpu[group], cpu[peer]):.2f}, {len(bench.functions[group].routes)} routes"
             figures.append(Figure("1", group, ratio(times[group], times[peer]), unit, bound, note))
-    figures += _route_figures(times, foreign)
+    figures.append(Figure("9", "all functions together", foreign, "modules", 0))
     rows = [
         (name, _median(init[name]), _median(took) - _median(init[name]), _median(took), _median(cpu[name]))
         for name, took in times.items()
@@ -121,30 +83,8 @@ def _median(values: list[float]) -> float:
     return statistics.median(values)
 
 
-def _route_figures(times: dict[str, list[float]], foreign: dict[str, int]) -> list[Figure]:
-    figures = [Figure("9", "modules of other functions that a function loads", sum(foreign.values()), "modules", 0)]
-    for group, bound in ((BYSTANDER, ELSEWHERE_NOISE), (GROWING, None)):
-        name = f"{group}, one more route in {GROWING}"
-        if name in times:
-            more = _median(times[name]) - _median(times[group])
-            note = f"{more:+.1f} ms" + (", noise included" if bound else ": the function that serves it")
-            figures.append(Figure("9", name, ratio(times[name], times[group]), "x before", bound, note))
-    return figures
-
-
 def _foreign_modules(bench: Bench, target: Target, recording: Recording) -> int:
     others = set(bench.functions) - {target.name}
     with Worker(target, recording.event, modules=True) as worker:
         loaded: list[Any] = worker.report["modules"]
     return sum(module.partition(".")[0] in others for module in loaded)
-
-
-def _with_one_more_route(bench: Bench) -> Package:
-    """A copy of our package whose growing function has another route with two models."""
-    folder = bench.folder / "grown"
-    shutil.copytree(bench.folder / "ours", folder)
-    routes: Path = folder / GROWING / GROWING / "routes.py"
-    routes.write_text(routes.read_text() + ROUTE)
-    artifacts.compile_modules(folder / GROWING, artifacts.FUNCTION_ROOT)
-    functions = {group: folder / group for group in bench.ours.functions}
-    return Package(folder / bench.ours.layer.relative_to(bench.folder / "ours"), functions, "with one more route")

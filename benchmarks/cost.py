@@ -13,7 +13,6 @@ import math
 import os
 import re
 import statistics
-import sys
 import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
@@ -372,15 +371,10 @@ def _table(header: list[str], rows: list[list[str]]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cost", description=__doc__)
     parser.add_argument("--measure", action="store_true", help="measure again first, into cost.json")
-    parser.add_argument("--check", action="store_true", help="only say whether the document is as it should be")
     options = parser.parse_args()
     if options.measure:
         MEASURED.write_text(json.dumps(measure(), indent=1) + "\n")
-    text = DOCUMENT.read_text()
-    written = in_document(text)
-    if options.check:
-        sys.exit(f"{DOCUMENT.name} is not what `make cost` writes" if written != text else 0)
-    DOCUMENT.write_text(written)
+    DOCUMENT.write_text(in_document(DOCUMENT.read_text()))
     print(re.sub(r"[*`]", "", render()))
 
 

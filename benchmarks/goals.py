@@ -16,8 +16,7 @@ TITLES = {
     "6": "sequential round trips",
     "7": "capacity units",
     "8": "built package, layer included",
-    "9": "one more route on the cold start of a function that does not serve it",
-    "growth": "the same request in a table of 1,000 and of 100,000 items",
+    "9": "modules of other functions that a cold start loads",
 }
 
 COLD_NAIVE, COLD_FLOOR = 0.65, 1.35
@@ -30,9 +29,6 @@ WRITE_EXTRA_TRIPS = 1
 VERIFICATION_WRITE_UNITS, VERIFICATION_READ_UNITS = 1, 0
 READ_BY_ID_UNITS, LIST_READ_UNITS, WRITE_UNITS = 1, 4, 1
 UNPACKED_NAIVE, ZIPPED_NAIVE = 0.55, 0.35
-# A route elsewhere must cost nothing; a median of two noisy series is never exactly 1, so this is the noise allowed.
-ELSEWHERE_NOISE = 1.02
-GROWTH_TIME = 1.25
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.engines import find_engine, running_engine
+
 ROOT = Path(__file__).resolve().parents[1]
-ENGINE = ROOT / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
 
 
 class EngineMissing(Exception):
@@ -42,43 +40,11 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return cert, key
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def engine_path() -> Path:
-    named = os.environ.get("DYNOXIDE") or shutil.which("dynoxide")
-    path = Path(named) if named else ENGINE
-    if not path.is_file():
-        raise EngineMissing("npm ci  (installs the DynamoDB engine that counts capacity units)")
-    return path
-
-
 @contextlib.contextmanager
 def engine() -> Iterator[str]:
-    """An empty in-memory DynamoDB engine for the length of the block; answers its address."""
-    port = free_port()
-    process = subprocess.Popen(
-        [engine_path(), "serve", "--port", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(port, process)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
-            return
-        if process.poll() is not None:
-            break
-        time.sleep(0.02)
-    raise RuntimeError("the DynamoDB engine did not start")
+    """Runs an empty in-memory DynamoDB engine, and yields its address."""
+    found = find_engine()
+    if found is None or found[0] != "dynoxide":
+        raise EngineMissing("npm ci  (installs the DynamoDB engine that counts capacity units)")
+    with running_engine(*found) as running:
+        yield running.endpoint_url
