@@ -46,7 +46,7 @@ def _paths(components: Components) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     seen: set[str] = set()
     for app in apps().values():
-        part = get_openapi(title=app.title, version=app.version, openapi_version="3.1.0", routes=app.routes)
+        part = get_openapi(title=app.title, version=words.INFO["version"], openapi_version="3.1.0", routes=app.routes)
         found = part.get("components", {}).get("schemas", {})
         components.schemas.add({name: schema for name, schema in found.items() if "ValidationError" not in name})
         for route in app.routes:

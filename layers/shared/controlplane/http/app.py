@@ -415,7 +415,6 @@ def create_app(*routers: APIRouter) -> FastAPI:
     """Returns the app of one function. Every router must be a ControlRouter."""
     app = FastAPI(
         title="assent",
-        version="1.0.0",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
