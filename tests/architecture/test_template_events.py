@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import MAX_RECEIVES
+from controlplane.queues import messages
+from controlplane.queues.messages import MAX_RECEIVES, Message
+from finding_intake import messages
 from tests.support.template import Route, api_functions, resources
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -45,16 +47,22 @@ def of_routes() -> set[str]:
     return {path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem) is None}
 
 
-def test_there_is_one_for_each_function_of_the_api():
-    groups = {Path(function["Properties"]["CodeUri"]).name for function in api_functions().values()}
-    assert {group for group in groups for stem in of_routes() if stem.startswith(f"{group}_")} == groups
+def test_each_function_of_the_api_has_one():
+    groups = [Path(function["Properties"]["CodeUri"]).name for function in api_functions().values()]
+    assert sorted(group for group in groups for stem in of_routes() if stem.startswith(f"{group}_")) == sorted(groups)
 
 
 def test_each_is_named_after_an_operation():
     assert of_routes() <= set(expected())
 
 
-def test_there_is_one_for_each_worker_at_least():
+def test_each_worker_has_one_for_each_message():
+    records = [record for path in EVENTS.glob("*.json") for record in read(path.stem).get("Records", [])]
+    assert sorted(json.loads(record["body"])["kind"] for record in records) == sorted(
+        message.model_fields["kind"].default
+        for message in Message.__subclasses__()
+        if message.__module__ in {queues.__name__, messages.__name__}
+    )
     assert {of_worker(path.stem) for path in EVENTS.glob("*.json")} - {None} == workers()
 
 
