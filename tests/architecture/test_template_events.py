@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import messages
 from controlplane.queues.messages import MAX_RECEIVES, Message
 from finding_intake import messages
 from tests.support.template import Route, api_functions, resources
@@ -61,7 +60,7 @@ def test_each_worker_has_one_for_each_message():
     assert sorted(json.loads(record["body"])["kind"] for record in records) == sorted(
         message.model_fields["kind"].default
         for message in Message.__subclasses__()
-        if message.__module__ in {queues.__name__, messages.__name__}
+        if message.__module__ in {Message.__module__, messages.__name__}
     )
     assert {of_worker(path.stem) for path in EVENTS.glob("*.json")} - {None} == workers()
 
