@@ -42,14 +42,29 @@ _Loader.add_multi_constructor("!", _expand)
 
 
 def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
-    """Returns the whole template, every tag in its long form. Cached: don't change it."""
-    return _parse(path.read_text())
+    """Returns the whole template with the files it includes, every tag in its long form. Cached: don't change it."""
+    return _parse(path.read_text(), path.parent)
 
 
 @lru_cache(maxsize=2)
-def _parse(text: str) -> dict[str, Any]:
+def _parse(text: str, folder: Path) -> dict[str, Any]:
     template = yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 - a safe loader with tags added
-    return dict(template)
+    return dict(with_includes(template, folder))
+
+
+def with_includes(node: Any, folder: Path) -> Any:
+    """Returns the node with each `AWS::Include` of a local file replaced by the file's content.
+
+    CloudFormation does the same when it transforms the template, with the copies in S3 that `sam deploy` uploads.
+    """
+    match node:
+        case {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": str(location)}}}:
+            return yaml.safe_load((folder / location).read_text())
+        case dict():
+            return {name: with_includes(value, folder) for name, value in node.items()}
+        case list():
+            return [with_includes(value, folder) for value in node]
+    return node
 
 
 def stateful_part(template: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from typing import Any
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
+from local.template import with_includes
+
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = ROOT / "template.yaml"
 LINTER = ROOT / ".tools/sam/bin/cfn-lint"
@@ -51,7 +53,7 @@ class _NoManagedPolicies:
 
 def transformed(parameters: dict[str, str]) -> dict[str, Any]:
     """Returns what CloudFormation deploys with these parameters. The artifacts' locations are made up."""
-    template = yaml_parse(TEMPLATE.read_text(encoding="utf-8"))
+    template = with_includes(yaml_parse(TEMPLATE.read_text(encoding="utf-8")), ROOT)
     for resource in template["Resources"].values():
         for place in {"CodeUri", "ContentUri"} & resource.get("Properties", {}).keys():
             resource["Properties"][place] = "s3://artifacts/artifact"

@@ -95,8 +95,14 @@ class TestEachFunction:
         log_group = FUNCTIONS[name]["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
         users = [f for f in FUNCTIONS.values() if f["Properties"]["LoggingConfig"]["LogGroup"] == {"Ref": log_group}]
         assert len(users) == 1
-        retention = resources("AWS::Logs::LogGroup")[log_group]["Properties"]["RetentionInDays"]
-        assert retention == {"Ref": "LogRetentionDays"}
+        properties = resources("AWS::Logs::LogGroup")[log_group]["Properties"]
+        assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+    def test_writes_to_a_log_group_named_after_the_stack_and_the_function(self, name: str):
+        log_group = FUNCTIONS[name]["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
+        function = Path(FUNCTIONS[name]["Properties"]["CodeUri"]).name.replace("_", "-")
+        named = resources("AWS::Logs::LogGroup")[log_group]["Properties"]["LogGroupName"]
+        assert named == {"Fn::Sub": f"/aws/lambda/${{AWS::StackName}}-{function}"}
 
     def test_is_allowed_and_never_denied(self, name: str):
         for statement in statements(FUNCTIONS[name]):

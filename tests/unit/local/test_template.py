@@ -35,6 +35,13 @@ class TestLoadTemplate:
             "Arn": {"Fn::GetAtt": ["Other", "Arn"]},
         }
 
+    def test_includes_files_next_to_the_template(self, tmp_path):
+        (tmp_path / "body.yaml").write_text("Fn::Sub: ${AWS::StackName}")
+        include = "{Fn::Transform: {Name: AWS::Include, Parameters: {Location: body.yaml}}}"
+        (tmp_path / "template.yaml").write_text(f"Resources: {{Board: {{Properties: {{Body: {include}}}}}}}")
+        board = load_template(tmp_path / "template.yaml")["Resources"]["Board"]
+        assert board["Properties"] == {"Body": {"Fn::Sub": "${AWS::StackName}"}}
+
 
 class TestStatefulPart:
     def test_keeps_stateful_resources_with_parameters_and_conditions(self, template):
