@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from local import checkout, environment, terminal
 from local.checkout import HOST, ROOT, SOURCES, AlreadyRunning
@@ -67,7 +68,9 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     ministack.wait_until_ready()
     deployment = stack.deploy(memory.deployed)
     memory.deployed = stack.digest
-    environment.apply(environment.function_environment(memory, base_url, ministack.endpoint, deployment.resources))
+    variables = environment.function_environment(memory, base_url, ministack.endpoint, deployment.resources)
+    environment.apply(variables)
+    _prepare_sam(variables, ministack.endpoint, [memory.ministack_port, urlsplit(base_url).port or 80])
 
     if deployment.is_new or memory.demo is None or "repositories" not in memory.demo:
         memory.demo = _seed(memory.demo, base_url)
@@ -77,6 +80,13 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")
     return credentials
+
+
+def _prepare_sam(variables: dict[str, str], endpoint: str, ports: list[int]) -> None:
+    from local import sam  # noqa: PLC0415 - loads botocore while MiniStack starts
+
+    sam.write_files(variables)
+    sam.start_serving(endpoint, ports)
 
 
 def _prepare_github() -> None:

@@ -1,6 +1,6 @@
 """template.yaml as data, and the part of it that holds state: what a local run deploys. Nothing is defined twice."""
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
     return _parse(path.read_text(), path.parent)
 
 
-@lru_cache(maxsize=2)
+@cache
 def _parse(text: str, folder: Path) -> dict[str, Any]:
     template = yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 - a safe loader with tags added
     return dict(with_includes(template, folder))

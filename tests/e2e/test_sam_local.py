@@ -1,4 +1,4 @@
-"""`scripts/sam-local` as developers use it: with a running `make run`, and each function in a container."""
+"""Plain `sam local` as developers use it: with a running `make run`, and each function in a container."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from local.sam import ENVIRONMENT, PARAMETERS
 from tests.e2e import containers
 from tests.e2e.deployment import BUILD, ROOT
 from tests.support.api import Reply, check_answer
@@ -39,7 +40,7 @@ def _call(base_url: str, method: str, path: str, token: str | None = None, body:
 
 @dataclass
 class Sam:
-    """`scripts/sam-local` with the tests' engine and image."""
+    """`sam local` with samconfig.toml, and the tests' engine, image, build, and local stack."""
 
     variables: dict[str, str]
     image: str
@@ -52,13 +53,16 @@ class Sam:
 
     def start(self, *arguments: str | Path, output: int = subprocess.DEVNULL, errors: Any = None) -> Any:
         command, *more = arguments
+        local = Path(self.variables["LOCAL_DIRECTORY"])
         return subprocess.Popen(
             [
-                *(ROOT / "scripts" / "sam-local", "--build-dir", BUILD, command),
+                *(ROOT / ".tools" / "sam" / "bin" / "sam", "local", command),
+                *("--template", BUILD / "template.yaml", "--config-file", ROOT / "samconfig.toml"),
+                *("--env-vars", local / ENVIRONMENT.name, "--parameter-overrides", f"file://{local / PARAMETERS.name}"),
                 *("--invoke-image", self.image, "--skip-pull-image", *more),
             ],
             cwd=ROOT,
-            env=self.variables,
+            env={**self.variables, "SAM_CLI_TELEMETRY": "0"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
@@ -111,7 +115,7 @@ def sam(environment: dict[str, str], credentials: dict[str, Any]) -> Iterator[Sa
 
 @pytest.fixture(scope="module")
 def api(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yields the address of the API that `scripts/sam-local start-api` serves."""
+    """Yields the address of the API that `sam local start-api` serves."""
     port, log_file = free_port(), tmp_path_factory.mktemp("sam") / "log"
     with log_file.open("w") as log:
         process = sam.start("start-api", "--port", str(port), output=log, errors=log)

@@ -1,97 +1,93 @@
-"""SAM's settings for a local run: the host address for containers, the build, and the functions' variables."""
+"""Support of plain `sam local` by `make run`: files that samconfig.toml names, and connections from containers."""
 
-import os
-from copy import deepcopy
+import json
+import re
+import stat
+import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from local.sam import _reachable, architecture, complete, defaults, gateway_of, is_current
+from local import checkout, sam
 from local.template import load_template
 from tests.support.engines import free_port
 
-
-class TestGateway:
-    def test_is_what_docker_says(self):
-        assert gateway_of([{"Subnet": "172.17.0.0/16", "Gateway": "172.17.0.9"}]) == "172.17.0.9"
-
-    @pytest.mark.parametrize("network", [{"Subnet": "172.17.0.0/16"}, {"Subnet": "172.17.0.0/16", "Gateway": ""}])
-    def test_is_the_first_address_where_docker_does_not_say(self, network: dict[str, str]):
-        assert gateway_of([network]) == "172.17.0.1"
-
-    def test_is_of_the_network_that_has_ipv4(self):
-        networks = [{"Subnet": "fd00::/64", "Gateway": "fd00::1"}, {"Subnet": "10.1.0.0/24", "Gateway": "10.1.0.1"}]
-        assert gateway_of(networks) == "10.1.0.1"
-
-    def test_must_be_there(self, capsys: pytest.CaptureFixture[str]):
-        with pytest.raises(SystemExit):
-            gateway_of([])
-        assert "IPv4" in capsys.readouterr().err
-
-    def test_has_a_name_where_it_is_no_address_of_this_machine(self):
-        # From a block reserved for documentation (RFC 5737).
-        with _reachable("192.0.2.1", [free_port(), free_port()]) as host:
-            assert host == "host.docker.internal"
-
-
-class TestDefaults:
-    def test_keep_out_of_the_way_of_the_local_stack(self):
-        assert defaults("start-api", []) == ["--port", "3001", "--warm-containers", "LAZY"]
-
-    @pytest.mark.parametrize("given", [["--port", "4000"], ["--port=4000"], ["-p", "4000"]])
-    def test_give_way_to_what_is_asked_for(self, given: list[str]):
-        assert defaults("start-api", [*given, "--debug"]) == ["--warm-containers", "LAZY"]
-
-    def test_are_none_for_a_single_invocation(self):
-        assert defaults("invoke", ["SystemFunction"]) == []
-
-
-class TestBuild:
-    @pytest.fixture
-    def source(self, tmp_path: Path) -> Path:
-        """Creates source files with an old timestamp, and a newer build."""
-        source = tmp_path / "functions"
-        (source / "system" / "__pycache__").mkdir(parents=True)
-        (source / "system" / "app.py").touch()
-        (tmp_path / "build").mkdir()
-        (tmp_path / "build" / "template.yaml").touch()
-        for path in (source, *source.rglob("*")):
-            os.utime(path, (1_000_000, 1_000_000))
-        return source
-
-    def test_is_current_until_something_changes(self, source: Path, tmp_path: Path):
-        assert is_current(tmp_path / "build", [source])
-        (source / "system" / "__pycache__" / "app.cpython-313.pyc").touch()
-        assert is_current(tmp_path / "build", [source])
-
-    @pytest.mark.parametrize("file", ["app.py", "routes.py"])
-    def test_is_not_current_after_a_change_or_an_addition(self, source: Path, tmp_path: Path, file: str):
-        (source / "system" / file).touch()
-        os.utime(source / "system" / file, (9_999_999_999, 9_999_999_999))
-        assert not is_current(tmp_path / "build", [source])
-
-    def test_is_not_current_where_there_is_none(self, source: Path, tmp_path: Path):
-        assert not is_current(tmp_path, [source])
+CONFIG = tomllib.loads((checkout.ROOT / "samconfig.toml").read_text())["default"]
+LOCAL = {
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:4566",
+    "SCAN_EXECUTION_QUEUE_URL": "http://127.0.0.1:4566/000000000000/queue",
+    "PUBLIC_BASE_URL": "http://127.0.0.1:3000",
+    "DASHBOARD_BASE_URL": "http://127.0.0.1:3000",
+    "GITHUB_APP_PRIVATE_KEY_FILE": "/home/ada/key.pem",
+    "POWERTOOLS_SERVICE_NAME": "local",
+    "LOG_LEVEL": "WARNING",
+    "TABLE_NAME": "table",
+}
 
 
 class TestVariables:
-    def test_reach_every_function_and_come_before_the_templates(self):
-        template, names = complete(
-            load_template(), {"TABLE_NAME": "local", "AWS_ENDPOINT_URL": "http://172.17.0.1:4566"}
-        )
-        assert {"TABLE_NAME", "AWS_ENDPOINT_URL", "SIGNING_SECRET", "POWERTOOLS_SERVICE_NAME"} <= names
-        functions = [it for it in template["Resources"].values() if it["Type"] == "AWS::Serverless::Function"]
-        found = [it["Properties"]["Environment"]["Variables"] for it in functions]
-        assert {one["TABLE_NAME"] for one in found} == {"local"}
-        assert {one["AWS_ENDPOINT_URL"] for one in found} == {"http://172.17.0.1:4566"}
-        assert all(isinstance(one["POWERTOOLS_SERVICE_NAME"], str) for one in found)
+    def test_have_addresses_that_containers_reach(self):
+        found = sam.container_variables(LOCAL)
+        assert found["AWS_ENDPOINT_URL"] == "http://host.docker.internal:4566"
+        assert found["SCAN_EXECUTION_QUEUE_URL"] == "http://host.docker.internal:4566/000000000000/queue"
 
-    def test_are_of_functions_for_this_processor(self):
-        template, _ = complete(load_template(), {})
-        assert template["Parameters"]["Architecture"]["Default"] == architecture()
+    def test_send_browsers_to_the_pages_of_make_run(self):
+        found = sam.container_variables(LOCAL)
+        assert found["PUBLIC_BASE_URL"] == found["DASHBOARD_BASE_URL"] == "http://127.0.0.1:3000"
 
-    def test_leave_the_template_itself_as_it_was(self):
-        built = load_template()
-        before = deepcopy(built)
-        complete(built, {"TABLE_NAME": "local"})
-        assert built == before
+    def test_leave_out_files_of_this_machine_and_values_of_the_template(self):
+        found = sam.container_variables(LOCAL)
+        assert found.keys() & {"GITHUB_APP_PRIVATE_KEY_FILE", "POWERTOOLS_SERVICE_NAME", "LOG_LEVEL"} == set()
+        assert found["GITHUB_APP_SECRET_ARN"] == "github-app-key"
+
+    def test_include_an_endpoint_that_the_template_declares_but_never_sets(self):
+        """SAM ignores variables of the file that the template doesn't declare."""
+        variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
+        assert variables["AWS_ENDPOINT_URL"] == {"Ref": "AWS::NoValue"}
+
+
+class TestFiles:
+    @pytest.fixture(autouse=True)
+    def _written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(sam, "ENVIRONMENT", tmp_path / sam.ENVIRONMENT.name)
+        monkeypatch.setattr(sam, "PARAMETERS", tmp_path / sam.PARAMETERS.name)
+        sam.write_files(LOCAL)
+
+    def test_are_in_the_format_of_sam(self):
+        assert json.loads(sam.ENVIRONMENT.read_text()) == {"Parameters": sam.container_variables(LOCAL)}
+        assert json.loads(sam.PARAMETERS.read_text()) == {"Architecture": sam.architecture()}
+
+    def test_are_private(self):
+        assert stat.S_IMODE(sam.ENVIRONMENT.stat().st_mode) == 0o600
+
+
+class TestConfig:
+    @pytest.mark.parametrize("command", ["local_start_api", "local_invoke"])
+    def test_names_what_make_run_writes(self, command: str):
+        parameters = CONFIG[command]["parameters"]
+        folder = checkout.ROOT / ".local"
+        assert checkout.ROOT / parameters["env_vars"] == folder / sam.ENVIRONMENT.name
+        assert parameters["parameter_overrides"] == f"file://.local/{sam.PARAMETERS.name}"
+        assert parameters["add_host"] == f"{sam.CONTAINER_HOST}:host-gateway"
+        assert parameters["region"] == sam.environment.REGION
+
+    def test_keeps_the_port_of_make_run_free(self):
+        assert CONFIG["local_start_api"]["parameters"]["port"] == 3001
+
+
+class TestConnections:
+    def test_are_accepted_at_the_address_of_the_bridge(self):
+        with ExitStack() as relays:
+            assert sam._listen(relays, checkout.HOST, [free_port(), free_port()])
+
+    def test_are_retried_if_a_port_is_taken(self):
+        port = free_port()
+        with ExitStack() as relays:
+            assert not sam._listen(relays, checkout.HOST, [port, port])
+            # Nothing of the failed attempt is left.
+            assert sam._listen(relays, checkout.HOST, [port])
+
+    def test_need_a_bridge(self):
+        address = sam.bridge_address()
+        assert address is None or re.fullmatch(r"\d+\.\d+\.\d+\.\d+", address)
