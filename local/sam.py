@@ -24,7 +24,7 @@ from local.github import setup
 from local.relay import Relay
 
 ENVIRONMENT = checkout.DIRECTORY / "sam-environment.json"
-PARAMETERS = checkout.DIRECTORY / "sam-parameters.json"
+PARAMETERS = checkout.DIRECTORY / "sam-parameters.yaml"
 # samconfig.toml gives containers this name for the machine that they run on. Docker Desktop does so by itself.
 CONTAINER_HOST = "host.docker.internal"
 
@@ -54,7 +54,7 @@ def architecture() -> str:
 def write_files(variables: Mapping[str, str]) -> None:
     """Writes the files that samconfig.toml names, from the variables of the functions on this machine."""
     checkout.write_private(ENVIRONMENT, json.dumps({"Parameters": container_variables(variables)}, indent=2) + "\n")
-    checkout.write_private(PARAMETERS, json.dumps({"Architecture": architecture()}) + "\n")
+    checkout.write_private(PARAMETERS, f"Architecture: {architecture()}\n")
 
 
 def container_variables(variables: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import yaml
 
 from local import checkout, sam
 from local.template import load_template
@@ -56,7 +57,7 @@ class TestFiles:
 
     def test_are_in_the_format_of_sam(self):
         assert json.loads(sam.ENVIRONMENT.read_text()) == {"Parameters": sam.container_variables(LOCAL)}
-        assert json.loads(sam.PARAMETERS.read_text()) == {"Architecture": sam.architecture()}
+        assert yaml.safe_load(sam.PARAMETERS.read_text()) == {"Architecture": sam.architecture()}
 
     def test_are_private(self):
         assert stat.S_IMODE(sam.ENVIRONMENT.stat().st_mode) == 0o600
