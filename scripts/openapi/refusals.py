@@ -23,7 +23,7 @@ from controlplane.core.errors import (
     UnsupportedMediaType,
 )
 from controlplane.http.app import ControlRoute
-from controlplane.http.idempotency import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.http.responses import refusals_of
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"

@@ -28,12 +28,14 @@ from controlplane.core.keyring import SigningKey
 from controlplane.core.observability import describe, logger
 from controlplane.http.access import Access
 from controlplane.http.envelope import Answer, Wire
-from controlplane.http.idempotency import LEG, AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.store import idempotency as store
 from controlplane.store import keys
 from controlplane.store.keys import Key
-from controlplane.store.table import Leg, StoreError
+from controlplane.store.table import Leg, LegFailed, StoreError
 
+# The name of the idempotency leg in the creation's transaction.
+LEG = "idempotency"
 _TABLE_FAILURES = (StoreError, ClientError, BotoCoreError)
 
 
@@ -62,8 +64,8 @@ class Record:
         """Returns the record of that key for this caller, organization, and operation, without reading the table."""
         organization = access.organization.organization_id if access.organization else ""
         bound = f"{access.caller_id}\0{organization}\0{operation}\0{idempotency_key}".encode()
-        named = [_named(key, bound) for key in keyring.ring()]
-        return cls(named[0][0], dict(named))
+        derived = [_derive(key, bound) for key in keyring.ring()]
+        return cls(derived[0][0], dict(derived))
 
     @property
     def also_known_as(self) -> Key | None:
@@ -79,7 +81,7 @@ class Record:
         return tokens.mint_from(prefix, hmac.digest(seed, (attempt or self.attempt).encode(), "sha256"))
 
 
-def _named(key: SigningKey, bound: bytes) -> tuple[Key, bytes]:
+def _derive(key: SigningKey, bound: bytes) -> tuple[Key, bytes]:
     """Returns the key of the stored response and the seed of its secret.
 
     HKDF-SHA256 (RFC 5869) with the signing key as salt derives two unrelated values from two labels. Neither can be
@@ -97,24 +99,33 @@ def run_once[T: Wire](
     secret: Secret | None = None,
 ) -> Answer[T]:
     """Returns the response of `create`, or the stored one. Raises the errors of `idempotency.idempotent`."""
+    try:
+        return _run_with_powertools(record, payload, create, secret)
+    except LegFailed as failure:
+        if failure.leg != LEG:
+            raise
+        # A retry took the key because this attempt outlived its lease.
+        raise RequestInFlight from None
+
+
+def _run_with_powertools[T: Wire](
+    record: Record,
+    payload: Wire | Mapping[str, Any] | None,
+    create: Callable[[Mapping[str, Leg]], Answer[T]],
+    secret: Secret | None,
+) -> Answer[T]:
+    """Like `run_once`, but raises LegFailed if another attempt took the key."""
     if isinstance(payload, Wire):
         payload = payload.model_dump(mode="json", by_alias=True)
-
-    # Powertools limits an attempt by the remaining time of Lambda's context. We use LEASE_SECONDS of the store.
-    config = IdempotencyConfig(
-        event_key_jmespath="record",
-        payload_validation_jmespath="payload",
-        hash_function="sha256",
-        lambda_context=_Lease(),  # type: ignore[arg-type]
-    )
-
     records = _Records(record)
 
     @idempotent_function(  # type: ignore[untyped-decorator]
         data_keyword_argument="request",
         persistence_store=records,
         output_serializer=_Answers(record, records, secret),
-        config=config,
+        config=IdempotencyConfig(
+            event_key_jmespath="record", payload_validation_jmespath="payload", hash_function="sha256"
+        ),
     )
     def run(*, request: dict[str, Any]) -> Answer[T]:  # noqa: ARG001 (read by the decorator)
         return create({LEG: store.effect_leg(record.key, record.attempt)})
@@ -133,14 +144,6 @@ def run_once[T: Wire](
     return answer
 
 
-class _Lease:
-    """Replaces the Lambda context that Powertools reads the remaining time from."""
-
-    @staticmethod
-    def get_remaining_time_in_millis() -> int:
-        return store.LEASE_SECONDS * 1000
-
-
 class _Records(BasePersistenceLayer):
     """Powertools' persistence layer over one record of our table.
 
@@ -150,26 +153,30 @@ class _Records(BasePersistenceLayer):
     def __init__(self, record: Record) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._record = record
-        # The item that contains the replayed response.
-        self.answered_from = record.key
+        # The key of the item that contains the replayed response.
+        self.replayed_from = record.key
+
+    def save_inprogress(self, data: dict[str, Any], remaining_time_in_millis: int | None = None) -> None:  # noqa: ARG002
+        # Powertools would limit an attempt to the remaining time of a Lambda context, which we don't have here.
+        super().save_inprogress(data, store.LEASE_SECONDS * 1000)
 
     def _put_record(self, data_record: DataRecord) -> None:
         record = self._record
         try:
             store.begin_attempt(record.key, record.attempt, data_record.payload_hash, record.also_known_as)
-        except store.RecordStands as standing:
-            item = standing.item
-            self.answered_from = Key(item["pk"], item["sk"])
-            kept = DataRecord(
+        except store.RecordStands as conflict:
+            item = conflict.item
+            self.replayed_from = Key(item["pk"], item["sk"])
+            stored = DataRecord(
                 data_record.idempotency_key,
                 item["status"],
                 response_data=item.get("data", ""),
                 payload_hash=item["payload"],
             )
-            self._validate_payload(data_record, kept)
-            if standing.answer_lost:
+            self._validate_payload(data_record, stored)
+            if conflict.answer_lost:
                 raise AnswerLost from None
-            raise IdempotencyItemAlreadyExistsError(old_data_record=kept) from None
+            raise IdempotencyItemAlreadyExistsError(old_data_record=stored) from None
 
     def _update_record(self, data_record: DataRecord) -> None:
         try:
@@ -187,7 +194,7 @@ class _Records(BasePersistenceLayer):
             logger.warning("key not freed", extra=describe(error))
 
     def _get_record(self, idempotency_key: str) -> DataRecord:
-        raise NotImplementedError("a refused begin_attempt hands back the record")
+        raise NotImplementedError("a failed begin_attempt already returned the record")
 
 
 class _Answers(BaseIdempotencySerializer):
@@ -209,10 +216,10 @@ class _Answers(BaseIdempotencySerializer):
             "attempt": self._record.attempt,
         }
 
-    def from_dict(self, kept: dict[str, Any]) -> Answer[Any]:
-        content = json.loads(kept["content"])
+    def from_dict(self, stored: dict[str, Any]) -> Answer[Any]:
+        content = json.loads(stored["content"])
         if self._secret is not None:
             content[self._secret.field] = self._record.secret(
-                self._secret.prefix, self._records.answered_from, kept["attempt"]
+                self._secret.prefix, self._records.replayed_from, stored["attempt"]
             )
-        return Answer(content, kept["status"], {**kept["headers"], "Idempotency-Replayed": "true"})
+        return Answer(content, stored["status"], {**stored["headers"], "Idempotency-Replayed": "true"})
