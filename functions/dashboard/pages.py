@@ -141,7 +141,7 @@ def sign_in_address(target: str) -> str:
 
 
 class PageLook:
-    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.http.anonymous.Dialect`)."""
+    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.http.dialect.Dialect`)."""
 
     def read(self, body: bytes) -> dict[str, Any]:
         raise NotImplementedError("pages declare no body")

@@ -5,8 +5,8 @@ from typing import Any
 
 from controlplane.core import clock
 from controlplane.core.errors import Conflict, Forbidden, NotFound
+from controlplane.core.roles import RANK
 from controlplane.core.settings import settings
-from controlplane.http.access import RANK
 from controlplane.store import invitations, members, organizations
 from controlplane.store.organizations import Membership, Role
 from controlplane.store.table import Leg, QueryPage, Throttled

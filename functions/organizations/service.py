@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from controlplane.core.errors import Conflict, Unauthorized
 from controlplane.core.naming import slugify
 from controlplane.core.settings import settings
-from controlplane.http.access import Principal, key_organization
+from controlplane.http.authentication import Principal, key_organization
 from controlplane.store import organizations, users
 from controlplane.store.organizations import Membership
 from controlplane.store.table import Leg

@@ -9,7 +9,7 @@ from controlplane.core.errors import RouteNotFound, ServiceUnavailable
 from controlplane.core.scopes import SCOPES
 from controlplane.core.settings import settings
 from controlplane.core.urls import public_base_url
-from controlplane.http.access import Principal, key_organization
+from controlplane.http.authentication import Principal, key_organization
 from controlplane.store import feedback, organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.table import StoreError, table

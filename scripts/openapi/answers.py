@@ -6,8 +6,10 @@ from http import HTTPStatus
 from fastapi import Response
 from pydantic import BaseModel
 
-from controlplane.http.app import ControlRoute
+from controlplane.http.access import Requires
+from controlplane.http.anonymous import Anonymous
 from controlplane.http.envelope import Answer, Page
+from controlplane.http.route import ControlRoute
 from scripts.openapi import examples, refusals
 from scripts.openapi.components import Components, Object, headers
 from scripts.openapi.refusals import Refusal
@@ -26,7 +28,7 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
     """Returns the usual success and the ones that the route declares, by status."""
     usual = route.status_code or HTTPStatus.OK
     statuses = {usual, *(int(status) for status in route.responses)}
-    if route.anonymous is not None:
+    if route.requirements_as(Anonymous) is not None:
         statuses.add(HTTPStatus.OK)
     found = {}
     for status in sorted(statuses):
@@ -43,33 +45,33 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
 
 
 def _words(route: ControlRoute, status: int) -> str:
-    if route.anonymous is not None and status != (route.status_code or HTTPStatus.OK):
+    if route.requirements_as(Anonymous) is not None and status != (route.status_code or HTTPStatus.OK):
         return "For form-encoded requests: the same content without the envelope, with OAuth's field names."
     if route.response_description != _FASTAPIS_WORDS:
         return route.response_description
     if status == HTTPStatus.CREATED:
         return "Created."
-    if typing.get_origin(route.answers) is Page:
+    if typing.get_origin(route.return_type) is Page:
         return "One page of the list."
     return _USUAL_WORDS.get(next(iter(route.methods or {""})), "The result.")
 
 
 def _headers(route: ControlRoute, operation: Object, status: int) -> list[str]:
-    names = [*_RATE_HEADERS] if route.requires is not None else []
+    names = [*_RATE_HEADERS] if route.requirements_as(Requires) is not None else []
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
         names.append("Idempotency-Replayed")
-    if route.anonymous is not None and status == HTTPStatus.OK:
+    if route.requirements_as(Anonymous) is not None and status == HTTPStatus.OK:
         names.append("Pragma")
     return names
 
 
 def _body(route: ControlRoute, operation_id: str, status: int, components: Components) -> tuple[Schema, Object]:
     """The schema of an answer's body, and its examples by name."""
-    if route.answers is Response:
+    if route.return_type is Response:
         name, schema, document = components.documents[operation_id]
         components.schemas.add({name: schema})
         return reference(name), {"document": {"summary": schema["description"], "value": document}}
-    if route.anonymous is None or status != HTTPStatus.OK:
+    if route.requirements_as(Anonymous) is None or status != HTTPStatus.OK:
         return _enveloped(route, operation_id, status, components)
     bare, shown = _bare(route, operation_id, components)
     if (route.status_code or HTTPStatus.OK) != HTTPStatus.OK:
@@ -79,7 +81,7 @@ def _body(route: ControlRoute, operation_id: str, status: int, components: Compo
 
 
 def _enveloped(route: ControlRoute, operation_id: str, status: int, components: Components) -> tuple[Schema, Object]:
-    answer = route.answers
+    answer = route.return_type
     if typing.get_origin(answer) is Answer:
         (answer,) = typing.get_args(answer)
     origin = typing.get_origin(answer)
@@ -101,7 +103,7 @@ def _enveloped(route: ControlRoute, operation_id: str, status: int, components: 
 
 def _bare(route: ControlRoute, operation_id: str, components: Components) -> tuple[Schema, Object]:
     """The same to a form-encoded request: without the envelope, in snake_case."""
-    model: type[BaseModel] = route.answers  # type: ignore[assignment]
+    model: type[BaseModel] = route.return_type  # type: ignore[assignment]
     schema = tidy(sent(model, by_alias=False))
     schema["description"] = "The response to a form-encoded request: without the envelope, with OAuth's field names."
     name = f"{model.__name__}Bare"
@@ -128,7 +130,7 @@ def _refusal(
     lines = [f"`{refusal.code}`: {refusal.message}" for refusal in here]
     if bare:
         lines.append("For form-encoded requests: " + ", ".join(dict.fromkeys(f"`{one.code}`" for one in bare)) + ".")
-    counted = _RATE_HEADERS if route.requires is not None and status not in _UNCOUNTED else ()
+    counted = _RATE_HEADERS if route.requirements_as(Requires) is not None and status not in _UNCOUNTED else ()
     sent = [name for refusal in (*here, *bare) for name in refusal.headers] + ["Pragma"] * bool(bare)
     content = {
         "schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas},
@@ -142,5 +144,5 @@ def _refusal(
     if len(here) > 1 or bare or "." in here[0].name:
         return response
     # Requests without a known credential have no rate limit headers.
-    of_strangers = route.requires is None and status not in _UNCOUNTED
+    of_strangers = route.requirements_as(Requires) is None and status not in _UNCOUNTED
     return components.response(here[0].name + "OfStrangers" * of_strangers, response)

@@ -1,8 +1,9 @@
 """One operation: what FastAPI knows of it, completed and put in order."""
 
+from controlplane.core.roles import RANK
 from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.http.access import RANK
-from controlplane.http.app import ControlRoute
+from controlplane.http.access import Requires
+from controlplane.http.route import ControlRoute
 from scripts.openapi import answers, requests
 from scripts.openapi.components import Components, Object
 
@@ -36,7 +37,7 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
 
 def _security(route: ControlRoute) -> list[dict[str, list[str]]]:
     """The kinds of credential that the operation takes; empty where it takes none."""
-    requires = route.requires
+    requires = route.requirements_as(Requires)
     if requires is None:
         return []
     by_key = requires.scope is None or not {requires.scope, requires.or_scope}.isdisjoint(API_KEY_SCOPES)
@@ -46,7 +47,7 @@ def _security(route: ControlRoute) -> list[dict[str, list[str]]]:
 
 def _asked(route: ControlRoute) -> Object:
     """Returns the required scopes, for programs: OpenAPI 3.1 has no place for the scopes of a bearer token."""
-    requires, asked = route.requires, {}
+    requires, asked = route.requirements_as(Requires), {}
     if requires is not None and requires.scope is not None:
         asked["x-required-scopes"] = [scope for scope in (requires.scope, requires.or_scope) if scope]
     if roles := _roles(route):
@@ -55,15 +56,16 @@ def _asked(route: ControlRoute) -> Object:
 
 
 def _roles(route: ControlRoute) -> list[str]:
-    """The roles that will do; none where every member's does."""
-    if route.requires is None or route.requires.role == "member":
+    """Returns the roles that may call the operation, or none if every member may."""
+    requires = route.requirements_as(Requires)
+    if requires is None or requires.role == "member":
         return []
-    return [role for role in RANK if RANK[role] >= RANK[route.requires.role]]
+    return [role for role in RANK if RANK[role] >= RANK[requires.role]]
 
 
 def _needs(route: ControlRoute) -> str:
     """The same for people."""
-    requires = route.requires
+    requires = route.requirements_as(Requires)
     if requires is None:
         return "Needs no credential."
     if requires.scope is None:

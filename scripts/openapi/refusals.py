@@ -22,9 +22,11 @@ from controlplane.core.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from controlplane.http.app import ControlRoute
+from controlplane.http.access import Requires
+from controlplane.http.anonymous import Anonymous
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.http.responses import refusals_of
+from controlplane.http.route import ControlRoute
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -130,9 +132,10 @@ def of(route: ControlRoute, operation: dict[str, Any]) -> list[Refusal]:
 
 def in_oauth(route: ControlRoute) -> list[Refusal]:
     """The same refusals as a form-encoded request meets them, by status."""
-    if route.anonymous is None:
+    anonymous = route.requirements_as(Anonymous)
+    if anonymous is None:
         return []
-    (dialect,) = route.anonymous.dialects.values()
+    (dialect,) = anonymous.dialects.values()
     kinds = [*refusals_of(route.service_endpoint), PayloadTooLarge, RateLimited, InternalError, DatabaseUnavailable]
     missing = InvalidPayload.at(
         [next(iter(getattr(dialect, "required", ())), "token")], "This parameter is missing.", "missing"
@@ -150,9 +153,9 @@ def in_oauth(route: ControlRoute) -> list[Refusal]:
 
 
 def _of_access(route: ControlRoute) -> list[Refusal]:
-    requires = route.requires
+    requires = route.requirements_as(Requires)
     if requires is None:
-        return [_refusal(RouteNotFound())] if route.anonymous is not None else []
+        return [_refusal(RouteNotFound())] if route.requirements_as(Anonymous) is not None else []
     found = [_refusal(Unauthorized()), _refusal(PlanRequired())]
     if requires.scope is not None:
         found.append(_refusal(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))

@@ -5,7 +5,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
-from controlplane.http.app import ControlRoute
+from controlplane.http.anonymous import Anonymous
+from controlplane.http.route import ControlRoute
 from scripts.openapi import examples, words
 from scripts.openapi.components import Components, Object
 from scripts.openapi.schemas import Schema, reference, tidy, without_null
@@ -39,7 +40,8 @@ def body(route: ControlRoute, operation: Object, components: Components) -> Obje
     operation_id, schemas = operation["operationId"], components.schemas
     schema = tidy(operation["requestBody"]["content"][_JSON]["schema"])
     content = {_JSON: {"schema": schema, "examples": examples.of_request(operation_id, schema, schemas)}}
-    for media_type, dialect in (route.anonymous.dialects if route.anonymous else {}).items():
+    anonymous = route.requirements_as(Anonymous)
+    for media_type, dialect in (anonymous.dialects if anonymous else {}).items():
         model: type[BaseModel] = route.body_field.field_info.annotation  # type: ignore[union-attr, assignment]
         form = _form(model, media_type, getattr(dialect, "required", ()))
         schemas.add({f"{model.__name__}Form": form})

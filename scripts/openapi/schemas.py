@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from controlplane.core.errors import CATALOGUE
+from controlplane.core.errors import CATALOG
 from controlplane.store.feedback import Category, Surface
 from controlplane.store.inbox import Priority, Source, Status
 from controlplane.store.organizations import Role
@@ -29,7 +29,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "FeedbackSurface": ("The part of the product that a report is about.", get_args(Surface)),
     "VendorState": ("The decision about a vendor.", get_args(VendorState)),
     "VendorReviewState": ("The state of the vendor's review.", get_args(ReviewState)),
-    "ErrorCode": ("The error code, for programs.", tuple(CATALOGUE)),
+    "ErrorCode": ("The error code, for programs.", tuple(CATALOG)),
 }
 
 

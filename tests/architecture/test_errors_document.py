@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from controlplane.core.errors import CATALOGUE, ApiError, MethodNotAllowed, UnsupportedMediaType
-from tests.support.api import operations
+from controlplane.core.errors import CATALOG, ApiError, MethodNotAllowed, UnsupportedMediaType
+from tests.support.operations import operations
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
 
@@ -16,7 +16,7 @@ def _documented() -> set[tuple[int, str]]:
 
 def test_every_code_is_documented_with_its_status_and_no_other():
     framework = {(MethodNotAllowed([]).status, "INVALID_PAYLOAD"), (UnsupportedMediaType().status, "INVALID_PAYLOAD")}
-    assert _documented() == {(status, code) for code, status in CATALOGUE.items()} | framework
+    assert _documented() == {(status, code) for code, status in CATALOG.items()} | framework
 
 
 def _subclasses(kind: type[ApiError]) -> set[type[ApiError]]:
@@ -26,5 +26,5 @@ def _subclasses(kind: type[ApiError]) -> set[type[ApiError]]:
 def test_every_error_of_every_function_has_a_code_of_the_catalogue_and_says_what_to_do():
     assert operations()  # imports every function
     for kind in _subclasses(ApiError):
-        assert kind.code in CATALOGUE, kind
+        assert kind.code in CATALOG, kind
         assert kind.message.endswith("."), kind

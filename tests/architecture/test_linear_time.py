@@ -177,7 +177,7 @@ class TestFunctions:
 
     def test_the_tables_name_what_exists(self):
         names = {function.name for function in text_code.text_functions()}
-        by_other_means = {"controlplane.http.web_session:_read_cookies", "scan_execution.analysis.engine:locate"}
+        by_other_means = {"scan_execution.analysis.engine:locate"}
         assert set(ADAPTERS) - by_other_means <= names
 
     def test_the_analysis_of_a_file_is_linear(self):

@@ -6,12 +6,13 @@ from collections import Counter
 
 import pytest
 
-from controlplane.core.errors import CATALOGUE
+from controlplane.core.errors import CATALOG
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.responses import refusals_of
 from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
-from tests.support.api import FORM, operations
+from tests.support.api import FORM
 from tests.support.described import PATH, Described, document, operations_described, parts, resolve
+from tests.support.operations import operations
 
 JSON = "application/json"
 # Python name conversion would split the first header's name into four words.
@@ -29,7 +30,7 @@ every_operation = pytest.mark.parametrize("operation", operations_described(), i
 
 
 def _requires(operation: Described):
-    return ROUTES[operation.name].route.requires
+    return ROUTES[operation.name].requires
 
 
 def _parameters(operation: Described):
@@ -73,7 +74,7 @@ class TestDocument:
         assert fields["severity"]["enum"] == [*SEVERITIES]
 
     def test_names_every_code_of_the_catalogue(self):
-        assert document()["components"]["schemas"]["ErrorCode"]["enum"] == [*CATALOGUE]
+        assert document()["components"]["schemas"]["ErrorCode"]["enum"] == [*CATALOG]
 
     def test_holds_no_text_of_the_frameworks_own(self):
         assert re.findall(r"Successful Response|HTTPValidationError|\"title\": \"[^\"]*Id\"", PATH.read_text()) == []
@@ -127,9 +128,9 @@ class TestRequests:
 
     @every_operation
     def test_the_body_shows_itself_in_every_media_type_that_the_route_takes(self, operation: Described):
-        route = ROUTES[operation.name].route
-        taken = {JSON} if route.body_field is not None else set()
-        if route.anonymous is not None:
+        described = ROUTES[operation.name]
+        taken = {JSON} if described.route.body_field is not None else set()
+        if described.anonymous is not None:
             taken.add(FORM)
         content = operation.content.get("requestBody", {}).get("content", {})
         assert content.keys() == taken
@@ -184,12 +185,12 @@ class TestAnswers:
     def test_refusals_that_depend_on_the_request_are_there_where_they_can_happen_and_nowhere_else(
         self, operation: Described
     ):
-        route, statuses = ROUTES[operation.name].route, operation.responses().keys()
-        assert (413 in statuses) is (415 in statuses) is (route.body_field is not None)
-        if route.requires is not None:
+        described, statuses = ROUTES[operation.name], operation.responses().keys()
+        assert (413 in statuses) is (415 in statuses) is (described.route.body_field is not None)
+        if described.requires is not None:
             assert {401, 402} <= statuses
-            assert (403 in statuses) or route.requires.scope is None
-        elif route.anonymous is None:
+            assert (403 in statuses) or described.requires.scope is None
+        elif described.anonymous is None:
             assert statuses.isdisjoint({401, 402, 403})
 
     @every_operation
@@ -198,7 +199,7 @@ class TestAnswers:
             for example in answer.get("content", {JSON: {"examples": {}}})[JSON]["examples"].values():
                 error = resolve(example)["value"].get("error")
                 if status >= 400 and isinstance(error, dict):
-                    assert CATALOGUE[error["code"]] == status or (status, error["code"]) == (415, "INVALID_PAYLOAD")
+                    assert CATALOG[error["code"]] == status or (status, error["code"]) == (415, "INVALID_PAYLOAD")
 
     @every_operation
     def test_what_the_route_refuses_of_its_own_is_shown(self, operation: Described):

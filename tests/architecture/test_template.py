@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.errors import CATALOGUE
+from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
 from controlplane.queues.messages import MAX_RECEIVES
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
-from tests.support.api import operations
+from tests.support.operations import operations
 from tests.support.template import Route, api_functions, gateway_responses, keys_of, resources, routes_by_group
 
 FUNCTIONS = resources("AWS::Serverless::Function")
@@ -285,7 +285,7 @@ class TestGatewayResponses:
         assert list(body) == ["success", "error"]
         assert body["success"] is False
         assert list(body["error"]) == ["code", "message"]
-        allowed = CATALOGUE[body["error"]["code"]]
+        allowed = CATALOG[body["error"]["code"]]
         statuses = {allowed, 415} if body["error"]["code"] == "INVALID_PAYLOAD" else {allowed}
         assert answer["StatusCode"] in statuses
 

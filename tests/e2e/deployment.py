@@ -16,7 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 
 from tests.e2e.outside import Outside
-from tests.support.api import Reply, check_answer
+from tests.support.api import Reply
+from tests.support.response_checks import check_answer
 
 ROOT = Path(__file__).parents[2]
 # A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.

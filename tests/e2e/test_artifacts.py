@@ -11,7 +11,9 @@ import pytest
 from scripts import artifacts
 from tests.e2e.deployment import BUILD, ROOT, Stack
 from tests.e2e.runtime import running_function
-from tests.support.api import Reply, check_answer, is_page
+from tests.support.api import Reply
+from tests.support.operations import is_page
+from tests.support.response_checks import check_answer
 from tests.support.template import resources
 from tests.support.world import World
 

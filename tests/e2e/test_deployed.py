@@ -8,7 +8,7 @@ import pytest
 from dashboard.pages import style
 from tests.e2e.deployment import STAGE, Stack
 from tests.e2e.people import Caller
-from tests.support.api import is_page
+from tests.support.operations import is_page
 from tests.support.template import Route, resources, routes_by_group
 from tests.support.world import Company, World
 

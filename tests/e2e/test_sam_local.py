@@ -17,8 +17,9 @@ import pytest
 from local.sam import ENVIRONMENT, PARAMETERS
 from tests.e2e import containers
 from tests.e2e.deployment import BUILD, ROOT
-from tests.support.api import Reply, check_answer
+from tests.support.api import Reply
 from tests.support.engines import free_port, wait_until_listening
+from tests.support.response_checks import check_answer
 
 _SCREEN_END = "Ctrl-C stops everything."
 

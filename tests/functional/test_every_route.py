@@ -8,8 +8,9 @@ import pytest
 from controlplane.core import ids
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.http.access import Requires
-from controlplane.http.app import ControlRoute
-from tests.support.api import FORM, Api, Operation, operations
+from controlplane.http.route import ControlRoute
+from tests.support.api import FORM, Api
+from tests.support.operations import Operation, operations
 from tests.support.world import Company, World, table_dump
 
 PUBLIC = {
@@ -67,18 +68,18 @@ def _named(operation: Operation) -> str:
 
 
 def _requires(operation: Operation) -> Requires:
-    assert operation.route.requires is not None
-    return operation.route.requires
+    assert operation.requires is not None
+    return operation.requires
 
 
-PAGES = [operation for operation in operations() if operation.route.visits is not None]
+PAGES = [operation for operation in operations() if operation.requires_session is not None]
 PROTECTED = [operation for operation in operations() if operation.name not in PUBLIC and operation not in PAGES]
 SCOPED = [operation for operation in PROTECTED if _requires(operation).scope]
 BY_QUERY = [operation for operation in PROTECTED if _requires(operation).organization == "query"]
 BY_PATH = [operation for operation in PROTECTED if _requires(operation).organization == "path"]
 BY_ID = [operation for operation in PROTECTED if _requires(operation).resource]
 WITH_BODY = [operation for operation in PROTECTED if operation.route.body_field is not None]
-ANONYMOUS = [operation for operation in operations() if operation.route.anonymous is not None]
+ANONYMOUS = [operation for operation in operations() if operation.anonymous is not None]
 
 
 def address(operation: Operation, organization_id: str) -> str:
@@ -147,16 +148,16 @@ def valid_body(operation: Operation) -> dict[str, object]:
 
 
 def test_the_public_routes_are_these_and_all_others_declare_what_they_require():
-    undeclared = {o.name for o in operations() if o.route.requires is None and o.route.visits is None}
+    undeclared = {o.name for o in operations() if o.requires is None and o.requires_session is None}
     assert undeclared == PUBLIC
 
 
 def test_the_pages_for_strangers_are_these_and_what_changes_something_takes_a_form_of_a_session():
-    assert {operation.name for operation in PAGES if not operation.route.visits.signed_in} == OPEN_PAGES
+    assert {operation.name for operation in PAGES if not operation.requires_session.signed_in} == OPEN_PAGES
     for operation in PAGES:
-        assert operation.route.visits.form is (operation.method == "POST")
+        assert operation.requires_session.form is (operation.method == "POST")
         assert operation.method in {"GET", "POST"}
-        assert operation.route.requires is None
+        assert operation.requires is None
 
 
 def test_a_public_route_that_takes_a_body_limits_who_sends_it():
@@ -174,7 +175,7 @@ def test_every_operation_has_an_id_of_its_own_and_words_for_its_readers():
     for operation in operations():
         assert isinstance(operation.route, ControlRoute)
         assert operation.route.description, operation.name
-        assert operation.route.answers is not None, operation.name
+        assert operation.route.return_type is not None, operation.name
 
 
 @pytest.mark.parametrize("operation", PROTECTED, ids=_named)

@@ -21,10 +21,11 @@ from controlplane.store.client import create_client
 from controlplane.store.table import Check, TableUnavailable, table
 from tests.functional.device_auth.devices import code_body
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
-from tests.support.api import Api, Reply, operations
+from tests.support.api import Api, Reply
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.hung import Ill, hung_server
+from tests.support.operations import operations
 from tests.support.threads import hammer
 from tests.support.world import Company, World, table_dump
 

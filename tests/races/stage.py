@@ -9,9 +9,9 @@ from uuid import uuid4
 from controlplane.core import clock
 from controlplane.store.table import table
 from tests.support import invariants
-from tests.support.api import operations
 from tests.support.asgi import DirectApi
 from tests.support.invariants import Items
+from tests.support.operations import operations
 from tests.support.table import create_table
 from tests.support.world import World
 

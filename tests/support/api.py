@@ -4,87 +4,25 @@ Every response passes `check_answer`, so that each test of every suite also chec
 common properties of pages.
 """
 
-import base64
 import importlib
 import json
-import re
 from dataclasses import dataclass, field
 from functools import cache
-from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from controlplane.core.errors import CATALOGUE
-from controlplane.http.app import ControlRoute
 from local.events import rest_event
 from tests.support.described import check_described
+from tests.support.operations import operations, operations_at
+from tests.support.reply import Reply
+from tests.support.response_checks import FORM, check_answer
 
-FUNCTIONS = Path(__file__).parents[2] / "functions"
-_NOT_ENVELOPED = {"/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
-# Files that the build generates.
-_DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
-FORM = "application/x-www-form-urlencoded"
-# Paths that answer a form-encoded request in OAuth's format.
-_OAUTH_PATHS = "/v1/auth/device/"
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One route of one function."""
-
-    group: str
-    method: str
-    path: str
-    route: ControlRoute
-
-    @property
-    def name(self) -> str:
-        return f"{self.method} {self.path}"
-
-
-@cache
-def operations() -> list[Operation]:
-    """Returns every route of every function that has an app. The generated tests run over them."""
-    modules = {
-        path.parent.name: importlib.import_module(f"{path.parent.name}.app") for path in FUNCTIONS.glob("*/routes.py")
-    }
-    return [
-        Operation(group, method, route.path, route)
-        for group, module in sorted(modules.items())
-        # Workers have only a handler.
-        if hasattr(module, "app")
-        for route in module.app.routes
-        for method in sorted(route.methods)
-    ]
+__all__ = ["FORM", "Api", "Reply"]
 
 
 @cache
 def _handlers() -> dict[str, Any]:
     return {group: importlib.import_module(f"{group}.app").handler for group in {o.group for o in operations()}}
-
-
-@dataclass
-class Reply:
-    status: int
-    headers: dict[str, str]
-    body: Any
-    text: str
-    cookies: list[str] = field(default_factory=list)
-
-    @property
-    def data(self) -> Any:
-        assert self.body["success"] is True, self.text
-        return self.body["data"]
-
-    @property
-    def error(self) -> dict[str, Any]:
-        assert self.body["success"] is False, self.text
-        return self.body["error"]
-
-    @property
-    def code(self) -> str:
-        return self.error["code"]
 
 
 class _Context:
@@ -131,187 +69,10 @@ class Api:
         """Sends one request. `target` is a path with its query; `raw_body` is sent unchanged, `json_body` as JSON."""
         body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
         event = rest_event(method, target, token=token, body=body, headers=headers, source_ip=self.source_ip)
-        group = _group_of(event["path"])
-        answer = _handlers()[group](event, _Context())
-        reply = _reply(answer)
+        found = operations_at(event["path"])
+        handler = _handlers()[found[0].group if found else "system"]
+        reply = Reply.of_handler(handler(event, _Context()))
         check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
         check_described(method, event["path"], reply.status, reply.headers, reply.body)
         self.replies.append(reply)
         return reply
-
-
-def _group_of(path: str) -> str:
-    for operation in operations():
-        if operation.route.path_regex.match(path):
-            return operation.group
-    return "system"
-
-
-def _reply(answer: dict[str, Any]) -> Reply:
-    text = answer["body"]
-    if answer["isBase64Encoded"]:
-        text = base64.b64decode(text).decode()
-    several = {name.lower(): values for name, values in answer["multiValueHeaders"].items()}
-    headers = {name: values[-1] for name, values in several.items()}
-    headers |= {name.lower(): value for name, value in answer["headers"].items()}
-    body = json.loads(text) if headers.get("content-type", "").startswith("application/json") else None
-    set_cookie = headers.pop("set-cookie", None)
-    cookies = several.get("set-cookie") or ([set_cookie] if set_cookie else [])
-    return Reply(answer["statusCode"], headers, body, text, cookies)
-
-
-def is_page(path: str) -> bool:
-    """Returns True if the path is a page for people, which returns HTML even for errors."""
-    return any(o.route.visits is not None and o.route.path_regex.match(path) for o in operations())
-
-
-def check_answer(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
-    """Checks that a response has the shape of a page, of OAuth if the request used it, or of the envelope."""
-    media_types = [value for name, value in sent.items() if name.lower() == "content-type"]
-    spoke_oauth = path.startswith(_OAUTH_PATHS) and "".join(media_types).lower().startswith(FORM)
-    if is_page(path) and reply.status != 405:
-        check_page(reply)
-        assert request_id in {None, reply.headers["x-request-id"]}
-    elif spoke_oauth and reply.status not in {404, 405}:
-        check_oauth(reply)
-        assert request_id in {None, reply.headers["x-request-id"]}
-    else:
-        check_envelope(path, reply, request_id)
-
-
-PAGE_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'"
-)
-
-
-class _Harmless(HTMLParser):
-    """Parses a page like a browser, and fails on anything that could run or load from another origin."""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag not in {"script", "style", "iframe", "object", "embed", "base", "img"}, tag
-        for name, value in attrs:
-            assert not name.startswith("on"), name
-            assert name != "style"
-            if name in {"href", "src", "action"}:
-                assert re.match(r"/[^/]|/$|#|https?://|data:image/svg", value or ""), value
-
-
-def check_page(reply: Reply) -> None:
-    """Checks the properties of every page: HTML, title, heading, strict policy, and no scripts, framing, or caching."""
-    headers = reply.headers
-    assert headers.get("x-request-id"), "an answer without X-Request-Id"
-    assert headers["content-type"] == "text/html; charset=utf-8"
-    assert headers["content-security-policy"] == PAGE_POLICY
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["x-frame-options"] == "DENY"
-    assert headers["referrer-policy"] == "same-origin"
-    assert headers["cache-control"] == "no-store"
-    for cookie in reply.cookies:
-        assert re.fullmatch(
-            r"__Host-assent-[A-Za-z0-9_-]+=[A-Za-z0-9._-]*; Path=/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure", cookie
-        )
-    if reply.status == 303:
-        assert reply.text == ""
-        assert headers["location"].startswith(("/", "http"))
-        return
-    assert reply.text.startswith("<!doctype html>")
-    assert re.search(r"<title>[^<]+ · Assent</title>", reply.text)
-    assert len(re.findall(r"<h1>", reply.text)) == 1
-    _Harmless().feed(reply.text)
-    if reply.status == 429:
-        assert int(headers["retry-after"]) >= 1
-
-
-def check_oauth(reply: Reply) -> None:
-    """Checks the shape of an OAuth response: RFC 6749 sections 5.1 and 5.2."""
-    assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
-    assert reply.headers["content-type"] == "application/json"
-    assert reply.headers["cache-control"] == "no-store"
-    assert reply.headers["pragma"] == "no-cache"
-    assert isinstance(reply.body, dict)
-    if reply.status == 200:
-        assert "error" not in reply.body
-        assert all(re.fullmatch(r"[a-z_]+", name) for name in reply.body)
-        return
-    assert reply.status in {400, 413, 429, 500, 503}
-    assert set(reply.body) == {"error", "error_description"}
-    assert re.fullmatch(r"[a-z_]+", reply.body["error"])
-    assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", reply.body["error_description"])
-    assert "www-authenticate" not in reply.headers
-    if reply.status == 429:
-        assert int(reply.headers["retry-after"]) >= 1
-
-
-DOCUMENT_POLICY = (
-    "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src blob:; img-src 'self' data:; "
-    "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' "
-    "'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; "
-    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
-)
-
-
-def check_document(reply: Reply) -> None:
-    """Checks the properties of every document: a strict policy, and headers for caching and revalidation."""
-    headers = reply.headers
-    assert headers["content-security-policy"] == DOCUMENT_POLICY
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["x-frame-options"] == "DENY"
-    assert headers["cache-control"].startswith("public, max-age=")
-    assert "Accept-Encoding" in headers["vary"]
-    assert re.fullmatch(r'W/"[0-9a-f]{32}"', headers["etag"])
-    if reply.status == 304:
-        assert reply.text == ""
-        assert "content-type" not in headers
-        return
-    assert headers["content-type"].partition(";")[0] in {
-        "application/json",
-        "text/css",
-        "text/html",
-        "text/javascript",
-        "text/markdown",
-        "text/plain",
-    }
-    # Placeholders for the URLs of a deployment.
-    assert not re.search(r"https://(api|dashboard)\.assent\.example", reply.text)
-
-
-def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> None:
-    """Checks the envelope: the one assertion that defines the shape of every response except OAuth's."""
-    assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
-    if request_id is not None:
-        assert reply.headers["x-request-id"] == request_id
-    if (path in _NOT_ENVELOPED or path.startswith("/assets/")) and reply.status == 200:
-        return
-    if _DOCUMENTS.fullmatch(path) and reply.status in {200, 304}:
-        check_document(reply)
-        return
-    assert reply.headers["content-type"].startswith("application/json")
-    if reply.status < 400:
-        assert reply.body["success"] is True
-        assert set(reply.body) in ({"success", "data"}, {"success", "data", "pagination"})
-        if "pagination" in reply.body:
-            assert isinstance(reply.body["data"], list)
-            pagination = reply.body["pagination"]
-            assert set(pagination) == {"nextCursor", "hasMore"}
-            assert pagination["hasMore"] is (pagination["nextCursor"] is not None)
-        return
-    assert set(reply.body) == {"success", "error"}
-    assert reply.body["success"] is False
-    error = reply.body["error"]
-    assert set(error) <= {"code", "message", "details"}
-    assert isinstance(error["message"], str)
-    assert error["message"]
-    assert CATALOGUE[error["code"]] == reply.status or (error["code"], reply.status) in {
-        ("INVALID_PAYLOAD", 405),
-        ("INVALID_PAYLOAD", 415),
-    }
-    assert re.fullmatch(r"[A-Z_]+", error["code"])
-    if error["code"] == "INVALID_PAYLOAD" and reply.status == 400:
-        for problem in error["details"]:
-            assert set(problem) == {"code", "message", "path"}
-            assert all(isinstance(part, str) for part in problem["path"])
-    if reply.status == 401:
-        assert reply.headers["www-authenticate"].startswith("Bearer")
-    if reply.status == 429:
-        assert int(reply.headers["retry-after"]) >= 1

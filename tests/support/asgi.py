@@ -12,7 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import Message
 
-from tests.support.api import Api, Reply, check_answer, operations
+from tests.support.api import Api, Reply
+from tests.support.operations import operations
+from tests.support.response_checks import check_answer
 
 
 @dataclass

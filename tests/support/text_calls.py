@@ -14,11 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
-from controlplane.http import app, strict_json, web_session
+from controlplane.http import reader, strict_json, web_session
 from controlplane.http.client_address import client_address
 from controlplane.store.inbox import Evidence, InboxItem
 from dashboard import service as pages
@@ -48,20 +46,6 @@ BODY, FILE = 262_144, 131_072
 
 def as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _request(headers: Mapping[str, str] | None = None, query: str = "") -> Request:
-    raw = [(name.encode(), value.encode("latin-1", "replace")) for name, value in (headers or {}).items()]
-    scope = {"type": "http", "method": "POST", "path": "/", "query_string": as_bytes(query), "headers": raw}
-    return Request(scope)
-
-
-def _form(text: str) -> object:
-    return web_session._read_form(_request({"content-type": web_session._FORM_TYPE}), as_bytes(text))
-
-
-def _cookies(text: str) -> object:
-    return web_session._read_cookies(_request({"cookie": text}))
 
 
 def _item(text: str) -> InboxItem:
@@ -151,20 +135,18 @@ def _open_note(text: str) -> None:
     pages._open_note("a" * 43, lambda _: text)
 
 
-def _parse_body(text: str) -> None:
-    app._parse_body(_request(), as_bytes(text), None)
-    app._parse_body(_request(), as_bytes(text), OAuthForm())
-
-
 # By function name: the call, or the call and the longest text to try if the usual length is too short.
 ADAPTERS: dict[str, Call | tuple[Call, int]] = {
-    "controlplane.http.app:_parse_body": (_parse_body, BODY),
-    "controlplane.http.app:_translate_body": lambda text: app._translate_body(_request(), as_bytes(text), OAuthForm()),
+    "controlplane.http.reader:_parse_json": (
+        lambda text: reader._parse_json(as_bytes(text), "application/json", "identity"),
+        BODY,
+    ),
     "controlplane.http.strict_json:loads": (lambda text: strict_json.loads(as_bytes(text)), BODY),
     "controlplane.http.client_address:client_address": _client_address,
     "controlplane.github.transport:Transport.url": lambda text: Transport("https://a.test").url(text, page=text),
-    "controlplane.http.web_session:_read_form": _form,
-    "controlplane.http.web_session:_read_cookies": _cookies,
+    "controlplane.http.web_session:_read_form": lambda text: web_session._read_form(
+        web_session._FORM_TYPE, as_bytes(text)
+    ),
     "dashboard.provider:Provider.is_named": lambda text: Provider("https://a.test").is_named(text),
     "dashboard.service:_open_note": _open_note,
     "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
@@ -201,8 +183,11 @@ EXEMPT: dict[str, str] = {
     "controlplane.store.*": "the store copies validated text into requests to the table",
     "controlplane.github.*": "requests to the code host: names are checked by _repository_names and _checked_branch",
     "controlplane.http.access:*": "ids that ids.locate and ids.is_root check, which are tested themselves",
-    "controlplane.http.anonymous:Dialect.read": "a protocol",
-    "controlplane.http.app:_admit": "hands the body on to web_session._read_form",
+    "controlplane.http.authentication:*": "credentials, which tokens.prefix_of checks, and which are only hashed",
+    "controlplane.http.callers:*": "an interface",
+    "controlplane.http.dialect:Dialect.read": "a protocol",
+    "controlplane.http.request_log:*": "a method, which is only written",
+    "controlplane.http.route:*": "names of our parameters",
     "controlplane.http.owner_limits:*": "ids of ours",
     "controlplane.http.idempotency:*": "at most 255 characters (IdempotencyKey), which are only hashed",
     "controlplane.http.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
@@ -212,7 +197,6 @@ EXEMPT: dict[str, str] = {
     "controlplane.core.keyring:*": "only hashed",
     "controlplane.core.tokens:*": "only hashed",
     "controlplane.queues.scan_attempt:*": "reasons of ours",
-    "controlplane.http.web_session:admit": "hands the body on to _read_form, and the headers to _read_cookies",
     "controlplane.queues.worker:_bury": "a reason of ours",
     "dashboard.pages:PageLook.read": "never called",
     "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from tests.support.api import FUNCTIONS, operations
+from tests.support.operations import FUNCTIONS, operations
 
 # The modules of the operator's commands that read text from clients or repositories.
 _OPS = ("ops.dead_letters", "ops.feedback", "ops.intake")

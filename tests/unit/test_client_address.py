@@ -6,8 +6,8 @@ import pytest
 from fastapi import Request
 
 from controlplane.core.settings import settings
-from controlplane.http.anonymous import address_of
 from controlplane.http.client_address import network_of
+from controlplane.http.reader import RequestReader
 
 PROXY = "192.0.2.10"
 
@@ -34,7 +34,7 @@ def test_an_ipv4_address_or_a_network_of_64_bits(address: str, network: str):
 def seen(*headers: str, source: str = PROXY) -> str:
     """Returns the client's address for a request from `source` with these proxy headers."""
     lines = [(b"x-forwarded-for", header.encode("latin-1")) for header in headers]
-    return address_of(Request({"type": "http", "headers": lines, "client": (source, 1)}))
+    return RequestReader(Request({"type": "http", "headers": lines, "client": (source, 1)})).address
 
 
 class TestBehindAProxy:

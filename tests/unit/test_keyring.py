@@ -6,7 +6,8 @@ from controlplane.core import cursors, keyring, tokens
 from controlplane.core.keyring import NoSigningSecret
 from controlplane.core.settings import SigningSecret, load
 from controlplane.http import replays
-from controlplane.http.access import Access, Principal
+from controlplane.http.access import Access
+from controlplane.http.authentication import Principal
 from controlplane.store.credentials import Counted
 from tests.support.rings import NEW, use_ring
 

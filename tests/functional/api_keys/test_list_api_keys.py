@@ -3,7 +3,8 @@
 import pytest
 
 from controlplane.store import billing
-from tests.support.api import Api, operations
+from tests.support.api import Api
+from tests.support.operations import operations
 from tests.support.world import World
 
 both_addresses = pytest.mark.parametrize("path", ["/v1/api-keys", "/v1/auth/keys"])

@@ -5,14 +5,15 @@ import re
 import pytest
 
 from controlplane.http import web_session
-from tests.support.api import FORM, Operation, operations
+from tests.support.api import FORM
 from tests.support.browser import Browser, text_of
+from tests.support.operations import Operation, operations
 from tests.support.template import resources
 from tests.support.world import ALL_SCOPES, Person, World, table_dump
 
-ASKED = [(operation, operation.route.visits) for operation in operations()]
-CLOSED = [operation for operation, visits in ASKED if visits is not None and visits.signed_in]
-FORMS = [operation for operation, visits in ASKED if visits is not None and visits.form]
+ASKED = [(operation, operation.requires_session) for operation in operations()]
+CLOSED = [operation for operation, requires in ASKED if requires is not None and requires.signed_in]
+FORMS = [operation for operation, requires in ASKED if requires is not None and requires.form]
 SHOWN = [operation for operation in CLOSED if operation.method == "GET"]
 
 

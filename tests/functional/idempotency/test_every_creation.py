@@ -3,8 +3,9 @@
 import pytest
 
 from controlplane.store.idempotency import LEASE_SECONDS
-from tests.support.api import Api, operations
+from tests.support.api import Api
 from tests.support.dying import dead_from
+from tests.support.operations import operations
 from tests.support.world import World, table_dump
 
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}

@@ -5,17 +5,19 @@ import json
 import pytest
 
 from controlplane.http import idempotency
-from controlplane.http.access import Access, Principal
+from controlplane.http.access import Access
+from controlplane.http.authentication import Principal
 from controlplane.http.envelope import Wire
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
 from controlplane.store.table import Put, Update, table
-from tests.support.api import Api, operations
+from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.cold_start import loaded_by
 from tests.support.dying import dead_from
 from tests.support.logs import captured_logs
+from tests.support.operations import operations
 from tests.support.rings import SWITCHED, use_ring
 from tests.support.world import Company, World, table_dump
 

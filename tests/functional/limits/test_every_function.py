@@ -8,15 +8,16 @@ from controlplane.core import clock
 from controlplane.core.tokens import digest
 from controlplane.store import credential_index, keys
 from controlplane.store.table import Update, table
-from tests.support.api import Api, Operation, operations
+from tests.support.api import Api
 from tests.support.older import forget_index
+from tests.support.operations import Operation, operations
 from tests.support.world import World
 
-WITH_TOKEN = {operation.group: operation for operation in operations() if operation.route.requires}
+WITH_TOKEN = {operation.group: operation for operation in operations() if operation.requires}
 IN_ORGANIZATION = {
     operation.group: operation
     for operation in operations()
-    if operation.method == "GET" and operation.route.requires and operation.route.requires.organization
+    if operation.method == "GET" and operation.requires and operation.requires.organization
 }
 
 

@@ -5,7 +5,8 @@ from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
 from controlplane.core.scopes import SCOPES
 from controlplane.core.settings import settings
-from tests.support.api import FORM, Api, operations
+from tests.support.api import FORM, Api
+from tests.support.operations import operations
 
 PATH = "/.well-known/oauth-authorization-server"
 

@@ -15,7 +15,8 @@ from controlplane.core.settings import settings
 from scripts import artifacts
 from scripts.openapi.words import DOCUMENT
 from system import documents
-from tests.support.api import Api, Reply, operations
+from tests.support.api import Api, Reply
+from tests.support.operations import operations
 from tests.support.world import table_dump
 
 BASE = "https://api.assent.test"

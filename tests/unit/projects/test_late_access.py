@@ -3,7 +3,8 @@
 import pytest
 
 from controlplane.core.errors import Forbidden, InvalidPayload
-from controlplane.http.access import Access, Principal, Requires, resolve
+from controlplane.http.access import Access, Requires
+from controlplane.http.authentication import Principal
 from controlplane.store.credentials import Counted
 
 OWN = "org_0123456789abcdef"
@@ -14,7 +15,7 @@ def admitted(named: str | None, *, late: bool = True) -> Access[None]:
     token = {"organizationId": OWN, "slug": "acme", "name": "Acme"}
     principal = Principal("api_key", (), key_id="key_x", organization_id=OWN, token=token)
     access: Access[None] = Access(principal, Counted(600, 1, 0))
-    resolve(access, Requires(organization="query", late=late), named)
+    Requires(organization="query", late=late).resolve(access, named)
     return access
 
 

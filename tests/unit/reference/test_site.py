@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.core.errors import CATALOGUE
+from controlplane.core.errors import CATALOG
 from controlplane.core.plans import PLANS
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.core.settings import Settings
@@ -47,7 +47,7 @@ class TestIntroduction:
         ]
 
     def test_lists_every_code(self, introduction: str):
-        assert set(re.findall(r"^\| \d{3} \| `([A-Z_]+)` \|", introduction, re.MULTILINE)) == set(CATALOGUE)
+        assert set(re.findall(r"^\| \d{3} \| `([A-Z_]+)` \|", introduction, re.MULTILINE)) == set(CATALOG)
 
     def test_says_how_fast_and_how_long_a_user_token_works(self, introduction: str):
         assert Settings.model_fields["requests_per_minute_user_token"].default == 600

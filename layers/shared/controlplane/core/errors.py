@@ -6,7 +6,7 @@ do next. Details for operators go into `context`, which is logged and never sent
 
 from typing import Any, ClassVar
 
-CATALOGUE: dict[str, int] = {
+CATALOG: dict[str, int] = {
     "INVALID_PAYLOAD": 400,
     "INVALID_REGION": 400,
     "INVALID_ORIGIN": 400,
@@ -57,7 +57,7 @@ class ApiError(Exception):
         self.public = message or self.message
         self.details = details
         self.headers = headers or {}
-        self.status = status or CATALOGUE[self.code]
+        self.status = status or CATALOG[self.code]
         self.context = context
         super().__init__(self.code)
 

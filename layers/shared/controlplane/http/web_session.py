@@ -1,24 +1,23 @@
-"""Requirements of pages: a session cookie, and protection of forms against cross-site request forgery.
+"""Callers with a browser: pages with a session cookie, whose forms are protected against cross-site request forgery.
 
-An endpoint declares one alias, `Annotated[WebSession, RequiresSession(...)]`. The route class (`controlplane.http.app`)
-authenticates the session before the endpoint runs, and renders errors in the dialect that the alias sets. This is the
-only module that creates cookies.
+An endpoint declares one alias, `Annotated[WebSession, RequiresSession(...)]`. Errors are rendered in the dialect that
+the alias sets. This is the only module that creates cookies.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import Request
-
 from controlplane.core import keyring, tokens
 from controlplane.core.errors import Forbidden, InvalidPayload, Unauthorized, UnsupportedMediaType
 from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url
-from controlplane.http import access as gate
-from controlplane.http import anonymous as door
 from controlplane.http.access import Access
-from controlplane.http.anonymous import Anonymous, AnonymousCaller, Dialect
+from controlplane.http.anonymous import Anonymous, AnonymousCaller
+from controlplane.http.authentication import authenticate, check_rate
+from controlplane.http.callers import Caller, CallerRequirements
+from controlplane.http.dialect import Dialect
 from controlplane.http.forms import parse_pairs
+from controlplane.http.reader import RequestReader
 from controlplane.http.rejections import TooManyRejected
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -50,24 +49,8 @@ class UnreadableForm(InvalidPayload):
     message = "This form could not be read. Go back and try again."
 
 
-@dataclass(frozen=True, slots=True)
-class RequiresSession:
-    """Requirements of a page.
-
-    look: the dialect that renders the page's errors.
-    signed_in: whether the page requires a session. If not, an expired session is ignored.
-    form: whether the page accepts a form, which must then contain the session's CSRF token.
-    counted: a rate limit per client address, for requests that no session counts.
-    """
-
-    look: Dialect
-    signed_in: bool = True
-    form: bool = False
-    counted: Anonymous | None = None
-
-
 @dataclass(slots=True)
-class WebSession:
+class WebSession(Caller):
     """The session of a page. `access` and `secret` are set if the session is signed in."""
 
     address: str
@@ -80,13 +63,77 @@ class WebSession:
     def user_id(self) -> str:
         """The session's user id. Raises LookupError if the session isn't signed in."""
         if self.access is None:
-            raise LookupError("this page asks for no session")
+            raise LookupError("this page requires no session")
         return self.access.user_id
 
     @property
     def form_token(self) -> str:
         """The CSRF token for this session's forms."""
         return form_token(self.secret)
+
+    @property
+    def log_fields(self) -> dict[str, Any]:
+        return self.access.log_fields if self.access is not None else {}
+
+    @property
+    def rate_group(self) -> str:
+        return self.access.rate_group if self.access is not None else "anonymous"
+
+
+@dataclass(frozen=True, slots=True)
+class RequiresSession(CallerRequirements[WebSession]):
+    """Requirements of a page.
+
+    dialect: renders the page's errors.
+    signed_in: whether the page requires a session. If not, an expired session is ignored.
+    form: whether the page accepts a form, which must then contain the session's CSRF token.
+    counted: a rate limit per client address, for requests that no session counts.
+    """
+
+    dialect: Dialect
+    signed_in: bool = True
+    form: bool = False
+    counted: Anonymous | None = None
+
+    def select_dialect(self, request: RequestReader) -> Dialect:  # noqa: ARG002
+        return self.dialect
+
+    def identify(self, request: RequestReader) -> WebSession:
+        """Authenticates and rate limits the session, and reads the form.
+
+        Raises SignedOut, RateLimited, UnsupportedMediaType, UnreadableForm, ForeignForm.
+        """
+        session = WebSession(request.address, _read_cookies(request.headers.get("cookie", "")))
+        if self.counted is not None:
+            self.counted.check(AnonymousCaller(session.address))
+        self._authenticate(session)
+        if session.access is not None:
+            check_rate(session.access.principal, session.access.counted)
+        elif self.signed_in:
+            raise SignedOut(request.method, request.target)
+        if self.form:
+            session.form = _read_form(request.media_type, request.raw_body)
+            if keyring.signer_of(_FORM, session.secret, session.form.get(FORM_TOKEN, "")) is None:
+                raise ForeignForm
+        return session
+
+    def _authenticate(self, session: WebSession) -> None:
+        """Sets the session's access and secret if its cookie is valid. A credential of any other kind is ignored.
+
+        Raises TooManyRejected only if the page requires a session, so that people can always sign in again.
+        """
+        secret = session.cookies.get(cookie_name("session"), "")
+        if tokens.prefix_of(secret) != settings.service_brand + tokens.SESSION:
+            return
+        try:
+            session.access = Access(*authenticate(f"Bearer {secret}", session.address))
+        except Unauthorized:
+            return
+        except TooManyRejected:
+            if self.signed_in:
+                raise
+            return
+        session.secret = secret
 
 
 def form_token(secret: str) -> str:
@@ -112,60 +159,16 @@ def _is_secure() -> bool:
     return dashboard_base_url().startswith("https://")
 
 
-def admit(request: Request, asks: RequiresSession, body: bytes) -> WebSession:
-    """Authenticates and rate limits the session, and reads the form.
-
-    Raises SignedOut, RateLimited, UnsupportedMediaType, UnreadableForm, ForeignForm.
-    """
-    session = WebSession(door.address_of(request), _read_cookies(request))
-    if asks.counted is not None:
-        door.admit(AnonymousCaller(session.address), asks.counted)
-    _recognize(session, asks)
-    if session.access is None and asks.signed_in:
-        raise SignedOut(request.method, _target(request))
-    if session.access is not None:
-        gate.check_rate(session.access)
-    if asks.form:
-        session.form = _read_form(request, body)
-        if keyring.signer_of(_FORM, session.secret, session.form.get(FORM_TOKEN, "")) is None:
-            raise ForeignForm
-    return session
-
-
-def _recognize(session: WebSession, asks: RequiresSession) -> None:
-    """Sets the session's session if the cookie contains a valid one. Any other credential is ignored.
-
-    Raises TooManyRejected only if the page requires a session, so that people can always sign in again.
-    """
-    secret = session.cookies.get(cookie_name("session"), "")
-    if tokens.prefix_of(secret) != settings.service_brand + tokens.SESSION:
-        return
-    try:
-        session.access = gate.authenticate(f"Bearer {secret}", session.address)
-    except Unauthorized:
-        return
-    except TooManyRejected:
-        if asks.signed_in:
-            raise
-        return
-    session.secret = secret
-
-
-def _read_cookies(request: Request) -> dict[str, str]:
+def _read_cookies(header: str) -> dict[str, str]:
     # HTTP/2 clients may send one header per cookie, and the gateway joins repeated headers with commas.
-    parts = request.headers.get("cookie", "").replace(",", ";").split(";")
+    parts = header.replace(",", ";").split(";")
     pairs = [part.strip().partition("=") for part in parts]
     return {name: value for name, _, value in pairs}
 
 
-def _target(request: Request) -> str:
-    query = request.scope["query_string"].decode("latin-1")
-    path: str = request.scope["path"]
-    return f"{path}?{query}" if query else path
-
-
-def _read_form(request: Request, body: bytes) -> dict[str, str]:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
+def _read_form(media_type: str, body: bytes) -> dict[str, str]:
+    """Returns the form's fields. Raises UnsupportedMediaType, UnreadableForm."""
+    if media_type != _FORM_TYPE:
         raise UnsupportedMediaType
     try:
         pairs = parse_pairs(body, _MAX_FIELDS)

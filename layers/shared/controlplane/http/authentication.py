@@ -1,0 +1,102 @@
+"""Authentication by bearer credential, and the rate limits of credentials and their owners.
+
+Nothing is cached between requests, so a change of membership, role, key, or plan applies to the next request.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from controlplane.core import clock, tokens
+from controlplane.core.errors import RateLimited, Unauthorized
+from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.core.settings import settings
+from controlplane.http import owner_limits, rejections
+from controlplane.store import credentials, organizations
+from controlplane.store.credentials import Counted
+from controlplane.store.organizations import Role
+from controlplane.store.table import Throttled
+
+# An API key belongs to the organization, not to a person. Within its scopes it has the permissions of an admin.
+_API_KEY_ROLE: Role = "admin"
+
+_USER_TOKEN_PREFIXES = {settings.service_brand + tokens.ACCESS, settings.service_brand + tokens.SESSION}
+
+
+@dataclass(slots=True)
+class Principal:
+    """The authenticated caller. `user_id` is None for an API key; the other ids are None for a person."""
+
+    kind: Literal["session", "api_key", "oauth"]
+    scopes: tuple[str, ...]
+    user_id: str | None = None
+    key_id: str | None = None
+    organization_id: str | None = None
+    created_by: str | None = None
+    token: dict[str, Any] | None = None
+
+
+def authenticate(authorization: str | None, address: str) -> tuple[Principal, Counted]:
+    """Authenticates an Authorization header and counts the request, in one write. Raises Unauthorized, RateLimited.
+
+    A secret with the wrong format or checksum is rejected without accessing the table. Rejected credentials count
+    against the client's address; beyond its limit, raises TooManyRejected.
+    """
+    if not authorization:
+        raise Unauthorized
+    secret = _bearer_secret(authorization)
+    prefix = tokens.prefix_of(secret) if secret else None
+    if secret is None or prefix not in {settings.service_brand, *_USER_TOKEN_PREFIXES}:
+        rejections.count_malformed(address)
+        raise Unauthorized
+    try:
+        return _count(prefix, tokens.digest(secret))
+    except credentials.UnknownSecret:
+        rejections.count_unknown(address)
+        raise Unauthorized from None
+    except Throttled as error:
+        raise RateLimited(1, reason=str(error)) from error
+
+
+def _bearer_secret(authorization: str) -> str | None:
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip(" ") if scheme.lower() == "bearer" else None
+
+
+def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:
+    """Reads the credential and counts the request. Raises UnknownSecret (also if the token has expired), Throttled."""
+    if prefix == settings.service_brand:
+        item, counted = credentials.count_key(digest)
+        principal = Principal(
+            "api_key",
+            API_KEY_SCOPES,
+            key_id=item["keyId"],
+            organization_id=item["organizationId"],
+            created_by=item["createdBy"],
+            token=item,
+        )
+    else:
+        item, counted = credentials.count_user_token(digest)
+        if item["expiresAt"] <= clock.now():
+            raise credentials.UnknownSecret
+        principal = Principal(item["kind"], tuple(item["scopes"]), user_id=item["userId"], token=item)
+    return principal, counted
+
+
+def check_rate(principal: Principal, counted: Counted) -> None:
+    """Raises RateLimited if the credential, its person, or an API key's organization has exceeded its limit.
+
+    Rejected requests count too. Those beyond the credential's own limit count only against the credential.
+    """
+    token = principal.token or {}
+    if counted.hits > counted.limit:
+        raise RateLimited(counted.resets_at - int(clock.now()))
+    if principal.user_id is not None:
+        owner_limits.check_person(token, counted)
+    else:
+        owner_limits.check_organization_of_key(token, counted)
+
+
+def key_organization(principal: Principal) -> organizations.Membership:
+    """Returns an API key's organization from the item that authentication read."""
+    item = principal.token or {}
+    return organizations.Membership(item["organizationId"], item["slug"], item["name"], _API_KEY_ROLE)

@@ -1,0 +1,62 @@
+"""The interface between the route class and the kinds of caller.
+
+An endpoint declares its caller as one parameter, `Annotated[<Caller>, <CallerRequirements>]`. There are three kinds:
+
+    access        Access, Requires                  an API key or a user token
+    anonymous     AnonymousCaller, Anonymous        no credential, rate limited by address
+    web_session   WebSession, RequiresSession       a browser with a session cookie, which gets pages
+
+The route class (`controlplane.http.route`) calls the requirements' methods in the order in which they are defined here.
+An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
+"""
+
+from typing import Any
+
+from controlplane.http.dialect import Dialect
+from controlplane.http.reader import RequestReader
+
+
+class Caller:
+    """The caller of a request, as the endpoint gets it, and what the log and the response headers say about it."""
+
+    __slots__ = ()
+
+    @property
+    def log_fields(self) -> dict[str, Any]:
+        """The caller's fields in the request's log line, without personal data."""
+        return {}
+
+    @property
+    def rate_headers(self) -> dict[str, str]:
+        """The response headers that show the caller's rate limit."""
+        return {}
+
+    @property
+    def rate_group(self) -> str:
+        """The group under which the metric counts the caller's rate-limited requests."""
+        return "anonymous"
+
+
+class CallerRequirements[C: Caller]:
+    """Requirements of a route on its caller."""
+
+    __slots__ = ()
+
+    def select_dialect(self, request: RequestReader) -> Dialect | None:  # noqa: ARG002
+        """Returns the dialect of the response. Runs before the body is read. Raises RouteNotFound if disabled."""
+        return None
+
+    def identify(self, request: RequestReader) -> C:  # noqa: ARG002
+        """Returns the caller. Runs before the body is parsed."""
+        return Caller()  # type: ignore[return-value]  # the base class has no other kind
+
+    def check(self, caller: C) -> None:
+        """Checks the caller's rate limit and permissions. Its errors are logged with the caller."""
+
+    @property
+    def id_parameter(self) -> tuple[Any, Any] | None:
+        """The annotation and default of the parameter with the id that `resolve` needs. None: it needs none."""
+        return None
+
+    def resolve(self, caller: C, named_id: str | None) -> None:
+        """Checks the organization and the resource of the request, after FastAPI has validated the rest."""

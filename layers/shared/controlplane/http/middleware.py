@@ -1,0 +1,71 @@
+"""The outermost layer of every app, around FastAPI's own error handling."""
+
+import time
+import uuid
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from controlplane.core import deadline, urls
+from controlplane.core.errors import InternalError
+from controlplane.core.observability import describe, logger
+from controlplane.core.settings import settings
+from controlplane.http import request_log
+from controlplane.http.request_state import RequestState
+
+
+class RequestMiddleware:
+    """Creates the request's state, limits the time of its calls, handles uncaught errors, and logs one line.
+
+    Every response gets an X-Request-Id header, the caller's rate headers, and, unless the endpoint sets another one,
+    Cache-Control: no-store.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started_at = time.perf_counter()
+        state = RequestState(scope, _request_id(scope))
+        urls.read_stage(scope.get("aws.event"))
+        status = 500
+        response_started = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status, response_started
+            if message["type"] == "http.response.start":
+                status, response_started = message["status"], True
+                headers = message.setdefault("headers", [])
+                headers.append((b"x-request-id", state.request_id.encode()))
+                rate_headers = state.caller.rate_headers.items()
+                headers += [(name.lower().encode(), value.encode()) for name, value in rate_headers]
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-store"))
+            try:
+                await send(message)
+            except OSError:
+                raise ClientDisconnect from None
+
+        try:
+            with deadline.budget(settings.dependency_seconds):
+                await self.app(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            # Not a server error. No response can be sent; the request's writes are kept.
+            status = request_log.CLIENT_CLOSED_REQUEST
+        except Exception as error:  # the outermost handler: every error gets a response and a log line
+            logger.error(
+                "failed", extra={"requestId": state.request_id, "operation": state.operation, **describe(error)}
+            )
+            if response_started:
+                raise
+            await state.failure(InternalError())(scope, receive, send_with_headers)
+        request_log.log(state, scope["method"], status, time.perf_counter() - started_at)
+
+
+def _request_id(scope: Scope) -> str:
+    """Returns the gateway's request id, so that its log can be joined with ours, or a new id if run locally."""
+    event = scope.get("aws.event") or {}
+    return (event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4())

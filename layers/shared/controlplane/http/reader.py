@@ -1,0 +1,109 @@
+"""Reads a request: the client's address, the body up to its size limit, strict JSON or a dialect, and the query."""
+
+from collections import Counter
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from controlplane.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType
+from controlplane.http import strict_json
+from controlplane.http.client_address import client_address
+from controlplane.http.dialect import Dialect
+from controlplane.http.forms import parse_pairs
+
+MAX_BODY_BYTES = 1_048_576
+_MAX_QUERY_PARAMETERS = 64
+
+
+class RequestReader(Request):
+    """A request whose body is read and parsed here. FastAPI gets the results from `body`, `json`, and `headers`."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.scope, request.receive)
+        # Empty until `read_body`.
+        self.raw_body = b""
+        self._content: Any = None
+        self._translated_headers: Headers | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the client that sent the request."""
+        return client_address(self.client.host if self.client else "", super().headers.getlist)
+
+    @property
+    def media_type(self) -> str:
+        """The body's media type without parameters. JSON by default."""
+        return super().headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+
+    @property
+    def target(self) -> str:
+        """The path with its query, as the client sent it."""
+        query = self.scope["query_string"].decode("latin-1")
+        path: str = self.scope["path"]
+        return f"{path}?{query}" if query else path
+
+    async def read_body(self) -> None:
+        """Reads the whole body. Raises PayloadTooLarge as soon as the size limit is known to be exceeded."""
+        declared = self.headers.get("content-length", "")
+        # A number too long to be a size isn't converted: int() raises ValueError for more than 4,300 digits.
+        if declared.isdecimal() and (len(declared) > 18 or int(declared) > MAX_BODY_BYTES):
+            raise PayloadTooLarge
+        chunks, size = [], 0
+        async for chunk in self.stream():
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise PayloadTooLarge
+            chunks.append(chunk)
+        self.raw_body = b"".join(chunks)
+
+    def parse_body(self, dialect: Dialect | None) -> None:
+        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
+        if dialect is not None:
+            self._content = dialect.read(self.raw_body)
+            headers = super().headers.mutablecopy()
+            headers["content-type"] = "application/json"
+            self._translated_headers = headers
+        elif self.raw_body:
+            encoding = self.headers.get("content-encoding", "identity").strip().lower()
+            self._content = _parse_json(self.raw_body, self.media_type, encoding)
+
+    def check_query(self) -> None:
+        """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently."""
+        _check_query(self.scope["query_string"])
+
+    # The methods below are how FastAPI reads a request.
+
+    @property
+    def headers(self) -> Headers:
+        return self._translated_headers or super().headers
+
+    async def body(self) -> bytes:
+        return self.raw_body
+
+    async def json(self) -> Any:
+        return self._content
+
+
+def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:
+    if not (media_type == "application/json" or media_type.endswith("+json")) or encoding != "identity":
+        raise UnsupportedMediaType
+    try:
+        return strict_json.loads(body)
+    except strict_json.InvalidJson as error:
+        raise InvalidPayload.at([], f"The body is not acceptable JSON: {error}.", "json_invalid") from None
+
+
+def _check_query(raw: bytes) -> None:
+    if not raw:
+        return
+    try:
+        pairs = parse_pairs(raw, _MAX_QUERY_PARAMETERS)
+    except ValueError:
+        raise InvalidPayload.at([], "The query string is not valid percent-encoded UTF-8.", "query_invalid") from None
+    counts = Counter(name for name, _ in pairs)
+    for name, value in pairs:
+        if counts[name] > 1:
+            raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
+        if "\0" in value:
+            raise InvalidPayload.at([name], "This parameter contains NUL.", "query_invalid")

@@ -1,0 +1,52 @@
+"""The state of one request, which the middleware, the route, and the log line share, and its responses."""
+
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Scope
+
+from controlplane.core.errors import ApiError
+from controlplane.core.observability import logger
+from controlplane.http import envelope
+from controlplane.http.callers import Caller
+from controlplane.http.dialect import Dialect
+
+_SCOPE_KEY = "controlplane"
+_JSON_HEADERS = {"content-type": "application/json"}
+
+
+class RequestState:
+    """One request's id, operation, caller, and dialect. `caller` is set once the caller is identified."""
+
+    __slots__ = ("caller", "dialect", "operation", "request_id")
+
+    def __init__(self, scope: Scope, request_id: str) -> None:
+        self.request_id = request_id
+        self.operation = "-"
+        self.caller = Caller()
+        self.dialect: Dialect | None = None
+        scope[_SCOPE_KEY] = self
+
+    @staticmethod
+    def of(scope: Scope) -> "RequestState":
+        state: RequestState = scope[_SCOPE_KEY]
+        return state
+
+    def success(self, content: Any, status: int) -> Response:
+        """Returns the response for an endpoint's return value. A Response is returned as it is."""
+        if isinstance(content, Response):
+            return content
+        if self.dialect is not None:
+            return self.dialect.success(content)
+        if isinstance(content, envelope.Answer):
+            headers = {**_JSON_HEADERS, **content.headers}
+            return Response(envelope.success(content.content), content.status or status, headers)
+        return Response(envelope.success(content), status, _JSON_HEADERS)
+
+    def failure(self, error: ApiError) -> Response:
+        """Returns the response for an error. Logs its context, which only operators may see."""
+        if error.context:
+            logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
+        if self.dialect is not None:
+            return self.dialect.failure(error)
+        return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})

@@ -1,0 +1,140 @@
+"""The route class: runs every check of a request in the documented order and responds in the envelope.
+
+docs/architecture.md shows the order. The checks themselves are in `reader` (the request) and in the requirements that
+the endpoint declares (`callers`).
+"""
+
+import inspect
+import typing
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+
+from controlplane.core.errors import (
+    ApiError,
+    DatabaseUnavailable,
+    InvalidPayload,
+    NotFound,
+    RateLimited,
+)
+from controlplane.core.observability import describe, logger
+from controlplane.http.callers import CallerRequirements
+from controlplane.http.reader import RequestReader
+from controlplane.http.request_state import RequestState
+from controlplane.store.organizations import UnknownOrganization
+from controlplane.store.table import TableUnavailable, Throttled
+
+_NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
+
+
+class ControlRoute(APIRoute):
+    """A route with requirements on its caller. `return_type` is the endpoint's."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        parameter, self.requirements = _declared_requirements(endpoint)
+        self.return_type = typing.get_type_hints(endpoint).get("return")
+        self.service_endpoint = endpoint
+        options["response_model"] = None
+        status = options.get("status_code") or 200
+        super().__init__(path, _adapt(endpoint, parameter, self.requirements, status), **options)
+        self.label = f"{next(iter(self.methods or ()))} {path}"
+
+    def requirements_as[R: CallerRequirements[Any]](self, kind: type[R]) -> R | None:
+        """Returns the requirements if they are of that kind, for tools that describe or test routes."""
+        return self.requirements if isinstance(self.requirements, kind) else None
+
+    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+        validate_and_call = super().get_route_handler()
+        requirements, has_body = self.requirements, self.body_field is not None
+
+        async def run_checks(request: RequestReader, state: RequestState) -> Response:
+            state.operation = self.label
+            state.dialect = requirements.select_dialect(request)
+            await request.read_body()
+            state.caller = caller = requirements.identify(request)
+            requirements.check(caller)
+            if has_body:
+                request.parse_body(state.dialect)
+            request.check_query()
+            return await validate_and_call(request)
+
+        async def handle(request: Request) -> Response:
+            state = RequestState.of(request.scope)
+            try:
+                return await run_checks(RequestReader(request), state)
+            except ApiError as error:
+                return state.failure(error)
+            except (RequestValidationError, UnknownOrganization, Throttled, TableUnavailable) as error:
+                return state.failure(_public_error(error))
+
+        return handle
+
+
+def _declared_requirements(endpoint: Callable[..., Any]) -> tuple[str | None, CallerRequirements[Any]]:
+    """Returns the name of the parameter that declares the route's requirements, or None, and the requirements."""
+    for name, hint in typing.get_type_hints(endpoint, include_extras=True).items():
+        for extra in getattr(hint, "__metadata__", ()):
+            if isinstance(extra, CallerRequirements):
+                return name, extra
+    return None, _NO_REQUIREMENTS
+
+
+def _adapt(
+    endpoint: Callable[..., Awaitable[Any]],
+    caller_parameter: str | None,
+    requirements: CallerRequirements[Any],
+    status: int,
+) -> Callable[..., Any]:
+    """Returns the endpoint with the signature that FastAPI sees.
+
+    The caller's parameter is replaced by the request and by the id that the requirements are resolved from after
+    FastAPI has validated the rest. The return value is serialized here, so FastAPI encodes nothing.
+    """
+
+    async def adapted(adapted_request: Request, adapted_id: str | None = None, **arguments: Any) -> Response:
+        state = RequestState.of(adapted_request.scope)
+        requirements.resolve(state.caller, adapted_id)
+        if caller_parameter is not None:
+            arguments[caller_parameter] = state.caller
+        return state.success(await endpoint(**arguments), status)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = inspect.signature(endpoint, eval_str=True).parameters.items()
+    parameters = [parameter.replace(kind=keyword) for name, parameter in own if name != caller_parameter]
+    parameters.append(inspect.Parameter("adapted_request", keyword, annotation=Request))
+    if (id_parameter := requirements.id_parameter) is not None:
+        annotation, default = id_parameter
+        parameters.append(inspect.Parameter("adapted_id", keyword, annotation=annotation, default=default))
+    adapted.__name__, adapted.__doc__, adapted.__module__ = endpoint.__name__, endpoint.__doc__, endpoint.__module__
+    adapted.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    adapted.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return adapted
+
+
+def _public_error(error: Exception) -> ApiError:
+    """Returns the error that the client receives for an exception raised below the endpoint."""
+    if isinstance(error, RequestValidationError):
+        return _invalid_payload(error)
+    if isinstance(error, UnknownOrganization):
+        return NotFound()  # it was deleted while this request ran
+    if isinstance(error, Throttled):
+        logger.warning("throttled", extra=describe(error))
+        return RateLimited(1)
+    logger.error("table unavailable", extra=describe(error))
+    return DatabaseUnavailable()
+
+
+def _invalid_payload(error: RequestValidationError) -> InvalidPayload:
+    """Converts pydantic's errors to the API's format: code, message, path of field names."""
+    details = [
+        {
+            "code": problem["type"],
+            "message": problem["msg"],
+            "path": [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")],
+        }
+        for problem in error.errors()
+    ]
+    return InvalidPayload(details=details)

@@ -1,0 +1,43 @@
+"""A response as tests see it."""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: Any
+    text: str
+    cookies: list[str] = field(default_factory=list)
+
+    @property
+    def data(self) -> Any:
+        assert self.body["success"] is True, self.text
+        return self.body["data"]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        assert self.body["success"] is False, self.text
+        return self.body["error"]
+
+    @property
+    def code(self) -> str:
+        return self.error["code"]
+
+    @classmethod
+    def of_handler(cls, answer: dict[str, Any]) -> "Reply":
+        """Returns the response of a handler, which is in the gateway's proxy format."""
+        text = answer["body"]
+        if answer["isBase64Encoded"]:
+            text = base64.b64decode(text).decode()
+        several = {name.lower(): values for name, values in answer["multiValueHeaders"].items()}
+        headers = {name: values[-1] for name, values in several.items()}
+        headers |= {name.lower(): value for name, value in answer["headers"].items()}
+        body = json.loads(text) if headers.get("content-type", "").startswith("application/json") else None
+        set_cookie = headers.pop("set-cookie", None)
+        cookies = several.get("set-cookie") or ([set_cookie] if set_cookie else [])
+        return cls(answer["statusCode"], headers, body, text, cookies)

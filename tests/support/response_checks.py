@@ -1,0 +1,167 @@
+"""Checks the properties that every response has: of the envelope, of OAuth, of a page, or of a document."""
+
+import re
+from html.parser import HTMLParser
+
+from controlplane.core.errors import CATALOG
+from tests.support.operations import is_page
+from tests.support.reply import Reply
+
+_NOT_ENVELOPED = {"/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
+# Files that the build generates.
+_DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
+FORM = "application/x-www-form-urlencoded"
+# Paths that answer a form-encoded request in OAuth's format.
+_OAUTH_PATHS = "/v1/auth/device/"
+
+
+def check_answer(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
+    """Checks that a response has the shape of a page, of OAuth if the request used it, or of the envelope."""
+    media_types = [value for name, value in sent.items() if name.lower() == "content-type"]
+    used_oauth = path.startswith(_OAUTH_PATHS) and "".join(media_types).lower().startswith(FORM)
+    if is_page(path) and reply.status != 405:
+        check_page(reply)
+        assert request_id in {None, reply.headers["x-request-id"]}
+    elif used_oauth and reply.status not in {404, 405}:
+        check_oauth(reply)
+        assert request_id in {None, reply.headers["x-request-id"]}
+    else:
+        check_envelope(path, reply, request_id)
+
+
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'"
+)
+
+
+class _SafePage(HTMLParser):
+    """Parses a page like a browser, and fails on anything that could run or load from another origin."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in {"script", "style", "iframe", "object", "embed", "base", "img"}, tag
+        for name, value in attrs:
+            assert not name.startswith("on"), name
+            assert name != "style"
+            if name in {"href", "src", "action"}:
+                assert re.match(r"/[^/]|/$|#|https?://|data:image/svg", value or ""), value
+
+
+def check_page(reply: Reply) -> None:
+    """Checks the properties of every page: HTML, title, heading, strict policy, and no scripts, framing, or caching."""
+    headers = reply.headers
+    assert headers.get("x-request-id"), "an answer without X-Request-Id"
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert headers["content-security-policy"] == PAGE_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-store"
+    for cookie in reply.cookies:
+        assert re.fullmatch(
+            r"__Host-assent-[A-Za-z0-9_-]+=[A-Za-z0-9._-]*; Path=/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure", cookie
+        )
+    if reply.status == 303:
+        assert reply.text == ""
+        assert headers["location"].startswith(("/", "http"))
+        return
+    assert reply.text.startswith("<!doctype html>")
+    assert re.search(r"<title>[^<]+ · Assent</title>", reply.text)
+    assert len(re.findall(r"<h1>", reply.text)) == 1
+    _SafePage().feed(reply.text)
+    if reply.status == 429:
+        assert int(headers["retry-after"]) >= 1
+
+
+def check_oauth(reply: Reply) -> None:
+    """Checks the shape of an OAuth response: RFC 6749 sections 5.1 and 5.2."""
+    assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["pragma"] == "no-cache"
+    assert isinstance(reply.body, dict)
+    if reply.status == 200:
+        assert "error" not in reply.body
+        assert all(re.fullmatch(r"[a-z_]+", name) for name in reply.body)
+        return
+    assert reply.status in {400, 413, 429, 500, 503}
+    assert set(reply.body) == {"error", "error_description"}
+    assert re.fullmatch(r"[a-z_]+", reply.body["error"])
+    assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", reply.body["error_description"])
+    assert "www-authenticate" not in reply.headers
+    if reply.status == 429:
+        assert int(reply.headers["retry-after"]) >= 1
+
+
+DOCUMENT_POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src blob:; img-src 'self' data:; "
+    "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' "
+    "'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; "
+    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def check_document(reply: Reply) -> None:
+    """Checks the properties of every document: a strict policy, and headers for caching and revalidation."""
+    headers = reply.headers
+    assert headers["content-security-policy"] == DOCUMENT_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["cache-control"].startswith("public, max-age=")
+    assert "Accept-Encoding" in headers["vary"]
+    assert re.fullmatch(r'W/"[0-9a-f]{32}"', headers["etag"])
+    if reply.status == 304:
+        assert reply.text == ""
+        assert "content-type" not in headers
+        return
+    assert headers["content-type"].partition(";")[0] in {
+        "application/json",
+        "text/css",
+        "text/html",
+        "text/javascript",
+        "text/markdown",
+        "text/plain",
+    }
+    # Placeholders for the URLs of a deployment.
+    assert not re.search(r"https://(api|dashboard)\.assent\.example", reply.text)
+
+
+def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> None:
+    """Checks the envelope: the one assertion that defines the shape of every response except OAuth's."""
+    assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
+    if request_id is not None:
+        assert reply.headers["x-request-id"] == request_id
+    if (path in _NOT_ENVELOPED or path.startswith("/assets/")) and reply.status == 200:
+        return
+    if _DOCUMENTS.fullmatch(path) and reply.status in {200, 304}:
+        check_document(reply)
+        return
+    assert reply.headers["content-type"].startswith("application/json")
+    if reply.status < 400:
+        assert reply.body["success"] is True
+        assert set(reply.body) in ({"success", "data"}, {"success", "data", "pagination"})
+        if "pagination" in reply.body:
+            assert isinstance(reply.body["data"], list)
+            pagination = reply.body["pagination"]
+            assert set(pagination) == {"nextCursor", "hasMore"}
+            assert pagination["hasMore"] is (pagination["nextCursor"] is not None)
+        return
+    assert set(reply.body) == {"success", "error"}
+    assert reply.body["success"] is False
+    error = reply.body["error"]
+    assert set(error) <= {"code", "message", "details"}
+    assert isinstance(error["message"], str)
+    assert error["message"]
+    assert CATALOG[error["code"]] == reply.status or (error["code"], reply.status) in {
+        ("INVALID_PAYLOAD", 405),
+        ("INVALID_PAYLOAD", 415),
+    }
+    assert re.fullmatch(r"[A-Z_]+", error["code"])
+    if error["code"] == "INVALID_PAYLOAD" and reply.status == 400:
+        for problem in error["details"]:
+            assert set(problem) == {"code", "message", "path"}
+            assert all(isinstance(part, str) for part in problem["path"])
+    if reply.status == 401:
+        assert reply.headers["www-authenticate"].startswith("Bearer")
+    if reply.status == 429:
+        assert int(reply.headers["retry-after"]) >= 1
