@@ -143,9 +143,8 @@ class Stack:
         finally:
             connection.close()
         answered = {name.lower(): value for name, value in response.getheaders()}
-        is_json = answered.get("content-type", "").startswith("application/json")
         cookies = response.headers.get_all("set-cookie", [])
-        reply = Reply(response.status, answered, json.loads(text) if is_json else None, text, cookies)
+        reply = Reply.read(response.status, answered, text, cookies)
         self.secrets |= _credentials_in(reply)
         check_answer(target.partition("?")[0], sent, reply)
         return reply

@@ -103,9 +103,7 @@ class TestEachFunctionInTheLambdaRuntime:
             if "httpMethod" not in event:  # an event of a schedule
                 continue
             headers = {header.lower(): value for header, value in answer["headers"].items()}
-            is_json = headers.get("content-type", "").startswith("application/json")
-            body = json.loads(answer["body"]) if is_json else None
-            reply = Reply(answer["statusCode"], headers, body, answer["body"])
+            reply = Reply.read(answer["statusCode"], headers, answer["body"])
             check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
             # The events contain IDs and a page session that don't exist.
             expected = {200, 201, 404}

@@ -36,7 +36,7 @@ def _call(base_url: str, method: str, path: str, token: str | None = None, body:
     finally:
         connection.close()
     answered = {name.lower(): value for name, value in response.getheaders()}
-    return Reply(response.status, answered, json.loads(text), text)
+    return Reply.read(response.status, answered, text)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from starlette.types import Message
 
 from tests.support.api import Api, Reply
-from tests.support.operations import operations
+from tests.support.operations import operations_at
 from tests.support.response_checks import check_answer
 
 
@@ -57,9 +57,8 @@ class DirectApi(Api):
 
 
 def _app_of(path: str) -> Any:
-    for operation in operations():
-        if operation.route.path_regex.match(path):
-            return importlib.import_module(f"{operation.group}.app").app
+    for operation in operations_at(path):
+        return importlib.import_module(f"{operation.group}.app").app
     raise LookupError(f"no function has a route for {path}")
 
 
@@ -80,5 +79,4 @@ def _run(app: Any, scope: dict[str, Any], body: bytes) -> Reply:
         loop.close()
     text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    is_json = headers.get("content-type", "").startswith("application/json")
-    return Reply(sent[0]["status"], headers, json.loads(text) if is_json else None, text)
+    return Reply.read(sent[0]["status"], headers, text)

@@ -29,6 +29,12 @@ class Reply:
         return self.error["code"]
 
     @classmethod
+    def read(cls, status: int, headers: dict[str, str], text: str, cookies: list[str] | None = None) -> "Reply":
+        """Returns the response with its JSON parsed, if it has any. Names of headers are in lowercase."""
+        is_json = headers.get("content-type", "").startswith("application/json")
+        return cls(status, headers, json.loads(text) if is_json else None, text, cookies or [])
+
+    @classmethod
     def of_handler(cls, answer: dict[str, Any]) -> "Reply":
         """Returns the response of a handler, which is in the gateway's proxy format."""
         text = answer["body"]
@@ -37,7 +43,6 @@ class Reply:
         several = {name.lower(): values for name, values in answer["multiValueHeaders"].items()}
         headers = {name: values[-1] for name, values in several.items()}
         headers |= {name.lower(): value for name, value in answer["headers"].items()}
-        body = json.loads(text) if headers.get("content-type", "").startswith("application/json") else None
         set_cookie = headers.pop("set-cookie", None)
         cookies = several.get("set-cookie") or ([set_cookie] if set_cookie else [])
-        return cls(answer["statusCode"], headers, body, text, cookies)
+        return cls.read(answer["statusCode"], headers, text, cookies)
