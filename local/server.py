@@ -42,15 +42,15 @@ def without_query() -> Callable[[LogRecord], bool]:
 
 
 class Gateway:
-    """Hands each request to the app that has its route, and to `nowhere` where none has.
+    """Hands each request to the app that has its route, and to `not_found` if none has.
 
     As in API Gateway the path with fewer parameters wins. A path that is known with other methods only goes to the app
     that knows it, which answers 405.
     """
 
-    def __init__(self, apps: dict[str, Any], nowhere: ASGIApp = not_found_app) -> None:
+    def __init__(self, apps: dict[str, Any], not_found: ASGIApp = not_found_app) -> None:
         self._routes: list[tuple[BaseRoute, ASGIApp]] = [(route, app) for app in apps.values() for route in app.routes]
-        self._nowhere = nowhere
+        self._not_found = not_found
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -59,11 +59,11 @@ class Gateway:
             await _answer_lifespan(receive, send)
 
     def _find(self, scope: Scope) -> ASGIApp:
-        best, best_rank = self._nowhere, (Match.NONE.value, 0)
+        best, best_rank = self._not_found, (Match.NONE.value, 0)
         for route, app in self._routes:
             match, child_scope = route.matches(scope)
             rank = (match.value, -len(child_scope.get("path_params", {})))
-            if match != Match.NONE and (best is self._nowhere or rank > best_rank):
+            if match != Match.NONE and (best is self._not_found or rank > best_rank):
                 best, best_rank = app, rank
         return best
 

@@ -47,7 +47,7 @@ def _fresh_table(_engine: Callable[[], AbstractContextManager[Any]]) -> Iterator
     table.name = f"assent-test-{next(_TABLES)}"
     # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
     # time.
-    rejections.forget()
+    rejections.reset_malformed()
     with _engine() as table._client:
         create_table(table.client, table.name)
         yield

@@ -69,7 +69,7 @@ class InvalidPayload(ApiError):
     message = "The request is invalid. See details for each field."
 
     def __init__(self, message: str | None = None, *, details: Any = None, **options: Any) -> None:
-        super().__init__(message, details=_bounded(details) if isinstance(details, list) else details, **options)
+        super().__init__(message, details=_limit_details(details) if isinstance(details, list) else details, **options)
 
     @classmethod
     def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
@@ -77,22 +77,22 @@ class InvalidPayload(ApiError):
         return cls(details=[{"code": code, "message": message, "path": path}], **options)
 
 
-def _bounded(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _limit_details(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns the first problems with truncated texts: a hostile body chooses field names and may have thousands."""
-    shown = [
+    listed = [
         {
             **problem,
-            "message": _cut(problem["message"]),
-            "path": [_cut(part) for part in problem["path"][:MAX_PATH_PARTS]],
+            "message": _truncate(problem["message"]),
+            "path": [_truncate(part) for part in problem["path"][:MAX_PATH_PARTS]],
         }
         for problem in details[:MAX_DETAILS]
     ]
-    if left_out := len(details) - len(shown):
-        shown.append({"code": "more", "message": f"{left_out:,} more problems are not listed.", "path": []})
-    return shown
+    if left_out := len(details) - len(listed):
+        listed.append({"code": "more", "message": f"{left_out:,} more problems are not listed.", "path": []})
+    return listed
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
 
 

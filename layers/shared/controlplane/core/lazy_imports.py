@@ -53,7 +53,7 @@ class _Placeholder(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if "_original" not in cls.__dict__:  # FastAPI's subclass of a placeholder: an ordinary class
             return super().__call__(*args, **kwargs)
-        if sys.modules.get(cls._original[0]).__class__ is _LaterModule:
+        if sys.modules.get(cls._original[0]).__class__ is _LazyModule:
             # Called during FastAPI's own import, for a default that only its OAuth2 scheme without flows would use.
             return super().__call__()
         return cls._load()(*args, **kwargs)
@@ -78,7 +78,7 @@ class _Placeholder(type):
     __ror__ = __or__
 
 
-class _LaterModule(ModuleType):
+class _LazyModule(ModuleType):
     """A module that is imported when one of its names is used, not when it is bound by an import statement."""
 
     def __init__(self, name: str) -> None:
@@ -99,8 +99,8 @@ def _context_value(key: str, context: Any = None) -> Any:
     return loaded.get_value(key, context) if loaded else None
 
 
-def _later_modules() -> dict[str, ModuleType]:
-    modules: dict[str, ModuleType] = {name: _LaterModule(name) for name in (_OPENAPI_MODELS, _METADATA, *_TELEMETRY)}
+def _lazy_modules() -> dict[str, ModuleType]:
+    modules: dict[str, ModuleType] = {name: _LazyModule(name) for name in (_OPENAPI_MODELS, _METADATA, *_TELEMETRY)}
     for name in _TELEMETRY[1:]:
         parent, _, child = name.rpartition(".")
         setattr(modules[parent], child, modules[name])
@@ -126,26 +126,26 @@ def _import_fastapi() -> bool:
     """Imports FastAPI without its optional parts. Returns False if it was already imported or this failed."""
     if "fastapi" in sys.modules or any(name in sys.modules for name in _TELEMETRY):
         return False
-    later = {name: module for name, module in _later_modules().items() if name not in sys.modules}
-    sys.modules.update(later)
+    placeholders = {name: module for name, module in _lazy_modules().items() if name not in sys.modules}
+    sys.modules.update(placeholders)
     try:
         with _without_texts():
             importlib.import_module("fastapi")
     except Exception:  # noqa: BLE001 (after any error, FastAPI is imported as usual)
-        _forget("fastapi")
+        _unload("fastapi")
         return False
     finally:
-        _withdraw(later)
+        _remove_placeholders(placeholders)
     return True
 
 
-def _forget(package: str) -> None:
+def _unload(package: str) -> None:
     """Removes the package from sys.modules, so that the next import loads it again."""
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         del sys.modules[name]
 
 
-def _withdraw(modules: dict[str, ModuleType]) -> None:
+def _remove_placeholders(modules: dict[str, ModuleType]) -> None:
     """Removes placeholders from sys.modules. The library keeps those it bound; later imports get the real modules."""
     for name, module in modules.items():
         if sys.modules.get(name) is module:
@@ -219,15 +219,15 @@ def _import_botocore() -> bool:
     for name, module in modules.items():
         module.__dict__.update(_DOCUMENTATION[name])
     if _METADATA not in sys.modules:
-        modules[_METADATA] = _LaterModule(_METADATA)
+        modules[_METADATA] = _LazyModule(_METADATA)
     sys.modules.update(modules)
     try:
         importlib.import_module("botocore.session")
     except Exception:  # noqa: BLE001 (after any error, botocore is imported as usual)
-        _forget("botocore")
+        _unload("botocore")
         return False
     finally:
-        _withdraw(modules)
+        _remove_placeholders(modules)
     _drop_documentation_handlers()
     return True
 

@@ -24,7 +24,7 @@ _APOSTROPHES = str.maketrans("", "", "'\u2019\u02bc")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
-def _legible(name: str) -> str:
+def _check_characters(name: str) -> str:
     if _FORBIDDEN.search(name):
         raise PydanticCustomError("control_characters", "A name contains no control characters.")
     # Joiners and variation selectors are allowed inside names (an emoji, a Persian word), but are invisible alone.
@@ -34,7 +34,7 @@ def _legible(name: str) -> str:
 
 
 # The same rule as a pattern, which counts characters after trimming. It doesn't match names that begin with a joiner.
-_SHOWN = {
+_JSON_SCHEMA = {
     "type": "string",
     "pattern": rf"^[ \t-\r\x85]*[^{_CONTROLS}{_BLANKS}][^{_CONTROLS}]{{0,99}}[ \t-\r\x85]*$",
 }
@@ -43,8 +43,8 @@ _SHOWN = {
 Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
-    AfterValidator(_legible),
-    WithJsonSchema(_SHOWN),
+    AfterValidator(_check_characters),
+    WithJsonSchema(_JSON_SCHEMA),
 ]
 
 

@@ -52,7 +52,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def log_request(fields: dict[str, Any]) -> None:
-    """Writes the line of `logger.info("request", extra=fields)` in a fifth of the time, because its format is fixed."""
+    """Writes the same line as `logger.info("request", extra=fields)`, in a fifth of the time: its format is fixed."""
     if logger.log_level > logging.INFO:
         return
     now = time.time()
@@ -79,18 +79,18 @@ def _write(line: str) -> None:
 def _counter(*names: str) -> tuple[str, str]:
     """Returns metrics with the value 1 in CloudWatch's embedded metric format: the text before and after the time."""
     counted = [{"Name": name, "Unit": "Count"} for name in names]
-    where = {"Namespace": metrics.provider.namespace, "Dimensions": [["service"]], "Metrics": counted}
-    line = {"_aws": {"Timestamp": 0, "CloudWatchMetrics": [where]}, "service": metrics.provider.service}
+    metric = {"Namespace": metrics.provider.namespace, "Dimensions": [["service"]], "Metrics": counted}
+    line = {"_aws": {"Timestamp": 0, "CloudWatchMetrics": [metric]}, "service": metrics.provider.service}
     before, _, after = _encode({**line, **{name: [1.0] for name in names}}).partition('"Timestamp":0')
     return before + '"Timestamp":', after
 
 
-_ANSWERED, _FAILED = _counter("Requests"), _counter("Requests", "ServerErrors")
+_SUCCEEDED, _FAILED = _counter("Requests"), _counter("Requests", "ServerErrors")
 
 
 def count_request(*, failed: bool) -> None:
     """Writes a request's metrics by service, requests and server errors, in the format of Powertools."""
-    before, after = _FAILED if failed else _ANSWERED
+    before, after = _FAILED if failed else _SUCCEEDED
     _write(f"{before}{int(time.time() * 1000)}{after}")
 
 
@@ -99,13 +99,13 @@ def count_limited(kind: str) -> None:
 
     The organization is only in the request's log line, because each value of a metric's dimension is billed.
     """
-    where = {
+    metric = {
         "Namespace": metrics.provider.namespace,
         "Dimensions": [["service"], ["caller"]],
         "Metrics": [{"Name": "RateLimited", "Unit": "Count"}],
     }
-    about = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [where]}
-    _write(_encode({"_aws": about, "service": metrics.provider.service, "caller": kind, "RateLimited": [1.0]}))
+    metadata = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [metric]}
+    _write(_encode({"_aws": metadata, "service": metrics.provider.service, "caller": kind, "RateLimited": [1.0]}))
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
-def _without_slash(url: str) -> str:
+def _remove_trailing_slash(url: str) -> str:
     return url.rstrip("/")
 
 
-Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$"), AfterValidator(_without_slash)]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$"), AfterValidator(_remove_trailing_slash)]
 # An empty template parameter becomes an empty variable.
 OptionalUrl = Annotated[Url | None, BeforeValidator(lambda value: value or None)]
 OptionalText = Annotated[str | None, BeforeValidator(lambda value: value or None)]
-
 
 SigningKeyText = Annotated[str, Field(min_length=32)]
 
@@ -36,7 +35,7 @@ class SigningSecret(BaseModel):
         return tuple(key for key in (self.current, self.next, self.previous) if key is not None)
 
     @model_validator(mode="after")
-    def _has_two_different_keys_at_most(self) -> Self:
+    def _check_keys(self) -> Self:
         if len(self.keys) > 2 or len(set(self.keys)) < len(self.keys):
             raise ValueError("it takes the current key and at most one other: either next or previous")
         return self
@@ -54,7 +53,7 @@ def read_signing_secret(text: Any) -> Any:
         raise ValueError("it starts like a JSON object, but isn't one") from None
 
 
-def _networks(value: str | tuple[Any, ...]) -> tuple[Any, ...]:
+def _parse_networks(value: str | tuple[Any, ...]) -> tuple[Any, ...]:
     """Parses a comma-separated list of addresses and networks. Raises ValueError if an entry is neither."""
     if not isinstance(value, str):
         return value
@@ -63,7 +62,7 @@ def _networks(value: str | tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 # Elements are ipaddress.IPv4Network and IPv6Network.
-Networks = Annotated[tuple[Any, ...], BeforeValidator(_networks)]
+Networks = Annotated[tuple[Any, ...], BeforeValidator(_parse_networks)]
 
 
 class Settings(BaseModel):

@@ -20,7 +20,7 @@ from controlplane.core.settings import settings
 
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_LENGTH, _CHECK_LENGTH = 30, 6
-SHOWN_LENGTH = 4
+_SHOWN_LENGTH = 4
 
 # Follows the brand in the prefix of a secret. API keys have no such suffix.
 ACCESS = "_at"
@@ -28,60 +28,60 @@ REFRESH = "_rt"
 SESSION = "_st"
 DEVICE_CODE = "_dc"
 
-_FORM = re.compile(r"([a-z][a-z0-9-]*(?:_(?:at|st|dc))?)_([0-9A-Za-z]{30})([0-9A-Za-z]{6})")
+_PATTERN = re.compile(r"([a-z][a-z0-9-]*(?:_(?:at|st|dc))?)_([0-9A-Za-z]{30})([0-9A-Za-z]{6})")
 _MAC_LENGTH = 22
-_REFRESH_FORM = re.compile(r"[a-z][a-z0-9-]*_rt_([0-9a-z]{16})[0-9A-Za-z]{30}[0-9A-Za-z]{22}")
+_REFRESH_PATTERN = re.compile(r"[a-z][a-z0-9-]*_rt_([0-9a-z]{16})[0-9A-Za-z]{30}[0-9A-Za-z]{22}")
 
 
 def _base62(value: int, length: int) -> str:
     """Returns the lowest `length` base-62 digits of the number."""
-    out = ""
+    digits = ""
     for _ in range(length):
         value, digit = divmod(value, 62)
-        out = _ALPHABET[digit] + out
-    return out
+        digits = _ALPHABET[digit] + digits
+    return digits
 
 
 def _checksum(text: str) -> str:
     return _base62(zlib.crc32(text.encode()), _CHECK_LENGTH)
 
 
-def _random() -> str:
+def _random_body() -> str:
     return "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_LENGTH))
 
 
-def _checked(prefix: str, body: str) -> str:
+def _with_checksum(prefix: str, body: str) -> str:
     return f"{prefix}_{body}{_checksum(prefix + body)}"
 
 
 def mint(prefix: str) -> str:
     """Returns a new secret that starts with `prefix` and an underscore."""
-    return _checked(prefix, _random())
+    return _with_checksum(prefix, _random_body())
 
 
 def mint_from(prefix: str, seed: bytes) -> str:
     """Derives a secret from the seed. It is deterministic, so the secret can be shown again without being stored."""
-    return _checked(prefix, _base62(int.from_bytes(hmac.digest(seed, prefix.encode(), "sha512")), _RANDOM_LENGTH))
+    return _with_checksum(prefix, _base62(int.from_bytes(hmac.digest(seed, prefix.encode(), "sha512")), _RANDOM_LENGTH))
 
 
-def _sealed(key: SigningKey, family: str, body: str) -> str:
+def _refresh_token(key: SigningKey, family: str, body: str) -> str:
     text = f"{settings.service_brand}{REFRESH}_{family}{body}"
     return text + _base62(key.number("refresh token", text), _MAC_LENGTH)
 
 
 def mint_refresh(family: str) -> str:
     """Returns the first refresh token of a family. The family's id is 16 digits and lowercase letters."""
-    return _sealed(keyring.current(), family, _random())
+    return _refresh_token(keyring.current(), family, _random_body())
 
 
 def family_of(refresh_token: str) -> str | None:
     """Returns the family of a refresh token that a key of the ring issued, or None. Doesn't access the table."""
-    match = _REFRESH_FORM.fullmatch(refresh_token)
+    match = _REFRESH_PATTERN.fullmatch(refresh_token)
     if match is None:
         return None
     body = refresh_token[-_MAC_LENGTH - _RANDOM_LENGTH : -_MAC_LENGTH]
-    issued = any(hmac.compare_digest(_sealed(key, match[1], body), refresh_token) for key in keyring.ring())
-    return match[1] if issued else None
+    is_issued = any(hmac.compare_digest(_refresh_token(key, match[1], body), refresh_token) for key in keyring.ring())
+    return match[1] if is_issued else None
 
 
 def successors_of(refresh_token: str) -> list[tuple[str, str]]:
@@ -96,14 +96,14 @@ def successors_of(refresh_token: str) -> list[tuple[str, str]]:
         raise LookupError("only a refresh token has successors")
     return [
         (
-            _checked(f"{settings.service_brand}{ACCESS}", _derived(key, "access token after", refresh_token)),
-            _sealed(key, family, _derived(key, "refresh token after", refresh_token)),
+            _with_checksum(f"{settings.service_brand}{ACCESS}", _derive_body(key, "access token after", refresh_token)),
+            _refresh_token(key, family, _derive_body(key, "refresh token after", refresh_token)),
         )
         for key in keyring.ring()
     ]
 
 
-def _derived(key: SigningKey, purpose: str, secret: str) -> str:
+def _derive_body(key: SigningKey, purpose: str, secret: str) -> str:
     return _base62(key.number(purpose, secret), _RANDOM_LENGTH)
 
 
@@ -117,7 +117,7 @@ def keyed_digest(purpose: str, text: str) -> str:
 
 def prefix_of(secret: str) -> str | None:
     """Returns the prefix of a well-formed secret, or None if its format or checksum is wrong."""
-    match = _FORM.fullmatch(secret)
+    match = _PATTERN.fullmatch(secret)
     if match is None or _checksum(match[1] + match[2]) != match[3]:
         return None
     return match[1]
@@ -131,4 +131,4 @@ def digest(secret: str) -> str:
 def start_of(secret: str) -> str:
     """Returns the part of an API key that lists show so that people recognize it: the prefix and four characters."""
     prefix, _, body = secret.rpartition("_")
-    return f"{prefix}_{body[:SHOWN_LENGTH]}"
+    return f"{prefix}_{body[:_SHOWN_LENGTH]}"

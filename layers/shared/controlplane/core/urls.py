@@ -11,24 +11,24 @@ from typing import Any
 
 from controlplane.core.settings import settings
 
-_of_stage: ContextVar[Mapping[str, str] | None] = ContextVar("variables_of_stage", default=None)
+_stage_variables: ContextVar[Mapping[str, str] | None] = ContextVar("stage_variables", default=None)
 
 
 def read_stage(event: dict[str, Any] | None) -> None:
     """Stores the stage variables of an API Gateway event for the duration of its request."""
-    _of_stage.set((event or {}).get("stageVariables"))
+    _stage_variables.set((event or {}).get("stageVariables"))
 
 
 def _stage_variable(name: str) -> str | None:
-    return (_of_stage.get() or {}).get(name) or None
+    return (_stage_variables.get() or {}).get(name) or None
 
 
 def public_base_url() -> str:
     """Returns the base URL of the API's paths, without a trailing slash."""
-    address = settings.public_base_url or _stage_variable("publicBaseUrl")
-    if address is None:
-        raise LookupError("neither PUBLIC_BASE_URL nor the stage variable publicBaseUrl says where this API is")
-    return address
+    url = settings.public_base_url or _stage_variable("publicBaseUrl")
+    if url is None:
+        raise LookupError("neither PUBLIC_BASE_URL nor the stage variable publicBaseUrl is set")
+    return url
 
 
 def dashboard_base_url() -> str:

@@ -15,21 +15,21 @@ type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV6_PREFIX = 64
 
 
-def client_address(seen: str, read_header: Callable[[str], list[str]]) -> str:
+def client_address(source_address: str, read_header: Callable[[str], list[str]]) -> str:
     """Returns the client's address: the one that the gateway saw, or the one in a trusted proxy's header.
 
     Proxies append to the header, and the client controls everything to the left of their entries. So the header is read
     from the right, up to the first entry that isn't an address of the proxy. If that entry isn't an address, returns
-    the gateway's.
+    `source_address`, the gateway's.
     """
-    if settings.trusted_proxy_header is None or not _is_trusted(_parse(seen)):
-        return seen
-    found = None
+    if settings.trusted_proxy_header is None or not _is_trusted(_parse(source_address)):
+        return source_address
+    address = None
     for text in reversed(",".join(read_header(settings.trusted_proxy_header)).split(",")):
-        found = _parse(text.strip(" \t"))
-        if not _is_trusted(found):
+        address = _parse(text.strip(" \t"))
+        if not _is_trusted(address):
             break
-    return seen if found is None else str(found)
+    return source_address if address is None else str(address)
 
 
 def network_of(address: str) -> str:

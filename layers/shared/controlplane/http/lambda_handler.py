@@ -30,15 +30,15 @@ _FIRST_REQUEST: dict[str, Any] = {
 
 
 def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
-    """Returns the handler of one function. Metrics by service: requests and server errors."""
+    """Returns the handler of one function, which also counts requests and server errors by service."""
     # Mangum uses the thread's event loop, which Python 3.13 no longer creates implicitly.
     asyncio.set_event_loop(asyncio.new_event_loop())
     adapter = Mangum(app, lifespan="off")
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        answer = adapter(event, context)
-        count_request(failed=answer["statusCode"] >= 500)
-        return answer
+        response = adapter(event, context)
+        count_request(failed=response["statusCode"] >= 500)
+        return response
 
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
         # Includes everything that a first request initializes in the snapshot. Restored copies have nothing to reset:

@@ -57,7 +57,7 @@ def check_person(token: dict[str, Any], counted: Counted) -> None:
         return
     reserved = rate.reserve_requests(user_id, counted.minute, block)
     if reserved > limit:
-        _refuse(token, counted, user_id, PersonRateLimited)
+        _mark_and_refuse(token, counted, user_id, PersonRateLimited)
     if block > 1 and reserved > limit // 2:
         credentials.mark_exact(token, counted.minute, counted.hits + block)
 
@@ -68,7 +68,7 @@ def check_organization_of_key(key: dict[str, Any], counted: Counted) -> None:
     _check_mark(key, counted, organization_id, OrganizationRateLimited)
     limit = limit_of_plan(key["plan"])
     if _reserve(organization_id, counted, limit) > limit:
-        _refuse(key, counted, organization_id, OrganizationRateLimited)
+        _mark_and_refuse(key, counted, organization_id, OrganizationRateLimited)
 
 
 def check_organization_of_person(token: dict[str, Any], counted: Counted, organization_id: str) -> None:
@@ -81,7 +81,7 @@ def check_organization_of_person(token: dict[str, Any], counted: Counted, organi
     lowest = min(map(limit_of_plan, PLANS))
     hits = _reserve(organization_id, counted, lowest)
     if hits > lowest and hits > _limit_of(organization_id):
-        _refuse(token, counted, organization_id, OrganizationRateLimited)
+        _mark_and_refuse(token, counted, organization_id, OrganizationRateLimited)
 
 
 def limit_of_plan(plan: str) -> int:
@@ -102,13 +102,13 @@ def _limit_of(organization_id: str) -> int:
 
 def _check_mark(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
     if item.get("refusedFor") == credentials.refusal_note(counted.minute, owner_id):
-        raise _refusal(counted, kind)
+        raise _error(counted, kind)
 
 
-def _refuse(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
+def _mark_and_refuse(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
     credentials.mark_refused(item, counted.minute, owner_id)
-    raise _refusal(counted, kind)
+    raise _error(counted, kind)
 
 
-def _refusal(counted: Counted, kind: type[RateLimited]) -> RateLimited:
+def _error(counted: Counted, kind: type[RateLimited]) -> RateLimited:
     return kind(counted.resets_at - int(clock.now()))

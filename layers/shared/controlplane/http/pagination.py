@@ -29,7 +29,10 @@ Cursor = Annotated[
 
 
 class CursorCodec:
-    """A position in a list. Its cursors are bound to operation, organization, and filters."""
+    """Converts positions in a list to cursors, which are bound to operation, organization, and filters, and back.
+
+    `after` is the position that the client's cursor contains, or None on the first page.
+    """
 
     def __init__(self, cursor: str | None, *binding: str) -> None:
         self._binding = binding

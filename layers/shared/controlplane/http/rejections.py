@@ -45,6 +45,6 @@ def count_malformed(address: str) -> None:
         raise TooManyRejected((minute + 1) * _WINDOW_SECONDS - now)
 
 
-def forget() -> None:
+def reset_malformed() -> None:
     """Resets the counts of malformed credentials, as in a new environment."""
     _malformed.clear()

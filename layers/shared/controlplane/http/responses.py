@@ -16,11 +16,11 @@ def refuses[F: Callable[..., object]](*errors: type[ApiError]) -> Callable[[F], 
     The errors of its access, parameters, body, and Idempotency-Key are derived from their declarations.
     """
 
-    def note(endpoint: F) -> F:
+    def declare(endpoint: F) -> F:
         setattr(endpoint, _REFUSALS, errors)
         return endpoint
 
-    return note
+    return declare
 
 
 def refusals_of(endpoint: Callable[..., object]) -> tuple[type[ApiError], ...]:
