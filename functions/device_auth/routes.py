@@ -39,13 +39,13 @@ RevokesToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_
 
 @router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Request a device code", status_code=201)
 @refuses(service.UnknownClient, service.InvalidScope)
-async def create_device_code(stranger: AsksForCode, body: DeviceCodeCreate) -> DeviceCode:
+async def create_device_code(caller: AsksForCode, body: DeviceCodeCreate) -> DeviceCode:
     """Starts device authorization with a PKCE code challenge (S256). Limited to 10 requests a minute per IP address.
 
     Show `verificationUri` and `userCode` to the user, then poll `POST /v1/auth/device/token`. This endpoint also
     accepts the form-encoded request of RFC 8628, and then responds as RFC 8628 specifies: status 200, no envelope.
     """
-    issued = service.request_code(body.client_id, body.code_challenge, body.scope, body.device_name, stranger.address)
+    issued = service.request_code(body.client_id, body.code_challenge, body.scope, body.device_name, caller.address)
     page = service.verification_uri()
     return DeviceCode(
         device_code=issued.device_code,
@@ -72,7 +72,7 @@ async def create_device_code(stranger: AsksForCode, body: DeviceCodeCreate) -> D
     service.RefreshRefused,
     service.AccessDenied,
 )
-async def create_device_token(_stranger: AsksForToken, body: TokenCreate) -> Token:
+async def create_device_token(_caller: AsksForToken, body: TokenCreate) -> Token:
     """Exchanges an approved device code or a refresh token for tokens. Limited to 30 requests a minute per IP address.
 
     Until the user decides, `details.status` is `authorization_pending`: poll again after the interval. If you poll too
@@ -92,7 +92,7 @@ async def create_device_token(_stranger: AsksForToken, body: TokenCreate) -> Tok
 
 @router.post("/v1/auth/device/revoke", operation_id="revokeDeviceToken", summary="Revoke tokens")
 @refuses(service.UnknownClient, service.UnsupportedToken)
-async def revoke_device_token(_stranger: RevokesToken, body: TokenRevoke) -> Revocation:
+async def revoke_device_token(_caller: RevokesToken, body: TokenRevoke) -> Revocation:
     """Revokes an access token or a refresh token, along with every token of the same approval, immediately.
 
     Shares the limit of 30 requests a minute with `POST /v1/auth/device/token`. Unknown and revoked tokens aren't

@@ -7,7 +7,7 @@ API_KEYS_PER_ORGANIZATION = 50
 SCAN_UNLOCK_CREDITS = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Features and limits of a plan.
 
@@ -29,9 +29,45 @@ class Plan:
 PLANS: dict[str, Plan] = {
     plan.id: plan
     for plan in (
-        Plan("free", "Free", False, 0, 600, 10, False, False),
-        Plan("starter", "Starter", True, 600, 600, 50, False, False),
-        Plan("pro", "Pro", True, 1_500, 1_500, 200, True, True),
-        Plan("enterprise", "Enterprise", True, 3_000, 3_000, 1_000, True, True),
+        Plan(
+            id="free",
+            name="Free",
+            api_access=False,
+            requests_per_minute=0,
+            organization_rate=600,
+            projects=10,
+            remove_branding=False,
+            full_scans=False,
+        ),
+        Plan(
+            id="starter",
+            name="Starter",
+            api_access=True,
+            requests_per_minute=600,
+            organization_rate=600,
+            projects=50,
+            remove_branding=False,
+            full_scans=False,
+        ),
+        Plan(
+            id="pro",
+            name="Pro",
+            api_access=True,
+            requests_per_minute=1_500,
+            organization_rate=1_500,
+            projects=200,
+            remove_branding=True,
+            full_scans=True,
+        ),
+        Plan(
+            id="enterprise",
+            name="Enterprise",
+            api_access=True,
+            requests_per_minute=3_000,
+            organization_rate=3_000,
+            projects=1_000,
+            remove_branding=True,
+            full_scans=True,
+        ),
     )
 }

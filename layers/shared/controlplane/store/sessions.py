@@ -13,7 +13,7 @@ LIFE_SECONDS = 12 * 3600
 def create(user_id: str, address: str | None = None) -> str:
     """Creates a session. Returns its secret, for a cookie or an Authorization header; only its hash is stored.
 
-    The secret authenticates like any bearer token (`access.authenticate`), as a principal of type `session`. `address`
+    The secret authenticates like any bearer token (`http.authentication`), as a principal of type `session`. `address`
     is the IP address shown in the user's list of sessions. Raises UnknownUser.
     """
     secret = tokens.mint(settings.service_brand + tokens.SESSION)
