@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from controlplane.store.table import StoreError, Throttled
+from controlplane.store.errors import StoreError, Throttled
 
 _ATTEMPTS = 8
 

@@ -5,12 +5,9 @@ Failures are mapped to `ConditionFailed` with the existing item, `LegFailed` wit
 All calls of a request share its deadline (`controlplane.core.deadline`).
 """
 
-import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import botocore.exceptions
@@ -20,7 +17,27 @@ from controlplane.core import deadline
 from controlplane.core.settings import settings
 from controlplane.store import codec
 from controlplane.store.client import create_client
+from controlplane.store.errors import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled
 from controlplane.store.keys import Index, Key
+from controlplane.store.legs import Check, Delete, Leg, Put, Update
+
+# The store's modules import legs and errors from here, along with the table.
+__all__ = [
+    "PRIMARY",
+    "Check",
+    "ConditionFailed",
+    "Delete",
+    "Leg",
+    "LegFailed",
+    "Put",
+    "QueryPage",
+    "StoreError",
+    "Table",
+    "TableUnavailable",
+    "Throttled",
+    "Update",
+    "table",
+]
 
 _THROTTLING = {
     "ProvisionedThroughputExceededException",
@@ -33,128 +50,12 @@ _CONTENDED = {"TransactionConflict", *_THROTTLING}
 # No response, or a timeout. A write may or may not have been applied.
 _NO_ANSWER = (HTTPClientError, botocore.exceptions.ConnectionError)
 _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailure", "TransactionInProgressException"}
-_TRIES = 5
+_ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.025
 _BATCH_GET_LIMIT = 100
 _BATCH_WRITE_LIMIT = 25
-_NAME = re.compile(r"#(\w+)")
 # The table's primary index; a query can name a secondary index instead.
 PRIMARY = Index("", "pk", "sk")
-
-
-class StoreError(Exception):
-    """The base class of errors raised by the store."""
-
-
-class Throttled(StoreError):
-    """The table, or one of its items, is throttled or contended."""
-
-
-class TableUnavailable(StoreError):
-    """The table timed out or failed, and no retries or no time is left.
-
-    A write may or may not have been applied.
-    """
-
-
-class ConditionFailed(StoreError):
-    """The condition was false. `item` is the existing item, or None if it doesn't exist."""
-
-    def __init__(self, item: dict[str, Any] | None) -> None:
-        super().__init__("condition failed")
-        self.item = item
-
-
-class LegFailed(StoreError):
-    """A transaction's conditions failed. `leg` names the first failed leg; `items` has each failed leg's item."""
-
-    def __init__(self, items: dict[str, dict[str, Any] | None]) -> None:
-        super().__init__("transaction refused: " + ", ".join(items))
-        self.items = items
-        self.leg = next(iter(items))
-
-    @property
-    def item(self) -> dict[str, Any] | None:
-        return self.items[self.leg]
-
-
-@lru_cache(maxsize=512)
-def _names(*expressions: str | None) -> dict[str, str]:
-    return {f"#{name}": name for text in expressions if text for name in _NAME.findall(text)}
-
-
-def _expressed(parts: dict[str, str | None], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the parameters of an expression: `#name` is the attribute of that name, `:name` is the value passed."""
-    out: dict[str, Any] = {key: text for key, text in parts.items() if text}
-    names = _names(*parts.values())
-    if names:
-        out["ExpressionAttributeNames"] = names
-    if values:
-        out["ExpressionAttributeValues"] = {f":{name}": codec.encode(value) for name, value in values.items()}
-    return out
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """Writes a whole item. `when` is a condition; `values` are its `:names`."""
-
-    item: Mapping[str, Any]
-    when: str | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "Item": codec.encode_item(dict(self.item)),
-            **_expressed({"ConditionExpression": self.when}, self.values),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """Changes an item with an update expression, under an optional condition."""
-
-    key: Key
-    change: str
-    when: str | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    def parameters(self) -> dict[str, Any]:
-        parts = {"UpdateExpression": self.change, "ConditionExpression": self.when}
-        return {"Key": codec.encode_item(self.key._asdict()), **_expressed(parts, self.values)}
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Deletes an item, under an optional condition."""
-
-    key: Key
-    when: str | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "Key": codec.encode_item(self.key._asdict()),
-            **_expressed({"ConditionExpression": self.when}, self.values),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A condition on an item that the transaction does not change."""
-
-    key: Key
-    when: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "Key": codec.encode_item(self.key._asdict()),
-            **_expressed({"ConditionExpression": self.when}, self.values),
-        }
-
-
-type Leg = Put | Update | Delete | Check
-_LEG_NAMES: dict[type, str] = {Put: "Put", Update: "Update", Delete: "Delete", Check: "ConditionCheck"}
 
 
 class QueryPage(NamedTuple):
@@ -244,7 +145,7 @@ class Table:
         for start in range(0, len(keys), _BATCH_GET_LIMIT):
             wanted = {"Keys": [codec.encode_item(key._asdict()) for key in keys[start : start + _BATCH_GET_LIMIT]]}
             request: dict[str, Any] = {self.name: {**wanted, "ConsistentRead": True}}
-            for attempt in range(_TRIES):
+            for attempt in range(_ATTEMPTS):
                 answer = self._invoke("batch_get_item", RequestItems=request)
                 for raw in answer["Responses"].get(self.name, []):
                     item = codec.decode_item(raw)
@@ -322,8 +223,8 @@ class Table:
         answer = self._call(
             "delete_item", **leg.parameters(), ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
-        gone = answer.get("Attributes")
-        return codec.decode_item(gone) if gone else None
+        deleted = answer.get("Attributes")
+        return codec.decode_item(deleted) if deleted else None
 
     def put_all(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Writes or overwrites items in batches of 25, unconditionally and not in a transaction."""
@@ -336,7 +237,7 @@ class Table:
     def _write_batches(self, requests: list[dict[str, Any]]) -> None:
         for start in range(0, len(requests), _BATCH_WRITE_LIMIT):
             batch: dict[str, Any] = {self.name: requests[start : start + _BATCH_WRITE_LIMIT]}
-            for attempt in range(_TRIES):
+            for attempt in range(_ATTEMPTS):
                 batch = self._invoke("batch_write_item", RequestItems=batch).get("UnprocessedItems") or {}
                 if not batch:
                     break
@@ -353,7 +254,7 @@ class Table:
         """
         items = [
             {
-                _LEG_NAMES[type(leg)]: {
+                leg.action: {
                     **leg.parameters(),
                     "TableName": self.name,
                     "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -367,13 +268,13 @@ class Table:
     def _send_transaction(self, items: list[dict[str, Any]], legs: Mapping[str, Leg]) -> None:
         token = secrets.token_hex(16)
         certain = True
-        for attempt in range(_TRIES):
+        for attempt in range(_ATTEMPTS):
             _check_deadline()
             try:
                 self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
             except (ClientError, *_NO_ANSWER) as error:
                 contended = _contended(error, legs)
-                if attempt == _TRIES - 1 or deadline.is_over():
+                if attempt == _ATTEMPTS - 1 or deadline.is_over():
                     raise (Throttled("contention") if contended else _unavailable(error)) from error
                 certain = certain and contended and not _sent_again(error)
                 if certain:
@@ -395,7 +296,7 @@ class Table:
 
     def _send(self, operation: str, parameters: dict[str, Any]) -> Any:
         method = getattr(self.client, operation)
-        for attempt in range(_TRIES):
+        for attempt in range(_ATTEMPTS):
             _check_deadline()
             try:
                 return method(**parameters)
@@ -413,7 +314,7 @@ class Table:
                 # A concurrent transaction holds the item: nothing was applied.
                 if code != "TransactionConflictException":
                     raise
-                if attempt == _TRIES - 1 or deadline.is_over():
+                if attempt == _ATTEMPTS - 1 or deadline.is_over():
                     raise Throttled(code) from error
             _pause(attempt)
         raise AssertionError("the last attempt raises")
