@@ -1,19 +1,21 @@
 """Operator actions on website audits that the store doesn't provide."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from controlplane.store import keys
-from controlplane.store.audits import UnknownAudit
+from controlplane.store.audits import AuditItem, UnknownAudit
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.projects import audit_deletions, change_until_written, get_project
+from controlplane.store.projects import audit_deletions, change_until_written
 from controlplane.store.table import Leg, table
 
 
 def list_audits(project: ProjectItem) -> list[dict[str, Any]]:
     """Returns the project's audits by website, with their schedules. At most 40, so one round trip reads them all."""
     audits = [(website, audit_id) for website in project.websites for audit_id in website.audits]
-    wanted = [key(*project.location, audit_id) for key in (keys.audit, keys.audit_schedule) for _, audit_id in audits]
+    location = project.project_id.location
+    wanted = [key(*location, audit_id) for key in (keys.audit, keys.audit_schedule) for _, audit_id in audits]
     items = table.batch_get(wanted)
     return [
         {
@@ -21,23 +23,21 @@ def list_audits(project: ProjectItem) -> list[dict[str, Any]]:
             "websiteId": website.website_id,
             "origin": website.origin,
             "everyDays": schedule["everyDays"],
-            "createdAt": item["createdAt"],
+            "createdAt": AuditItem.from_item(item).created_at,
         }
         for (website, audit_id), item, schedule in zip(audits, items[: len(audits)], items[len(audits) :], strict=True)
         if item and schedule
     ]
 
 
-def delete_audit(project_id: str, audit_id: str) -> None:
+def delete_audit(project: ProjectItem, audit_id: str) -> None:
     """Removes an audit and its schedule; its runs are kept. Raises UnknownProject, UnknownAudit."""
 
-    def without(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+    def without_audit(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
         website = next((it for it in before.websites if audit_id in it.audits), None)
         if website is None:
             raise UnknownAudit
-        rest = website._replace(audits=tuple(it for it in website.audits if it != audit_id))
-        websites = tuple(rest if it is website else it for it in before.websites)
-        gone = website._replace(audits=(audit_id,))
-        return before._replace(websites=websites).rewritten(), audit_deletions(before, [gone])
+        after = before.with_website(replace(website, audits=tuple(it for it in website.audits if it != audit_id)))
+        return after.with_new_version(), audit_deletions(before, [replace(website, audits=(audit_id,))])
 
-    change_until_written(get_project(project_id), without)
+    change_until_written(project, without_audit)

@@ -5,6 +5,7 @@ next run completes an interrupted one.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, tokens
@@ -167,9 +168,8 @@ def ensure_member(organization_id: str, profile: dict[str, Any], role: Role) -> 
 
 def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> ProjectItem:
     """Returns the organization's project with the slug of this name. A new project gets the websites."""
-    pointer = table.get(keys.project_slug(organization_id, projects.slug_of(name)))
-    if pointer is not None:
-        return projects.get_project(pointer["projectId"])
+    with suppress(projects.UnknownProject):
+        return projects.get_project_by_slug(organization_id, projects.slug_of(name))
     parsed = [parse_origin(website) for website in websites]
     return projects.create_project(
         organization_id,
@@ -182,7 +182,7 @@ def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> 
 
 def ensure_repository(project: ProjectItem, hosted: HostedRepository) -> dict[str, str]:
     """Ensures that the repository is connected to the project's organization and linked to the project."""
-    organization_id = project.location.organization_id
+    organization_id = project.project_id.organization_id
     repository = repositories.connect_repository(organization_id, hosted)
     if repository.find_link(project.project_id) is None:
         repositories.link_project(repository.repository_id, Link(project.project_id, None, None, False))
@@ -195,7 +195,7 @@ def ensure_audit(project: ProjectItem) -> None:
     if domain is None or project.audit_count:
         return
     audit = audits.create_audit(project.project_id, domain.website_id, every_days=7)
-    audits.record_run(project.project_id, audit["auditId"], "passed")
+    audits.record_run(project.project_id, audit.audit_id, "passed")
 
 
 def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
@@ -218,7 +218,7 @@ def ensure_findings(project: ProjectItem) -> None:
 
     They are as old as the project, so a later call changes nothing, whatever has been decided on them since.
     """
-    at, organization_id = project.created_at, project.location.organization_id
+    at, organization_id = project.created_at, project.project_id.organization_id
     seen = {"kind": "runtime-vendor-detection", "projectId": project.project_id, "observedAt": at}
     messages = (
         read_message(

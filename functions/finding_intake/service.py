@@ -37,8 +37,8 @@ def _take_detection(message: RuntimeVendorDetection) -> None:
     vendor = RuntimeVendor(message.project_id, message.vendor_id, message.name, message.domain)
     vendors.record_detection(
         vendors.Detection(
-            vendor,
-            message.category,
+            vendor=vendor,
+            category=message.category,
             title=f"{message.name} loads before consent" if message.before_consent else f"New vendor: {message.name}",
             summary=_summary(message),
             priority="P1" if message.before_consent else "P2",

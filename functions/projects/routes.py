@@ -1,5 +1,6 @@
 """Routes of `projects`: projects, their consent instances and websites, and decisions about vendors."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Path
@@ -12,7 +13,8 @@ from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
 from controlplane.store import keys, projects, vendors
-from controlplane.store.project_items import ProjectItem, read_project
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.table import Leg
 from controlplane.store.vendors import VendorState
 from projects import service
 from projects.schemas import (
@@ -30,7 +32,7 @@ from projects.schemas import (
 
 router = ControlRouter(tags=["Projects"])
 
-PROJECT = Resource("projectId", ids.PROJECT, keys.project, read_project)
+PROJECT = Resource("projectId", ids.PROJECT, keys.project, ProjectItem.from_item)
 
 ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]
@@ -65,7 +67,7 @@ async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor
 
 
 @router.post("/v1/projects", operation_id="createProject", summary="Create a project", status_code=201)
-@refuses(service.UnsupportedRegion, service.UnusableOrigin, service.BrandingNotIncluded, service.ProjectLimitReached)
+@refuses(service.UnsupportedRegion, service.UnusableOrigin, projects.BrandingNotIncluded, projects.ProjectLimitReached)
 async def create_project(
     access: CreatesProject, body: ProjectCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[CreatedProject | ListedProject]:
@@ -79,13 +81,19 @@ async def create_project(
     draft = service.read_draft(body)
     access.enter(body.organization_id or None)
     shape = ListedProject if body.is_older_shape else CreatedProject
-    return idempotent(
-        access,
-        "createProject",
-        idempotency_key,
-        body,
-        lambda legs: shape.of(access.membership, service.create_project(access.organization_id, draft, legs)),
-    )
+
+    def create(legs: Mapping[str, Leg]) -> CreatedProject | ListedProject:
+        project = projects.create_project(
+            access.organization_id,
+            draft.name,
+            region=draft.region,
+            addresses=draft.addresses,
+            branding=draft.branding,
+            extra_legs=legs,
+        )
+        return shape.of(access.membership, project)
+
+    return idempotent(access, "createProject", idempotency_key, body, create)
 
 
 @router.get("/v1/projects/{projectId}", operation_id="getProject", summary="Get a project")
@@ -95,7 +103,7 @@ async def get_project(access: ReadsProject) -> Project:
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
-@refuses(service.UnusableOrigin, service.BrandingNotIncluded, service.WebsiteRemovalNeedsAdmin, service.NoConsent)
+@refuses(service.UnusableOrigin, projects.BrandingNotIncluded, projects.WebsiteRemovalNeedsAdmin, service.NoConsent)
 async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
     """Changes the name, description, websites, or consent settings. Omitted fields keep their values.
 
@@ -111,12 +119,12 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
 @router.delete("/v1/projects/{projectId}", operation_id="deleteProject", summary="Delete a project")
 async def delete_project(access: DeletesOfProject) -> DeletedProject:
     """Deletes a project, with its consent instance, its websites and their audits, and its vendors."""
-    gone = service.delete_project(access.resource)
+    project = projects.delete_project(access.resource)
     return DeletedProject(
         deleted=True,
-        project_id=gone.project_id,
-        deleted_websites=len(gone.websites),
-        deleted_audits=gone.audit_count,
+        project_id=project.project_id,
+        deleted_websites=len(project.websites),
+        deleted_audits=project.audit_count,
     )
 
 
@@ -135,14 +143,14 @@ async def get_project_consent(access: ReadsProject) -> ListedConsent:
     operation_id="deleteWebsite",
     summary="Delete a website of a project",
 )
-@refuses(service.LastTrustedWebsite)
+@refuses(projects.LastTrustedWebsite)
 async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
     """Deletes a website of a project. The consent runtime stops allowing its origin.
 
     The audits that use the website are deleted along with their schedules. Their past runs are kept. The last website
     that consent trusts can't be deleted.
     """
-    return DeletedWebsite(website_id=website_id, deleted_audits=service.delete_website(access.resource, website_id))
+    return DeletedWebsite(website_id=website_id, deleted_audits=projects.delete_website(access.resource, website_id))
 
 
 @router.post(
@@ -155,7 +163,7 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
     """
     state = _STATES[body.decision]
     return VendorDecision(
-        inbox_item_id=service.decide_vendor(access.resource, vendor_id, state, access.user_id),
+        inbox_item_id=vendors.decide_vendor(access.resource, vendor_id, state, access.user_id),
         project_id=access.resource.project_id,
         review_state=vendors.REVIEWS[state],
         state=state,

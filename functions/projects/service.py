@@ -1,25 +1,14 @@
-"""Business rules of `projects`: input validation, plan limits, and the role needed to remove websites."""
+"""Business rules of `projects`: input validation, and the role needed to remove websites."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from controlplane.core.errors import (
-    ApiError,
-    Conflict,
-    Forbidden,
-    InvalidPayload,
-    NotFound,
-    PlanLimitReached,
-    PlanRequired,
-)
-from controlplane.core.plans import PLANS
+from controlplane.core.errors import ApiError, InvalidPayload, NotFound
 from controlplane.core.regions import REGIONS
-from controlplane.store import projects, vendors
+from controlplane.store import projects
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import Address, ConsentItem, ProjectItem
 from controlplane.store.projects import ProjectChange
-from controlplane.store.table import Leg
-from controlplane.store.vendors import VendorState
 from projects.origins import InvalidOrigin, parse_origin
 from projects.schemas import ProjectCreate, ProjectUpdate
 
@@ -37,37 +26,12 @@ class UnusableOrigin(ApiError):
 
     code = "INVALID_ORIGIN"
 
-    def __init__(self, path: list[str], refused: Mapping[int, str]) -> None:
+    def __init__(self, path: list[str], reasons: Mapping[int, str]) -> None:
         details = [
             {"code": "invalid_origin", "message": reason, "path": [*path, str(position)]}
-            for position, reason in refused.items()
+            for position, reason in reasons.items()
         ]
         super().__init__(details[0]["message"], details=details)  # type: ignore[arg-type]
-
-
-class BrandingNotIncluded(PlanRequired):
-    message = "Removing the branding requires the Pro plan or higher."
-
-
-class ProjectLimitReached(PlanLimitReached):
-    message = "The organization has reached its plan's project limit. Delete a project or upgrade the plan."
-
-    def __init__(self, plan: str, current: int) -> None:
-        super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})
-
-
-class LastTrustedWebsite(Conflict):
-    message = "This is the last website that consent trusts. Add another one first, or delete the project."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "last_trusted_website"})
-
-
-class WebsiteRemovalNeedsAdmin(Forbidden):
-    message = "This list omits some of the project's websites. Only an admin or owner can remove a website."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "removes_websites"})
 
 
 class NoConsent(NotFound):
@@ -104,26 +68,6 @@ def read_draft(body: ProjectCreate) -> Draft:
     if body.region not in REGIONS:
         raise UnsupportedRegion
     return Draft(body.name, body.region, _parse(path, listed), consent.branding)
-
-
-def create_project(organization_id: str, draft: Draft, extra_legs: Mapping[str, Leg]) -> ProjectItem:
-    """Creates the project. Raises BrandingNotIncluded or ProjectLimitReached without writing anything.
-
-    `extra_legs` are legs that precede those of the project in the transaction.
-    """
-    try:
-        return projects.create_project(
-            organization_id,
-            draft.name,
-            region=draft.region,
-            addresses=draft.addresses,
-            branding=draft.branding,
-            extra_legs=extra_legs,
-        )
-    except projects.BrandingNotIncluded:
-        raise BrandingNotIncluded from None
-    except projects.ProjectLimitReached as refusal:
-        raise ProjectLimitReached(refusal.plan, refusal.current) from None
 
 
 def get_consent(project: ProjectItem) -> ConsentItem:
@@ -164,18 +108,11 @@ def read_change(body: ProjectUpdate) -> Change:
 def update_project(project: ProjectItem, role: Role, change: Change) -> ProjectItem:
     """Applies the change and returns the updated project.
 
-    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and NotFound if the project was deleted.
+    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and UnknownProject if the project was deleted.
     """
     if change.of_consent:
         get_consent(project)
-    try:
-        return projects.update_project(project, change.fields, may_remove_websites=role != "member")
-    except projects.UnknownProject:
-        raise NotFound from None
-    except projects.WebsitesWouldGo:
-        raise WebsiteRemovalNeedsAdmin from None
-    except projects.BrandingNotIncluded:
-        raise BrandingNotIncluded from None
+    return projects.update_project(project, change.fields, may_remove_websites=role != "member")
 
 
 def _contradiction(path: list[str], message: str) -> InvalidPayload:
@@ -185,43 +122,14 @@ def _contradiction(path: list[str], message: str) -> InvalidPayload:
 def _parse(path: list[str], listed: Sequence[str]) -> list[Address]:
     """Returns the addresses in their stored form, in order and without duplicates. Raises UnusableOrigin."""
     kinds: dict[str, str] = {}
-    refused: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for position, text in enumerate(listed):
         try:
             origin = parse_origin(text)
         except InvalidOrigin as error:
-            refused[position] = error.reason
+            reasons[position] = error.reason
         else:
             kinds[origin.origin] = origin.kind
-    if refused:
-        raise UnusableOrigin(path, refused)
+    if reasons:
+        raise UnusableOrigin(path, reasons)
     return [Address(origin, kind) for origin, kind in kinds.items()]
-
-
-def delete_website(project: ProjectItem, website_id: str) -> int:
-    """Deletes the website and returns the number of audits deleted with it. Raises NotFound, LastTrustedWebsite."""
-    try:
-        return projects.delete_website(project, website_id)
-    except (projects.UnknownProject, projects.UnknownWebsite):
-        raise NotFound from None
-    except projects.LastTrustedWebsite:
-        raise LastTrustedWebsite from None
-
-
-def delete_project(project: ProjectItem) -> ProjectItem:
-    """Deletes the project and returns it as it was. Raises NotFound if it was already deleted."""
-    try:
-        return projects.delete_project(project)
-    except projects.UnknownProject:
-        raise NotFound from None
-
-
-def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, user_id: str) -> str | None:
-    """Stores the decision and returns the ID of the finding that it resolved, or None if there is no such finding.
-
-    Raises NotFound if the project was deleted.
-    """
-    try:
-        return vendors.decide_vendor(project, vendor_id, state, user_id)
-    except projects.UnknownProject:
-        raise NotFound from None

@@ -1,6 +1,7 @@
 """`assent-ops audit`: scheduled website audits and their runs."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +45,7 @@ def create_audit(
     if audited is None:
         raise NotFound(f"The project has no website {website}. It has: {_origins(item) or 'none'}.")
     try:
-        audit = audits.create_audit(project, audited.website_id, every_days)
+        audit = audits.create_audit(item.project_id, audited.website_id, every_days)
     except (projects.UnknownProject, projects.UnknownWebsite):
         raise NotFound("The website was removed a moment ago.") from None
     except audits.NotAuditable:
@@ -52,12 +53,12 @@ def create_audit(
     except audits.AuditLimitReached:
         raise Conflict("The website, or its project, has as many audits as it may. Delete one first.") from None
     document = {
-        "auditId": audit["auditId"],
+        "auditId": audit.audit_id,
         "projectId": project,
         "websiteId": audited.website_id,
         "origin": audited.origin,
         "everyDays": every_days,
-        "createdAt": audit["createdAt"],
+        "createdAt": audit.created_at,
     }
     return Shown(document)
 
@@ -79,7 +80,7 @@ def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Shown:
 
     confirm(f"Delete the audit {audit}?", yes=yes)
     try:
-        audits.delete_audit(project, audit)
+        audits.delete_audit(_get_project(project), audit)
     except (UnknownProject, UnknownAudit):
         raise NotFound(f"The project {project} has no audit {audit}.") from None
     return Shown({"deleted": True, "auditId": audit})
@@ -100,19 +101,27 @@ def record_run(
     if not any(audit in website.audits for website in item.websites):
         raise NotFound(f"The project {project} has no audit {audit}.")
     try:
-        run = audits.record_run(project, audit, result)
+        run = audits.record_run(item.project_id, audit, result)
     except audits.UnknownAudit:
         raise NotFound(f"The audit {audit} was deleted a moment ago.") from None
-    return Shown({name: run[name] for name in ("auditId", "projectId", "startedAt", "result")})
+    document = {
+        "auditId": run.audit_id,
+        "projectId": run.project_id,
+        "startedAt": run.started_at,
+        "result": run.result,
+    }
+    return Shown(document)
 
 
 def _get_project(project_id: str) -> "ProjectItem":
+    from controlplane.core.ids import ProjectId
     from controlplane.store import projects
 
-    try:
-        return projects.get_project(project_id)
-    except projects.UnknownProject:
-        raise NotFound(f"There is no project {project_id}.") from None
+    parsed = ProjectId.parse(project_id)
+    with suppress(projects.UnknownProject):
+        if parsed is not None:
+            return projects.get_project(parsed)
+    raise NotFound(f"There is no project {project_id}.")
 
 
 def _origins(project: "ProjectItem") -> str:

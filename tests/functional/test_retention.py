@@ -1,5 +1,6 @@
 """Retention: items past their retention period expire and are reported as expired, and nothing else is."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -226,7 +227,7 @@ class TestResolvedItems:
         assert item_id is not None
         table.delete_all([keys.inbox_item(*inbox.locate(item_id))])
         assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
-        later = detection(project.project_id)._replace(observed_at="2026-03-04T06:00:00.000Z")
+        later = replace(detection(project.project_id), observed_at="2026-03-04T06:00:00.000Z")
         vendors.record_detection(later)
         assert inbox.get_item(item_id).status == "resolved"
 
@@ -247,7 +248,7 @@ class TestAuditRunsAndFeedback:
             set_days(monkeypatch, "feedback", days)
         project = projects.get_project(make_project(company).project_id)
         audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
-        audits.record_run(project.project_id, audit["auditId"], "passed")
+        audits.record_run(project.project_id, audit.audit_id, "passed")
         feedback.submit_report(company.owner.user_id, {"category": "bug", "message": "It is slow."})
         ends = None if left is None else now.seconds + left
         assert expiries("AUDITRUN#") == expiries("FEEDBACK#", "FEEDBACKBY#") == {ends}

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import ids
+from controlplane.core.ids import ProjectId
 from controlplane.store import (
     api_keys,
     deletions,
@@ -182,7 +183,7 @@ class Running:
         scans.complete_scan(self.scan, lease, 1, 1, scans.Coverage(1, 1, {}))
 
     def deletes_project(self) -> None:
-        projects.delete_project(projects.get_project(self.scan.project_id))
+        projects.delete_project(projects.get_project(ProjectId.stored(self.scan.project_id)))
         clean_up()
 
     def deletes_repository(self) -> None:
@@ -236,7 +237,7 @@ def test_a_change_of_an_inbox_item_brings_it_not_back(stage: Stage) -> None:
 def test_two_sweeps_at_once_finish_a_deletion(stage: Stage) -> None:
     def scenario() -> Race:
         running = Running(stage.fresh())
-        projects.delete_project(projects.get_project(running.scan.project_id))
+        projects.delete_project(projects.get_project(ProjectId.stored(running.scan.project_id)))
 
         def check(outcomes: list[Outcome]) -> None:
             for outcome in outcomes:

@@ -36,13 +36,13 @@ class Shop:
 
     def detects(self, second: int = 0) -> Callable[[], None]:
         detection = Detection(
-            RuntimeVendor(self.project.project_id, "segment", f"Segment {second}", "segment.com"),
-            None,
-            "New vendor",
-            "A vendor was seen.",
-            "P2",
-            (),
-            f"2026-03-04T05:00:{second:02d}.000Z",
+            vendor=RuntimeVendor(self.project.project_id, "segment", f"Segment {second}", "segment.com"),
+            category=None,
+            title="New vendor",
+            summary="A vendor was seen.",
+            priority="P2",
+            evidence=(),
+            observed_at=f"2026-03-04T05:00:{second:02d}.000Z",
         )
         return lambda: vendors.record_detection(detection)
 
@@ -59,7 +59,7 @@ class Shop:
         return True
 
     def vendor(self) -> dict[str, Any]:
-        organization_id, local = self.project.location
+        organization_id, local = self.project.project_id.location
         return table.get(keys.vendor(organization_id, local, "segment")) or {}
 
     def findings(self) -> list[dict[str, Any]]:

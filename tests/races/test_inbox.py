@@ -54,7 +54,7 @@ class Bench:
         """Publishes a detection of the vendor as the intake does: finding and vendor in one transaction."""
         discovery = self.discovery._replace(**changes)
         located = inbox.locate(discovery.item_id)
-        vendor_key = keys.vendor(*self.project.location, "segment")
+        vendor_key = keys.vendor(*self.project.project_id.location, "segment")
         while True:
             item, vendor = table.batch_get([keys.inbox_item(*located), vendor_key])
             decided = vendor is not None and "state" in vendor

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import ProjectId
 from controlplane.store import audits, keys
 from controlplane.store.projects import UnknownWebsite
 from controlplane.store.table import table
@@ -33,7 +33,7 @@ class Shop:
         self.company = world.company(plan)
         self.token = self.company.owner.token
         reply = self.create("Shop", [f"shop{number}.example.com" for number in range(websites)])
-        self.project_id: str = reply.data["id"]
+        self.project_id = ProjectId.stored(reply.data["id"])
         self.website_ids: list[str] = [website["id"] for website in reply.data["websites"]]
         self.path = f"/v1/projects/{self.project_id}"
 
@@ -71,19 +71,15 @@ class Shop:
 
     def children(self) -> list[str]:
         """Returns the sort keys of the project's items, except the project itself and its slug."""
-        located = ids.locate(ids.PROJECT, self.project_id)
-        assert located is not None
-        page = table.query(keys.organization_pk(located.organization_id), consistent=True)
-        own = keys.project(*located).sk
-        return [item["sk"] for item in page.items if located.local in item["sk"] and item["sk"] != own]
+        page = table.query(keys.organization_pk(self.project_id.organization_id), consistent=True)
+        own = keys.project(*self.project_id.location).sk
+        return [item["sk"] for item in page.items if self.project_id.local in item["sk"] and item["sk"] != own]
 
     def read(self) -> Reply:
         return self.api.get(self.path, self.token)
 
     def stored(self) -> dict[str, Any] | None:
-        located = ids.locate(ids.PROJECT, self.project_id)
-        assert located is not None
-        return table.get(keys.project(*located))
+        return table.get(keys.project(*self.project_id.location))
 
 
 type Acts = Callable[[Shop], list[Callable[[], Reply]]]

@@ -69,7 +69,7 @@ class Shop:
         return "activeRequestId" not in repository
 
     def vendors_left(self) -> int:
-        organization_id, local = self.project.location
+        organization_id, local = self.project.project_id.location
         pk = keys.organization_pk(organization_id)
         return len(table.query(pk, prefix=keys.vendor_prefix(local), consistent=True).items)
 

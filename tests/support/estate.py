@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.core import ids
+from controlplane.core.ids import ProjectId
 from controlplane.store import (
     audits,
     feedback,
@@ -48,9 +49,9 @@ def make_estate(world: World, company: Company | None = None) -> Estate:
     organization_id, owner = company.organization_id, company.owner.user_id
     secrets = [world.key(company), world.key(company)]
     repository = world.connected_repository(company)
-    project = projects.get_project(repository.links[0].project_id)
+    project = projects.get_project(ProjectId.stored(repository.links[0].project_id))
     audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
-    audits.record_run(project.project_id, audit["auditId"], "passed")
+    audits.record_run(project.project_id, audit.audit_id, "passed")
     vendors.decide_vendor(project, "mixpanel", "approved", owner)
     vendors.record_detection(detection(project.project_id))
     issues = [make_issue(number) for number in range(1, 6)]
@@ -71,12 +72,20 @@ def make_estate(world: World, company: Company | None = None) -> Estate:
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # deletes what the completed scan supersedes
     request_id = make_request(repositories.get_repository(repository.repository_id))
-    return Estate(company, secrets, project, repository, scan, request_id, audit["auditId"])
+    return Estate(company, secrets, project, repository, scan, request_id, audit.audit_id)
 
 
 def detection(project_id: str, vendor_id: str = "segment") -> Detection:
     vendor = RuntimeVendor(project_id, vendor_id, "Segment", "segment.com")
-    return Detection(vendor, "analytics", "Segment was seen", "It was.", "P2", (), OBSERVED_AT)
+    return Detection(
+        vendor=vendor,
+        category="analytics",
+        title="Segment was seen",
+        summary="It was.",
+        priority="P2",
+        evidence=(),
+        observed_at=OBSERVED_AT,
+    )
 
 
 def kinds_naming(*texts: str) -> set[str]:

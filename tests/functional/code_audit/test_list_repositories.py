@@ -1,5 +1,6 @@
 """GET /v1/code-audit/repositories: the connected repositories and their linked projects."""
 
+from controlplane.core.ids import ProjectId
 from controlplane.store import projects, repositories
 from controlplane.store.repositories import Link
 from tests.support.api import Api
@@ -16,7 +17,7 @@ class Test200:
         project_id = repository.links[0].project_id
         repositories.link_project(repository.repository_id, Link(project_id, "release", "apps/web", True))
         (shown,) = api.get(PATH, company.owner.token).data
-        project = projects.get_project(project_id)
+        project = projects.get_project(ProjectId.stored(project_id))
         assert shown == {
             "id": repository.repository_id,
             "organizationId": company.organization_id,
@@ -42,9 +43,9 @@ class Test200:
         company = world.company()
         renamed = world.connected_repository(company)
         orphaned = world.connected_repository(company)
-        before = projects.get_project(renamed.links[0].project_id)
+        before = projects.get_project(ProjectId.stored(renamed.links[0].project_id))
         projects.update_project(before, {"name": "Renamed"}, may_remove_websites=True)
-        projects.delete_project(projects.get_project(orphaned.links[0].project_id))
+        projects.delete_project(projects.get_project(ProjectId.stored(orphaned.links[0].project_id)))
         shown = {entry["id"]: entry["projects"] for entry in api.get(PATH, company.owner.token).data}
         assert [project["projectName"] for project in shown[renamed.repository_id]] == ["Renamed"]
         assert shown[orphaned.repository_id] == []

@@ -94,7 +94,7 @@ def advisory(company: Company, **fields: Any) -> dict[str, Any]:
 
 
 def vendors_of(project: ProjectItem) -> list[dict[str, Any]]:
-    organization_id, local = project.location
+    organization_id, local = project.project_id.location
     return table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True).items
 
 

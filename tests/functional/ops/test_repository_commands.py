@@ -2,6 +2,7 @@
 
 import pytest
 
+from controlplane.core.ids import ProjectId
 from controlplane.store import projects, repositories
 from controlplane.store.repositories import RepositoryItem
 from tests.functional.ops.conftest import Ops
@@ -76,7 +77,7 @@ class TestLink:
     ):
         foreign = world.connected_repository(world.company()).links[0].project_id
         gone = repository.links[0].project_id
-        projects.delete_project(projects.get_project(gone))
+        projects.delete_project(projects.get_project(ProjectId.stored(gone)))
         before = table_dump()
         for project_id in (foreign, gone, "nonsense"):
             assert ops("repository", "link", repository.repository_id, project_id).exit_code == 3

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.core.ids import ProjectId
 from controlplane.core.scopes import SCOPES
 from controlplane.core.tokens import digest
 from controlplane.store import api_keys, billing, keys, members, organizations, projects, repositories, users
@@ -149,4 +150,6 @@ class TestRepository:
         assert entry["organizationId"] == first["organizations"][0]["organizationId"]
         assert ensure_demo(first, hosted)["repositories"] == [entry]
         repository = repositories.get_repository(entry["repositoryId"])
-        assert [projects.get_project(link.project_id).name for link in repository.links] == ["Acme Shop"]
+        assert [projects.get_project(ProjectId.stored(link.project_id)).name for link in repository.links] == [
+            "Acme Shop"
+        ]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from controlplane.store import audits, keys, projects
@@ -26,19 +27,19 @@ def make_project(
 def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[str]:
     """Creates audits of the website at that position. Returns their IDs."""
     website_id = project.websites[position].website_id
-    return [audits.create_audit(project.project_id, website_id, 7)["auditId"] for _ in range(count)]
+    return [audits.create_audit(project.project_id, website_id, 7).audit_id for _ in range(count)]
 
 
 def without_consent(project: ProjectItem) -> ProjectItem:
     """Returns the project after removing its consent instance."""
-    changed = project._replace(consent=None).rewritten()
+    changed = replace(project, consent=None).with_new_version()
     table.put(projects.put_changed(project, changed))
     return changed
 
 
 def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> str:
     """Stores an open runtime finding for the vendor, as a scan does. Returns the finding's ID."""
-    organization_id, project_local = project.location
+    organization_id, project_local = project.project_id.location
     finding = f"inb_{organization_id[4:]}{local}"
     of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
     table.put(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from controlplane.core.ids import ProjectId
 from controlplane.store import projects
 from controlplane.store.table import table
 from tests.functional.projects.builders import make_project, without_consent
@@ -80,7 +81,7 @@ class Test200:
             make_project(company, f"Shop {number}")
         key = world.key(company)
         first = api.get("/v1/projects?limit=1", key)
-        projects.delete_project(projects.get_project(first.data[0]["projectId"]))
+        projects.delete_project(projects.get_project(ProjectId.stored(first.data[0]["projectId"])))
         rest = api.get(f"/v1/projects?cursor={first.body['pagination']['nextCursor']}", key).data
         assert len(rest) == 2
 

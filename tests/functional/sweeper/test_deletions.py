@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.core.ids import ProjectId
 from controlplane.queues.messages import Queue
 from controlplane.store import (
     billing,
@@ -83,7 +84,7 @@ class TestProject:
 
     def test_leaves_an_item_that_a_scan_for_another_project_found_again(self, world: World, company: Company, now):
         repository = world.connected_repository(company)
-        first = projects.get_project(repository.links[0].project_id)
+        first = projects.get_project(ProjectId.stored(repository.links[0].project_id))
         second = make_project(company, "Second")
         repositories.link_project(repository.repository_id, repositories.Link(second.project_id, None, None, False))
         found = world.discovery(company, repository)
@@ -129,7 +130,7 @@ class TestARunningScan:
     @pytest.fixture(params=["project", "repository", "organization"])
     def delete(self, request: pytest.FixtureRequest, running: scans.ScanItem) -> Callable[[], object]:
         return {
-            "project": lambda: projects.delete_project(projects.get_project(running.project_id)),
+            "project": lambda: projects.delete_project(projects.get_project(ProjectId.stored(running.project_id))),
             "repository": lambda: repositories.disconnect_repository(running.repository_id),
             "organization": lambda: deletions.delete_organization(running.organization_id),
         }[request.param]
@@ -280,7 +281,7 @@ class TestPages:
                     }
                 )
             )
-            table.put(Put({**keys.vendor(*project.location, f"vendor{number}")._asdict()}))
+            table.put(Put({**keys.vendor(*project.project_id.location, f"vendor{number}")._asdict()}))
         projects.delete_project(project)
         return project
 
@@ -326,7 +327,7 @@ class TestMeanwhile:
     def test_an_unlock_finds_no_scan_and_charges_nothing(self, world: World, company: Company):
         scan = make_scan(world.connected_repository(company), issues=[make_issue(n) for n in range(1, 6)])
         world.credits(company, 50)
-        projects.delete_project(projects.get_project(scan.project_id))
+        projects.delete_project(projects.get_project(ProjectId.stored(scan.project_id)))
         finish_deletions()
         with pytest.raises(scans.UnknownScan):
             unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
@@ -337,7 +338,7 @@ class TestMeanwhile:
         request = {"json_body": {"repositoryId": repository.repository_id}, "headers": {"Idempotency-Key": "k"}}
         path = "/v1/code-audit/scans"
         assert api.post(path, company.owner.token, **request).status == 202
-        projects.delete_project(projects.get_project(repository.links[0].project_id))
+        projects.delete_project(projects.get_project(ProjectId.stored(repository.links[0].project_id)))
         finish_deletions()
         assert api.post(path, company.owner.token, **request).status in {202, 404}
         request["headers"] = {"Idempotency-Key": "another"}

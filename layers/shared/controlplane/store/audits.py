@@ -4,14 +4,16 @@ An audit belongs to a website, which lists it in the project's item, and is dele
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from controlplane.core import clock, ids
+from controlplane.core.ids import ProjectId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.project_items import AUDITABLE_KIND, ProjectItem
-from controlplane.store.projects import MAX_AUDITS, UnknownProject, UnknownWebsite, change_until_written, get_project
+from controlplane.store.projects import MAX_AUDITS, UnknownWebsite, change_until_written, get_project
 from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, table
 
 MAX_AUDITS_PER_WEBSITE = 5
@@ -29,24 +31,65 @@ class UnknownAudit(StoreError):
     """The audit doesn't exist, or was deleted."""
 
 
-def create_audit(project_id: str, website_id: str, every_days: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditItem:
+    """An audit of a website. Its schedule is a separate item."""
+
+    audit_id: str
+    project_id: ProjectId
+    website_id: str
+    created_at: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **keys.audit(*self.project_id.location, self.audit_id)._asdict(),
+            "auditId": self.audit_id,
+            "projectId": self.project_id,
+            "websiteId": self.website_id,
+            "createdAt": self.created_at,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            audit_id=item["auditId"],
+            project_id=ProjectId.stored(item["projectId"]),
+            website_id=item["websiteId"],
+            created_at=item["createdAt"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRunItem:
+    """A run of an audit, with its result. It expires after `audit_run_retention_days`. The product only writes it."""
+
+    audit_id: str
+    project_id: ProjectId
+    started_at: str
+    result: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **keys.audit_run(*self.project_id.location, self.audit_id, ids.new_local())._asdict(),
+            "auditId": self.audit_id,
+            "projectId": self.project_id,
+            "startedAt": self.started_at,
+            "result": self.result,
+            **expiry(settings.audit_run_retention_days),
+        }
+
+
+def create_audit(project_id: ProjectId, website_id: str, every_days: int) -> AuditItem:
     """Creates an audit of the website and its schedule: at most 5 per website and 40 per project.
 
     Raises UnknownProject, UnknownWebsite, NotAuditable, AuditLimitReached.
     """
     audit_id = ids.within(ids.AUDIT)
     project = get_project(project_id)
-    location = project.location
-    item = {
-        **keys.audit(*location, audit_id)._asdict(),
-        "auditId": audit_id,
-        "projectId": project_id,
-        "websiteId": website_id,
-        "createdAt": clock.timestamp(),
-    }
-    schedule = {**keys.audit_schedule(*location, audit_id)._asdict(), "everyDays": every_days}
+    audit = AuditItem(audit_id=audit_id, project_id=project_id, website_id=website_id, created_at=clock.timestamp())
+    schedule = {**keys.audit_schedule(*project_id.location, audit_id)._asdict(), "everyDays": every_days}
 
-    def audited(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+    def with_audit(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
         website = before.find_website(website_id)
         if website is None:
             raise UnknownWebsite
@@ -54,32 +97,21 @@ def create_audit(project_id: str, website_id: str, every_days: int) -> dict[str,
             raise NotAuditable
         if len(website.audits) >= MAX_AUDITS_PER_WEBSITE or before.audit_count >= MAX_AUDITS:
             raise AuditLimitReached
-        with_audit = website._replace(audits=(*website.audits, audit_id))
-        websites = tuple(with_audit if other is website else other for other in before.websites)
-        return before._replace(websites=websites).rewritten(), {"audit": Put(item), "schedule": Put(schedule)}
+        after = before.with_website(replace(website, audits=(*website.audits, audit_id)))
+        return after.with_new_version(), {"audit": Put(audit.to_item()), "schedule": Put(schedule)}
 
-    change_until_written(project, audited)
-    return item
+    change_until_written(project, with_audit)
+    return audit
 
 
-def record_run(project_id: str, audit_id: str, result: str) -> dict[str, Any]:
-    """Stores a run of an audit and its result. Raises UnknownProject, UnknownAudit."""
-    located = ids.locate(ids.PROJECT, project_id)
-    if located is None:
-        raise UnknownProject
-    run = ids.new_local()
-    item = {
-        **keys.audit_run(*located, audit_id, run)._asdict(),
-        "auditId": audit_id,
-        "projectId": project_id,
-        "startedAt": clock.timestamp(),
-        "result": result,
-        **expiry(settings.audit_run_retention_days),
-    }
+def record_run(project_id: ProjectId, audit_id: str, result: str) -> AuditRunItem:
+    """Stores a run of an audit and its result. Raises UnknownAudit."""
+    run = AuditRunItem(audit_id=audit_id, project_id=project_id, started_at=clock.timestamp(), result=result)
+    audit = Check(keys.audit(*project_id.location, audit_id), "attribute_exists(pk)")
     try:
-        table.transact({"audit": Check(keys.audit(*located, audit_id), "attribute_exists(pk)"), "run": Put(item)})
-    except LegFailed as refusal:
-        if refusal.leg != "audit":
+        table.transact({"audit": audit, "run": Put(run.to_item())})
+    except LegFailed as failure:
+        if failure.leg != "audit":
             raise
         raise UnknownAudit from None
-    return item
+    return run

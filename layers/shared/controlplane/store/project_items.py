@@ -1,10 +1,11 @@
-"""A project as one item of the table: its fields, and how they are read and written."""
+"""A project as one item of the table, with its websites and its consent instance."""
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
-from controlplane.core import ids
+from controlplane.core.ids import ProjectId
 from controlplane.store import keys
 from controlplane.store.keys import Key
 
@@ -18,14 +19,25 @@ class Address(NamedTuple):
     kind: str
 
 
-class WebsiteItem(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebsiteItem:
+    """A website of a project, with the ids of its audits."""
+
     website_id: str
     origin: str
     kind: str
     audits: tuple[str, ...] = ()
 
+    def to_item(self) -> dict[str, Any]:
+        return {"id": self.website_id, "origin": self.origin, "kind": self.kind, "audits": self.audits}
 
-class ConsentItem(NamedTuple):
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(website_id=item["id"], origin=item["origin"], kind=item["kind"], audits=tuple(item["audits"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentItem:
     """The consent instance. It trusts the origin of every website of its project."""
 
     instance_id: str
@@ -33,11 +45,19 @@ class ConsentItem(NamedTuple):
     name: str
     branding: str
 
+    def to_item(self) -> dict[str, Any]:
+        return {"instanceId": self.instance_id, "slug": self.slug, "name": self.name, "branding": self.branding}
 
-class ProjectItem(NamedTuple):
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(instance_id=item["instanceId"], slug=item["slug"], name=item["name"], branding=item["branding"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectItem:
     """A project as stored in the table. `version` changes with every write."""
 
-    project_id: str
+    project_id: ProjectId
     name: str
     slug: str
     description: str | None
@@ -48,15 +68,8 @@ class ProjectItem(NamedTuple):
     consent: ConsentItem | None
 
     @property
-    def location(self) -> ids.Located:
-        located = ids.locate(ids.PROJECT, self.project_id)
-        if located is None:
-            raise LookupError("a project's item holds no project id")
-        return located
-
-    @property
     def key(self) -> Key:
-        return keys.project(*self.location)
+        return keys.project(*self.project_id.location)
 
     @property
     def audit_count(self) -> int:
@@ -70,52 +83,38 @@ class ProjectItem(NamedTuple):
     def find_website(self, website_id: str) -> WebsiteItem | None:
         return next((website for website in self.websites if website.website_id == website_id), None)
 
-    def rewritten(self) -> "ProjectItem":
-        """Returns the project with a new version."""
-        return self._replace(version=secrets.token_hex(8))
+    def with_new_version(self) -> Self:
+        return replace(self, version=secrets.token_hex(8))
 
+    def with_website(self, changed: WebsiteItem) -> Self:
+        """Returns the project with the website of that id replaced."""
+        websites = (changed if it.website_id == changed.website_id else it for it in self.websites)
+        return replace(self, websites=tuple(websites))
 
-def read_project(item: Mapping[str, Any]) -> ProjectItem:
-    """Returns the project that the stored attributes describe."""
-    consent = item["consent"]
-    return ProjectItem(
-        item["projectId"],
-        item["name"],
-        item["slug"],
-        item["description"],
-        item["region"],
-        item["createdAt"],
-        item["version"],
-        tuple(
-            WebsiteItem(website["id"], website["origin"], website["kind"], tuple(website["audits"]))
-            for website in item["websites"]
-        ),
-        ConsentItem(consent["instanceId"], consent["slug"], consent["name"], consent["branding"]) if consent else None,
-    )
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "projectId": self.project_id,
+            "name": self.name,
+            "slug": self.slug,
+            "description": self.description,
+            "region": self.region,
+            "createdAt": self.created_at,
+            "version": self.version,
+            "websites": [website.to_item() for website in self.websites],
+            "consent": self.consent.to_item() if self.consent else None,
+        }
 
-
-def written_project(project: ProjectItem) -> dict[str, Any]:
-    """Returns the attributes of the project's item."""
-    consent = project.consent
-    return {
-        **project.key._asdict(),
-        "projectId": project.project_id,
-        "name": project.name,
-        "slug": project.slug,
-        "description": project.description,
-        "region": project.region,
-        "createdAt": project.created_at,
-        "version": project.version,
-        "websites": [
-            {"id": website.website_id, "origin": website.origin, "kind": website.kind, "audits": website.audits}
-            for website in project.websites
-        ],
-        "consent": None
-        if consent is None
-        else {
-            "instanceId": consent.instance_id,
-            "slug": consent.slug,
-            "name": consent.name,
-            "branding": consent.branding,
-        },
-    }
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            project_id=ProjectId.stored(item["projectId"]),
+            name=item["name"],
+            slug=item["slug"],
+            description=item["description"],
+            region=item["region"],
+            created_at=item["createdAt"],
+            version=item["version"],
+            websites=tuple(WebsiteItem.from_item(website) for website in item["websites"]),
+            consent=ConsentItem.from_item(item["consent"]) if item["consent"] else None,
+        )

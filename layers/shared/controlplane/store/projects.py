@@ -6,76 +6,66 @@ the plan's limit.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
 from controlplane.core import clock, ids
+from controlplane.core.errors import Conflict, Forbidden, NotFound, PlanLimitReached, PlanRequired
+from controlplane.core.ids import InstanceId, ProjectId
 from controlplane.core.naming import slugify
 from controlplane.core.plans import PLANS
 from controlplane.store import deletions, keys
 from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.project_items import (
-    Address,
-    ConsentItem,
-    ProjectItem,
-    WebsiteItem,
-    read_project,
-    written_project,
-)
-from controlplane.store.table import (
-    Check,
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    StoreError,
-    Throttled,
-    Update,
-    table,
-)
+from controlplane.store.project_items import Address, ConsentItem, ProjectItem, WebsiteItem
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 NO_BRANDING = "none"
 # Deleting websites or a project also deletes their audits, two items each, in one transaction of at most 100 items.
 MAX_WEBSITES = 50
 MAX_AUDITS = 40
 
-_TRIES = 8
 _SLUG_LENGTH = 48
 _SUFFIX_LENGTH = 4
 _NEUTRAL_SLUG = "project"
+_ABSENT = "attribute_not_exists(pk)"
 
 
-class UnknownProject(StoreError):
+class UnknownProject(NotFound):
     """The project doesn't exist or was deleted."""
 
 
-class UnknownWebsite(StoreError):
+class UnknownWebsite(NotFound):
     """The project doesn't have this website, or it was deleted."""
 
 
-class LastTrustedWebsite(StoreError):
-    """The website is the only one left that the consent instance trusts."""
+class LastTrustedWebsite(Conflict):
+    message = "This is the last website that consent trusts. Add another one first, or delete the project."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "last_trusted_website"})
 
 
-class WebsitesWouldGo(StoreError):
-    """The change removes websites, which the caller isn't allowed to do."""
+class WebsiteRemovalNeedsAdmin(Forbidden):
+    message = "This list omits some of the project's websites. Only an admin or owner can remove a website."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "removes_websites"})
+
+
+class BrandingNotIncluded(PlanRequired):
+    message = "Removing the branding requires the Pro plan or higher."
+
+
+class ProjectLimitReached(PlanLimitReached):
+    message = "The organization has reached its plan's project limit. Delete a project or upgrade the plan."
+
+    def __init__(self, plan: str, current: int) -> None:
+        super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})
 
 
 class SlugTaken(StoreError):
-    """Another project of the organization has the slug."""
-
-
-class BrandingNotIncluded(StoreError):
-    """The organization's plan does not include consent without branding."""
-
-
-class ProjectLimitReached(StoreError):
-    """The organization has as many projects as its plan allows."""
-
-    def __init__(self, plan: str, current: int) -> None:
-        super().__init__(f"{current} projects on {plan}")
-        self.plan = plan
-        self.current = current
+    """Another project of the organization has the slug. The store then chooses another one."""
 
 
 class ProjectPage(NamedTuple):
@@ -97,16 +87,15 @@ def list_projects(organization_id: str, limit: int, after: str | None) -> Projec
     page = table.query(
         keys.organization_pk(organization_id), prefix=keys.PROJECT_PREFIX, newest_first=True, limit=limit, after=after
     )
-    return ProjectPage([read_project(item) for item in page.items], page.next_sk)
+    return ProjectPage([ProjectItem.from_item(item) for item in page.items], page.next_sk)
 
 
-def get_project(project_id: str) -> ProjectItem:
+def get_project(project_id: ProjectId) -> ProjectItem:
     """Returns the project, with a consistent read. Raises UnknownProject."""
-    located = ids.locate(ids.PROJECT, project_id)
-    item = table.get(keys.project(*located)) if located else None
+    item = table.get(keys.project(*project_id.location))
     if item is None:
         raise UnknownProject
-    return read_project(item)
+    return ProjectItem.from_item(item)
 
 
 def get_project_by_slug(organization_id: str, slug: str) -> ProjectItem:
@@ -114,7 +103,7 @@ def get_project_by_slug(organization_id: str, slug: str) -> ProjectItem:
     holder = table.get(keys.project_slug(organization_id, slug))
     if holder is None:
         raise UnknownProject
-    return get_project(holder["projectId"])
+    return get_project(ProjectId.stored(holder["projectId"]))
 
 
 def slug_of(name: str) -> str:
@@ -128,7 +117,7 @@ def _distinct(slug: str) -> str:
 
 
 def _slug_item(project: ProjectItem) -> dict[str, Any]:
-    key = keys.project_slug(project.location.organization_id, project.slug)
+    key = keys.project_slug(project.project_id.organization_id, project.slug)
     return {**key._asdict(), "projectId": project.project_id}
 
 
@@ -140,7 +129,8 @@ def _websites(addresses: Iterable[Address], existing: Iterable[WebsiteItem] = ()
     """Returns the addresses as websites; an existing website keeps its id and audits."""
     kept = {website.origin: website for website in existing}
     return tuple(
-        kept.get(address.origin) or WebsiteItem(ids.within(ids.WEBSITE), address.origin, address.kind)
+        kept.get(address.origin)
+        or WebsiteItem(website_id=ids.within(ids.WEBSITE), origin=address.origin, kind=address.kind)
         for address in addresses
     )
 
@@ -161,47 +151,49 @@ def create_project(
     """
     local = ids.new_local()
     base = slug_of(name)
+    consent = ConsentItem(instance_id=InstanceId.of(organization_id, local), slug=base, name=name, branding=branding)
     project = ProjectItem(
-        ids.owned(ids.PROJECT, organization_id, local),
-        name,
-        base,
-        None,
-        region,
-        clock.timestamp(),
-        "",
-        _websites(addresses),
-        ConsentItem(ids.owned(ids.INSTANCE, organization_id, local), base, name, branding),
-    ).rewritten()
-    absent = "attribute_not_exists(pk)"
-    for _ in range(_TRIES):
+        project_id=ProjectId.of(organization_id, local),
+        name=name,
+        slug=base,
+        description=None,
+        region=region,
+        created_at=clock.timestamp(),
+        version="",
+        websites=_websites(addresses),
+        consent=consent,
+    ).with_new_version()
+
+    def create() -> ProjectItem:
+        nonlocal project
         legs: dict[str, Leg] = {
             **(extra_legs or {}),
-            "organization": _count_one_more(organization_id, branding),
-            "slug": Put(_slug_item(project), absent),
-            "project": Put(written_project(project), absent),
+            "organization": _increment_count(organization_id, branding),
+            "slug": Put(_slug_item(project), _ABSENT),
+            "project": Put(project.to_item(), _ABSENT),
         }
         try:
             table.transact(legs)
-        except LegFailed as refusal:
-            if _is_own(refusal.items.get("slug"), project):
+        except LegFailed as failure:
+            if _is_own(failure.items.get("slug"), project):
                 return project  # our own write, whose response was lost
-            if refusal.leg == "organization":
-                raise _refused_by_plan(refusal.item, branding) from None
-            if refusal.leg != "slug":
+            if failure.leg == "organization":
+                raise _plan_error(failure.item, branding) from None
+            if failure.leg != "slug":
                 raise
             slug = _distinct(base)
-            consent = ConsentItem(ids.owned(ids.INSTANCE, organization_id, local), slug, name, branding)
-            project = project._replace(slug=slug, consent=consent)
-        else:
-            return project
-    raise Throttled("every slug tried was taken")
+            project = replace(project, slug=slug, consent=replace(consent, slug=slug))
+            raise WriteConflict from None
+        return project
+
+    return retry_on_conflict(create, "the slug")
 
 
 def _plans_with(branding: str) -> list[str]:
     return [plan.id for plan in PLANS.values() if plan.remove_branding or branding != NO_BRANDING]
 
 
-def _count_one_more(organization_id: str, branding: str) -> Update:
+def _increment_count(organization_id: str, branding: str) -> Update:
     """Returns a leg that increments the project count if the plan at the time of the write allows it."""
     allowing = _plans_with(branding)
     values: dict[str, Any] = {"one": 1}
@@ -215,7 +207,8 @@ def _count_one_more(organization_id: str, branding: str) -> Update:
     )
 
 
-def _refused_by_plan(organization: Mapping[str, Any] | None, branding: str) -> StoreError:
+def _plan_error(organization: Mapping[str, Any] | None, branding: str) -> Exception:
+    """Returns the reason why the count of that organization wasn't incremented."""
     if organization is None:
         return UnknownOrganization()
     if organization["plan"] not in _plans_with(branding):
@@ -234,7 +227,7 @@ def _plan_check(organization_id: str, branding: str) -> Check:
 
 def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
     """Returns a leg that writes `after` if the project still has the version of `before`."""
-    return Put(written_project(after), "#version = :seen", {"seen": before.version})
+    return Put(after.to_item(), "#version = :expected", {"expected": before.version})
 
 
 def audit_deletions(project: ProjectItem, websites: Iterable[WebsiteItem]) -> dict[str, Leg]:
@@ -244,8 +237,8 @@ def audit_deletions(project: ProjectItem, websites: Iterable[WebsiteItem]) -> di
     """
     legs: dict[str, Leg] = {}
     for audit_id in (audit_id for website in websites for audit_id in website.audits):
-        legs[audit_id] = Delete(keys.audit(*project.location, audit_id))
-        legs[f"{audit_id} schedule"] = Delete(keys.audit_schedule(*project.location, audit_id))
+        legs[audit_id] = Delete(keys.audit(*project.project_id.location, audit_id))
+        legs[f"{audit_id} schedule"] = Delete(keys.audit_schedule(*project.project_id.location, audit_id))
     return legs
 
 
@@ -258,27 +251,33 @@ def change_until_written(
     Raises UnknownProject, SlugTaken if the leg `slug` fails, BrandingNotIncluded if the leg `plan` fails, and any
     error that `change` raises.
     """
-    for _ in range(_TRIES):
+
+    def write() -> ProjectItem:
+        nonlocal project
         after, extra_legs = change(project)
         try:
             _commit(put_changed(project, after), extra_legs)
-        except LegFailed as refusal:
-            if "project" in refusal.items:
-                item = refusal.items["project"]
-                if item is None:
-                    raise UnknownProject from None
-                if item["version"] == after.version:
+        except LegFailed as failure:
+            if "project" in failure.items:
+                project = _existing(failure.items["project"])
+                if project.version == after.version:
                     return after  # our own write, whose response was lost
-                project = read_project(item)
-            elif refusal.leg == "slug":
+                raise WriteConflict from None
+            if failure.leg == "slug":
                 raise SlugTaken from None
-            elif refusal.leg == "plan":
+            if failure.leg == "plan":
                 raise BrandingNotIncluded from None
-            else:
-                raise
-        else:
-            return after
-    raise Throttled("the project keeps changing")
+            raise
+        return after
+
+    return retry_on_conflict(write, "the project")
+
+
+def _existing(item: Mapping[str, Any] | None) -> ProjectItem:
+    """Returns the project with which a failed condition answered. Raises UnknownProject if there is none."""
+    if item is None:
+        raise UnknownProject from None
+    return ProjectItem.from_item(item)
 
 
 def _commit(project: Put, extra_legs: Mapping[str, Leg]) -> None:
@@ -294,44 +293,48 @@ def _commit(project: Put, extra_legs: Mapping[str, Leg]) -> None:
 def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_websites: bool) -> ProjectItem:
     """Updates and returns the project. Removing a website also deletes its audits and their schedules.
 
-    Raises UnknownProject, WebsitesWouldGo, BrandingNotIncluded.
+    Raises UnknownProject, WebsiteRemovalNeedsAdmin, BrandingNotIncluded.
     """
+    organization_id = project.project_id.organization_id
+    base = new_slug = slug_of(change.get("name", project.name))
 
     def changed(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
-        after = _with_change(before, change, new_slug).rewritten()
+        after = _with_change(before, change, new_slug).with_new_version()
         removed = [website for website in before.websites if website not in after.websites]
         if removed and not may_remove_websites:
-            raise WebsitesWouldGo
+            raise WebsiteRemovalNeedsAdmin
         legs = audit_deletions(before, removed)
         if after.slug != before.slug:
-            legs["slug"] = Put(_slug_item(after), "attribute_not_exists(pk)")
-            legs["oldSlug"] = Delete(keys.project_slug(before.location.organization_id, before.slug))
+            legs["slug"] = Put(_slug_item(after), _ABSENT)
+            legs["oldSlug"] = Delete(keys.project_slug(organization_id, before.slug))
         if change.get("branding") == NO_BRANDING:
-            legs["plan"] = _plan_check(before.location.organization_id, NO_BRANDING)
+            legs["plan"] = _plan_check(organization_id, NO_BRANDING)
         return after, legs
 
-    base = new_slug = slug_of(change.get("name", project.name))
-    for _ in range(_TRIES):
+    def update() -> ProjectItem:
+        nonlocal new_slug
         try:
             return change_until_written(project, changed)
         except SlugTaken:
             new_slug = _distinct(base)
-    raise Throttled("every slug tried was taken")
+            raise WriteConflict from None
+
+    return retry_on_conflict(update, "the slug")
 
 
 def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> ProjectItem:
     """Returns the project with the change applied; it gets `new_slug` if its name changes."""
     after = project
     if "name" in change and change["name"] != project.name:
-        after = after._replace(name=change["name"], slug=new_slug)
+        after = replace(after, name=change["name"], slug=new_slug)
     if "description" in change:
-        after = after._replace(description=change["description"])
+        after = replace(after, description=change["description"])
     if "websites" in change:
-        after = after._replace(websites=_websites(change["websites"], project.websites))
+        after = replace(after, websites=_websites(change["websites"], project.websites))
     if "branding" in change:
         if project.consent is None:
             raise LookupError("there is no consent to brand")
-        after = after._replace(consent=project.consent._replace(branding=change["branding"]))
+        after = replace(after, consent=replace(project.consent, branding=change["branding"]))
     return after
 
 
@@ -350,11 +353,11 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
         if before.consent is not None and len(before.websites) == 1:
             raise LastTrustedWebsite
         deleted_audits = len(website.audits)
-        after = before._replace(websites=tuple(other for other in before.websites if other is not website))
+        after = replace(before, websites=tuple(other for other in before.websites if other is not website))
         # The check makes this a transaction, which can be retried with its token if the response is lost. Retrying a
         # conditional put would fail, and after another write it would look as if the website never existed.
-        slug = Check(keys.project_slug(before.location.organization_id, before.slug), "attribute_exists(pk)")
-        return after.rewritten(), {"own slug": slug, **audit_deletions(before, [website])}
+        slug = Check(keys.project_slug(project.project_id.organization_id, before.slug), "attribute_exists(pk)")
+        return after.with_new_version(), {"own slug": slug, **audit_deletions(before, [website])}
 
     change_until_written(project, without)
     return deleted_audits
@@ -366,13 +369,15 @@ def delete_project(project: ProjectItem) -> ProjectItem:
     Raises UnknownProject. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in the
     background, through a work item that the same transaction writes.
     """
-    for _ in range(_TRIES):
-        location = project.location
+    organization_id = project.project_id.organization_id
+
+    def delete() -> ProjectItem:
+        nonlocal project
         legs: dict[str, Leg] = {
-            "project": Delete(project.key, "#version = :seen", {"seen": project.version}),
-            "slug": Delete(keys.project_slug(location.organization_id, project.slug)),
+            "project": Delete(project.key, "#version = :expected", {"expected": project.version}),
+            "slug": Delete(keys.project_slug(organization_id, project.slug)),
             "organization": Update(
-                keys.organization(location.organization_id),
+                keys.organization(organization_id),
                 "SET #projects = #projects - :one",
                 "attribute_exists(pk)",
                 {"one": 1},
@@ -382,12 +387,11 @@ def delete_project(project: ProjectItem) -> ProjectItem:
         }
         try:
             table.transact(legs)
-        except LegFailed as refusal:
-            if refusal.leg != "project":
+        except LegFailed as failure:
+            if failure.leg != "project":
                 raise
-            if refusal.item is None:
-                raise UnknownProject from None
-            project = read_project(refusal.item)
-        else:
-            return project
-    raise Throttled("the project keeps changing")
+            project = _existing(failure.item)
+            raise WriteConflict from None
+        return project
+
+    return retry_on_conflict(delete, "the project")

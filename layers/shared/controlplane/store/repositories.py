@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
 from controlplane.store import deletions, keys
-from controlplane.store.project_items import ProjectItem, read_project
+from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import (
     Check,
     ConditionFailed,
@@ -145,7 +145,7 @@ def find_linked_projects(repositories: Iterable[RepositoryItem]) -> dict[str, Pr
         for link in repository.links
     }
     items = table.batch_get([keys.project(*place) for place in located.values() if place])
-    return {item["projectId"]: read_project(item) for item in items if item}
+    return {item["projectId"]: ProjectItem.from_item(item) for item in items if item}
 
 
 def get_repository(repository_id: str) -> RepositoryItem:
