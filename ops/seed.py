@@ -276,9 +276,9 @@ def ensure_key(organization_id: str, created_by: str, known: Iterable[Mapping[st
         if item is not None and item["organizationId"] == organization_id:
             return {"organizationId": organization_id, "key": entry["key"], "keyId": item["keyId"]}
     page = api_keys.list_keys(organization_id, API_KEYS_PER_ORGANIZATION, None)
-    former = next((it for it in page.items if (it["name"], it["createdFrom"]) == (_KEY_NAME, _CREATED_FROM)), None)
+    former = next((it for it in page.keys if (it.name, it.created_from) == (_KEY_NAME, _CREATED_FROM)), None)
     if former is None:
         minted = api_keys.create_key(organization_id, _KEY_NAME, created_by, _CREATED_FROM)
     else:
-        minted = api_keys.roll_key(organization_id, former["keyId"], created_by, _CREATED_FROM)
-    return {"organizationId": organization_id, "key": minted.secret, "keyId": minted.item["keyId"]}
+        minted = api_keys.roll_key(former.key_id, created_by, _CREATED_FROM)
+    return {"organizationId": organization_id, "key": minted.secret, "keyId": minted.item.key_id}

@@ -1,9 +1,21 @@
 """Request and response models of `api_keys`."""
 
+from typing import Annotated, Any, Self
+
 from pydantic import Field
 
 from controlplane.core.naming import Name
 from controlplane.http.envelope import Wire
+from controlplane.http.fields import OptionalTimestamp, Timestamp
+from controlplane.store.api_keys import ApiKeyItem, MintedKey
+
+KeyId = Annotated[str, Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])]
+KeyName = Annotated[str, Field(description="The key's display name.", examples=["Production deploys"])]
+Start = Annotated[
+    str, Field(description="The first characters of the secret, for identification.", examples=["assent_Ab3x"])
+]
+RateLimit = Annotated[int, Field(ge=0, examples=[1500])]
+CreatedAt = Annotated[Timestamp, Field(description="The time the key was created.")]
 
 
 class KeyCreate(Wire):
@@ -19,50 +31,67 @@ class KeyMeta(Wire):
     created_from: str = Field(
         description="How the key was created: `api`, or `ops` if by the operator.", examples=["api"]
     )
-    created_at: str = Field(
-        description="The time the key was created.",
-        examples=["2026-03-04T05:06:07.000Z"],
-        json_schema_extra={"format": "date-time"},
-    )
+    created_at: CreatedAt
+
+    @classmethod
+    def of(cls, key: ApiKeyItem) -> Self:
+        return cls(created_by=key.created_by, created_from=key.created_from, created_at=key.created_at)
 
 
 class ApiKey(Wire):
     """An API key in a list, without its secret."""
 
-    key_id: str = Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
-    name: str = Field(description="The key's display name.", examples=["Production deploys"])
-    start: str = Field(description="The first characters of the secret, for identification.", examples=["assent_Ab3x"])
-    created_at: str = Field(
-        description="The time the key was created.",
-        examples=["2026-03-04T05:06:07.000Z"],
-        json_schema_extra={"format": "date-time"},
-    )
-    last_used_at: str | None = Field(
+    key_id: KeyId
+    name: KeyName
+    start: Start
+    created_at: CreatedAt
+    last_used_at: OptionalTimestamp = Field(
         description="The last use, accurate to the hour. Null if the key was never used.",
         examples=["2026-03-04T06:00:00.000Z"],
-        json_schema_extra={"format": "date-time"},
     )
-    rate_limit: int = Field(ge=0, description="Requests per minute, set by the plan at creation.", examples=[1500])
+    rate_limit: RateLimit = Field(description="Requests per minute, set by the plan at creation.")
     meta: KeyMeta
+
+    @classmethod
+    def of(cls, key: ApiKeyItem) -> Self:
+        return cls(
+            key_id=key.key_id,
+            name=key.name,
+            start=key.start,
+            created_at=key.created_at,
+            last_used_at=key.last_used_at,
+            rate_limit=key.rate_limit,
+            meta=KeyMeta.of(key),
+        )
 
 
 class CreatedKey(Wire):
     """A new API key with its secret, which no other response includes."""
 
-    key_id: str = Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
+    key_id: KeyId
     key: str = Field(
         description="The secret. Send it as the bearer token. Save it now: it isn't stored and can't be shown again.",
         examples=["assent_…"],
     )
-    name: str = Field(description="The key's display name.", examples=["Production deploys"])
-    start: str = Field(description="The first characters of the secret, for identification.", examples=["assent_Ab3x"])
-    created_at: str = Field(
-        description="The time the key was created.",
-        examples=["2026-03-04T05:06:07.000Z"],
-        json_schema_extra={"format": "date-time"},
-    )
-    rate_limit: int = Field(ge=0, description="Requests per minute, set by the current plan.", examples=[1500])
+    name: KeyName
+    start: Start
+    created_at: CreatedAt
+    rate_limit: RateLimit = Field(description="Requests per minute, set by the current plan.")
     meta: KeyMeta
+
+    @classmethod
+    def of(cls, minted: MintedKey, **more: Any) -> Self:
+        key = minted.item
+        return cls(
+            key_id=key.key_id,
+            key=minted.secret,
+            name=key.name,
+            start=key.start,
+            created_at=key.created_at,
+            rate_limit=key.rate_limit,
+            meta=KeyMeta.of(key),
+            **more,
+        )
 
 
 class RolledKey(CreatedKey):

@@ -1,7 +1,7 @@
 """`assent-ops key`: an organization's API keys."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,9 @@ from ops.arguments import Name, Organization, Yes
 from ops.command import command
 from ops.errors import Conflict, NotFound, Refused
 from ops.output import Shown, confirm
+
+if TYPE_CHECKING:
+    from controlplane.store.api_keys import ApiKeyItem
 
 app = typer.Typer(no_args_is_help=True, help="An organization's API keys.")
 
@@ -35,10 +38,10 @@ def create_key(
         raise Refused(f"{created_by} is not a member of {organization}. Attribute the key to a member.")
     try:
         minted = api_keys.create_key(organization_id, name, user_id, _CREATED_FROM)
-    except api_keys.PlanHasNoKeys:
+    except api_keys.PlanHasNoApiAccess:
         raise Refused(f"{organization} is on a plan without API access. Change it with `plan set`.") from None
     except api_keys.KeyLimitReached:
-        raise Conflict(f"{organization} has as many keys as it may. Delete one first.") from None
+        raise Conflict(f"{organization} has reached its limit of API keys. Delete one first.") from None
     document = {"key": minted.secret, "organizationId": organization_id, **_document(minted.item)}
     return Shown(document, "Keep the key now: it is not shown again.")
 
@@ -50,26 +53,34 @@ def list_keys(organization: Organization) -> Shown:
     from ops.lookup import get_organization_id
 
     page = api_keys.list_keys(get_organization_id(organization), _PAGE, None)  # 50 keys at most: one page has them all
-    return Shown([_document(item) for item in page.items])
+    return Shown([_document(key) for key in page.keys])
 
 
 @command(app, "delete")
 def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Shown:
     """Permanently revoke a key. Its secret is rejected immediately."""
-    from controlplane.core import ids
+    from controlplane.core.ids import KeyId
     from controlplane.store import api_keys
 
-    located = ids.locate(ids.KEY, key_id)
-    if located is None:
+    parsed = KeyId.parse(key_id)
+    if parsed is None:
         raise NotFound(f"There is no key {key_id}.")
     confirm(f"Revoke {key_id} for good?", yes=yes)
     try:
-        api_keys.delete_key(located.organization_id, key_id)
+        api_keys.delete_key(parsed)
     except api_keys.UnknownKey:
         raise NotFound(f"There is no key {key_id}.") from None
     return Shown({"deleted": True, "keyId": key_id})
 
 
-def _document(item: dict[str, Any]) -> dict[str, Any]:
-    shown = ("keyId", "name", "start", "rateLimit", "createdAt", "createdBy", "createdFrom", "lastUsedAt")
-    return {name: item[name] for name in shown}
+def _document(key: "ApiKeyItem") -> dict[str, Any]:
+    return {
+        "keyId": key.key_id,
+        "name": key.name,
+        "start": key.start,
+        "rateLimit": key.rate_limit,
+        "createdAt": key.created_at,
+        "createdBy": key.created_by,
+        "createdFrom": key.created_from,
+        "lastUsedAt": key.last_used_at,
+    }

@@ -130,7 +130,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         # Separate projects: requests delete them early, and a repository without a project can't be scanned.
         "projectId": [link.project_id for _ in range(_SPARE) for link in world.connected_repository(company).links],
         "memberId": [member_id(company.organization_id, member.user_id) for member in members],
-        "keyId": [key.item["keyId"] for key in keys],
+        "keyId": [key.item.key_id for key in keys],
         "sessionId": [entry.session_id for entry in spare_sessions],
         "scanId": [scan.scan_id],
         "itemId": [item.item_id for item in items],

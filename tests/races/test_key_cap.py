@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from controlplane.core import ids, tokens
+from controlplane.core.ids import KeyId
 from controlplane.store import api_keys, codec, keys
+from controlplane.store.api_keys import ApiKeyItem
 from controlplane.store.table import table
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
@@ -36,10 +39,10 @@ class Owner:
         return self.api.post(self._path(""), self.company.owner.token, json_body={"name": "deploy"})
 
     def roll(self) -> Reply:
-        return self.api.post(self._path(f"/{self.minted.item['keyId']}/roll"), self.company.owner.token)
+        return self.api.post(self._path(f"/{self.minted.item.key_id}/roll"), self.company.owner.token)
 
     def delete(self) -> Reply:
-        return self.api.delete(self._path(f"/{self.minted.item['keyId']}"), self.company.owner.token)
+        return self.api.delete(self._path(f"/{self.minted.item.key_id}"), self.company.owner.token)
 
     def secret_status(self, secret: str) -> int:
         """Returns the status of a call with this secret."""
@@ -49,18 +52,17 @@ class Owner:
         return f"/v1/api-keys{rest}?organizationId={self.company.organization_id}"
 
 
-def add_copies(company: Company, item: dict[str, Any], copies: int) -> None:
+def add_copies(company: Company, original: ApiKeyItem, copies: int) -> None:
     """Adds this number of keys to the organization, in a few writes."""
-    secret = table.get(keys.key_secret(item["digest"]))
+    secret = table.get(keys.key_secret(original.digest))
     organization = table.get(keys.organization(company.organization_id))
     assert secret is not None
     assert organization is not None
     items = [{**organization, "keys": organization["keys"] + copies}]
     for _ in range(copies):
-        local, digest = ids.new_local(), tokens.digest(tokens.mint("assent"))
-        key_id = ids.owned(ids.KEY, company.organization_id, local)
-        key = keys.api_key(company.organization_id, local)
-        items.append({**item, **key._asdict(), "keyId": key_id, "digest": digest})
+        digest = tokens.digest(tokens.mint("assent"))
+        key_id = KeyId.of(company.organization_id, ids.new_local())
+        items.append(replace(original, key_id=key_id, digest=digest).to_item())
         items.append({**secret, **keys.key_secret(digest)._asdict(), "keyId": key_id})
     for start in range(0, len(items), 25):
         puts = [{"PutRequest": {"Item": codec.encode_item(put)}} for put in items[start : start + 25]]
@@ -106,15 +108,15 @@ class TestEveryOrder:
         assert race(49, [Owner.create] * 2, check).exhaustive
 
     def test_a_create_at_50_succeeds_only_after_the_delete(self, race: Callable[..., Explored]) -> None:
-        seen: set[int] = set()
+        statuses: set[int] = set()
 
         def check(owner: Owner, replies: Replies) -> None:
-            seen.add(replies[0].status)
+            statuses.add(replies[0].status)
             assert replies[1].status == 200
             assert owner.secret_status(owner.minted.secret) == 401
 
         assert race(50, [Owner.create, Owner.delete], check).exhaustive
-        assert seen == {201, 409}
+        assert statuses == {201, 409}
 
     def test_a_roll_at_50_never_makes_room(self, race: Callable[..., Explored]) -> None:
         def check(owner: Owner, replies: Replies) -> None:

@@ -60,7 +60,7 @@ class Customer:
         return self.api.delete(self._path(""), self.company.owner.token)
 
     def _path(self, rest: str) -> str:
-        return f"/v1/api-keys/{self.minted[0].item['keyId']}{rest}"
+        return f"/v1/api-keys/{self.minted[0].item.key_id}{rest}"
 
 
 type Act = Callable[[Customer], Reply | None]

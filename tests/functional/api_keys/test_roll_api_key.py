@@ -3,6 +3,7 @@
 import pytest
 
 from controlplane.core import ids
+from controlplane.core.ids import KeyId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.table import table
@@ -137,7 +138,7 @@ class Test404:
     def test_an_unknown_and_another_organizations_key_answer_alike(self, api: Api, world: World):
         company = world.company()
         theirs = make(api, world.company())
-        unknown = ids.owned(ids.KEY, company.organization_id, ids.new_local())
+        unknown = KeyId.of(company.organization_id, ids.new_local())
         replies = [roll(api, key_id, company.owner.token) for key_id in (theirs["keyId"], unknown, "key_x")]
         assert [(reply.status, reply.code) for reply in replies] == [(404, "NOT_FOUND")] * 3
         assert len({reply.text for reply in replies}) == 1
@@ -158,10 +159,10 @@ class Test404:
         def roll_first(call, proceed):
             if call.operation == "TransactWriteItems" and not rolled:
                 rolled.append(call)
-                rolled.append(api_keys.roll_key(company.organization_id, old["keyId"], "usr_other", "api").item)
+                rolled.append(api_keys.roll_key(KeyId.stored(old["keyId"]), "usr_other", "api").item)
             return proceed()
 
         rolled: list = []
         with intercepted(table.client, roll_first):
             assert roll(api, old["keyId"], company.owner.token).status == 404
-        assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [rolled[1]["keyId"]]
+        assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [rolled[1].key_id]

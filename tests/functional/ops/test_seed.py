@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
+from controlplane.core.ids import KeyId, ProjectId
 from controlplane.core.scopes import SCOPES
 from controlplane.core.tokens import digest
 from controlplane.store import api_keys, billing, keys, members, organizations, projects, repositories, users
@@ -96,11 +96,11 @@ class TestAgain:
         (old,), (new,) = demo["apiKeys"], again["apiKeys"]
         assert api.get("/v1/me", old["key"]).status == 401
         assert api.get("/v1/me", new["key"]).status == 200
-        assert len(api_keys.list_keys(new["organizationId"], 50, None).items) == 1
+        assert len(api_keys.list_keys(new["organizationId"], 50, None).keys) == 1
 
     def test_expired_and_revoked_secrets_are_minted_anew(self, api: Api, demo: dict[str, Any], now: FakeClock):
         (key,) = demo["apiKeys"]
-        api_keys.delete_key(key["organizationId"], key["keyId"])
+        api_keys.delete_key(KeyId.stored(key["keyId"]))
         table.delete(Delete(keys.user_token(digest(demo["users"][0]["accessToken"]))))
         again = ensure_demo(demo)
         assert again["apiKeys"][0]["key"] != key["key"]

@@ -7,81 +7,147 @@ a plan change that missed a key fails and is retried.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock, ids, tokens
+from controlplane.core.errors import ApiError, Forbidden, NotFound, PlanRequired
+from controlplane.core.ids import KeyId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.core.settings import settings
-from controlplane.store import keys
+from controlplane.store import keys, organizations
 from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.table import Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
 
-_TRIES = 8
+_EXISTS = "attribute_exists(pk)"
+_ABSENT = "attribute_not_exists(pk)"
 _NO_LEGS: Mapping[str, Leg] = {}
 
 
-class KeyLimitReached(StoreError):
-    """The organization has reached its limit of keys."""
+class KeyLimitReached(ApiError):
+    code = "KEY_LIMIT_REACHED"
+    message = f"The organization has {API_KEYS_PER_ORGANIZATION} API keys. Delete one first, or roll one."
+
+    def __init__(self) -> None:
+        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION})
 
 
-class PlanHasNoKeys(StoreError):
-    """The organization's plan has no API access."""
+class PlanHasNoApiAccess(PlanRequired):
+    message = "The organization's plan doesn't include API access. Keys require the Starter plan or higher."
 
 
-class UnknownKey(StoreError):
-    """The key doesn't exist, or was deleted."""
+class UnknownKey(NotFound):
+    message = "The organization has no such API key."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeyItem:
+    """A key as shown in lists. `digest` locates its authenticating item."""
+
+    key_id: KeyId
+    name: str
+    start: str
+    digest: str
+    rate_limit: int
+    created_at: str
+    created_by: str
+    created_from: str
+    last_used_at: str | None = None
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **keys.api_key(*self.key_id.location)._asdict(),
+            "keyId": self.key_id,
+            "name": self.name,
+            "start": self.start,
+            "digest": self.digest,
+            "rateLimit": self.rate_limit,
+            "createdAt": self.created_at,
+            "createdBy": self.created_by,
+            "createdFrom": self.created_from,
+            "lastUsedAt": self.last_used_at,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            key_id=KeyId.stored(item["keyId"]),
+            name=item["name"],
+            start=item["start"],
+            digest=item["digest"],
+            rate_limit=item["rateLimit"],
+            created_at=item["createdAt"],
+            created_by=item["createdBy"],
+            created_from=item["createdFrom"],
+            last_used_at=item["lastUsedAt"],
+        )
+
+
+class KeyPage(NamedTuple):
+    """Keys, newest first, and the sort key after which the next page starts (None on the last page)."""
+
+    keys: list[ApiKeyItem]
+    next_sk: str | None
 
 
 class MintedKey(NamedTuple):
     """A key and its secret. The secret is not stored anywhere."""
 
-    item: dict[str, Any]
+    item: ApiKeyItem
     secret: str
 
 
 def _mint(
-    organization: dict[str, Any], name: str, secret: str | None, created_by: str, created_from: str
-) -> tuple[MintedKey, Put, Put]:
+    organization: Mapping[str, Any], name: str, secret: str | None, created_by: str, created_from: str
+) -> tuple[MintedKey, dict[str, Leg]]:
+    """Returns a new key, with the legs that store it."""
     organization_id = organization["organizationId"]
-    local = ids.new_local()
-    key_id = ids.owned(ids.KEY, organization_id, local)
     secret = secret or tokens.mint(settings.service_brand)
-    rate_limit = PLANS[organization["plan"]].requests_per_minute
-    shown = {
-        **keys.api_key(organization_id, local)._asdict(),
-        "keyId": key_id,
-        "name": name,
-        "start": tokens.start_of(secret),
-        "digest": tokens.digest(secret),
-        "rateLimit": rate_limit,
-        "createdAt": clock.timestamp(),
-        "createdBy": created_by,
-        "createdFrom": created_from,
-        "lastUsedAt": None,
-    }
+    item = ApiKeyItem(
+        key_id=KeyId.of(organization_id, ids.new_local()),
+        name=name,
+        start=tokens.start_of(secret),
+        digest=tokens.digest(secret),
+        rate_limit=PLANS[organization["plan"]].requests_per_minute,
+        created_at=clock.timestamp(),
+        created_by=created_by,
+        created_from=created_from,
+    )
     authenticating = {
-        **keys.key_secret(shown["digest"])._asdict(),
-        "keyId": key_id,
+        **keys.key_secret(item.digest)._asdict(),
+        "keyId": item.key_id,
         "organizationId": organization_id,
         "slug": organization["slug"],
         "name": organization["name"],
         "plan": organization["plan"],
         "createdBy": created_by,
-        "rateLimit": rate_limit,
+        "rateLimit": item.rate_limit,
         "win": 0,
         "hits": 0,
         "usedHour": 0,
     }
-    absent = "attribute_not_exists(pk)"
-    return MintedKey(shown, secret), Put(shown, absent), Put(authenticating, absent)
+    return MintedKey(item, secret), {"key": Put(item.to_item(), _ABSENT), "secret": Put(authenticating, _ABSENT)}
 
 
 def _with_api_access(organization: dict[str, Any] | None) -> dict[str, Any]:
     if organization is None:
         raise UnknownOrganization
     if not PLANS[organization["plan"]].api_access:
-        raise PlanHasNoKeys
+        raise PlanHasNoApiAccess
     return organization
+
+
+def _write(organization_id: str, admin_id: str | None, extra_legs: Mapping[str, Leg], legs: Mapping[str, Leg]) -> None:
+    """Writes the extra legs, a check of the admin's role, and the legs. Raises Forbidden, LegFailed."""
+    if admin_id is not None:
+        extra_legs = {**extra_legs, "caller": organizations.role_check(admin_id, organization_id, "admin")}
+    try:
+        table.transact({**extra_legs, **legs})
+    except LegFailed as failure:
+        if failure.leg == "caller":
+            raise Forbidden from None  # the role was lost after the request was authorized
+        raise
 
 
 def create_key(
@@ -90,18 +156,22 @@ def create_key(
     created_by: str,
     created_from: str,
     *,
+    admin_id: str | None = None,
     extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
 ) -> MintedKey:
     """Returns a new key with the rate limit of the current plan.
 
-    `secret` is used instead of a random one. The legs in `extra_legs` go first in the transaction.
+    admin_id: the user who must be an admin at commit; None for the operator.
+    extra_legs: go first in the transaction.
+    secret: used instead of a random one.
     If the response is lost, the key remains listed and counted, but its secret is unknown. It can be deleted or rolled.
-    Raises UnknownOrganization, PlanHasNoKeys, KeyLimitReached, and LegFailed if one of the caller's legs fails.
+    Raises UnknownOrganization, PlanHasNoApiAccess, KeyLimitReached, Forbidden, and LegFailed if an extra leg fails.
     """
-    for _ in range(_TRIES):
+
+    def create() -> MintedKey:
         organization = _with_api_access(table.get(keys.organization(organization_id)))
-        minted, shown, authenticating = _mint(organization, name, secret, created_by, created_from)
+        minted, key_legs = _mint(organization, name, secret, created_by, created_from)
         count = Update(
             keys.organization(organization_id),
             "SET #keys = #keys + :one, #keyVersion = #keyVersion + :one",
@@ -110,105 +180,100 @@ def create_key(
             {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization["plan"]},
         )
         try:
-            table.transact({**extra_legs, "organization": count, "key": shown, "secret": authenticating})
-        except LegFailed as refusal:
-            if refusal.leg in extra_legs:
+            _write(organization_id, admin_id, extra_legs, {"organization": count, **key_legs})
+        except LegFailed as failure:
+            if failure.leg in extra_legs:
                 raise
-            standing = refusal.items.get("organization")
-            if standing is not None and standing["plan"] == organization["plan"]:
+            existing = failure.items.get("organization")
+            if existing is not None and existing["plan"] == organization["plan"]:
                 raise KeyLimitReached from None
-            continue  # the plan changed, or the random part of an id was taken: retry with a new key
+            # The plan changed, or the random part of an id was taken: retry with a new key.
+            raise WriteConflict from None
         return minted
-    raise Throttled("the plan keeps changing")
+
+    return retry_on_conflict(create, "the plan")
 
 
 def roll_key(
-    organization_id: str,
-    key_id: str,
+    key_id: KeyId,
     rolled_by: str,
     created_from: str,
     *,
+    admin_id: str | None = None,
     extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
 ) -> MintedKey:
     """Returns a new key that replaces another, with the rate limit of the current plan.
 
     The old secret is revoked in the same transaction. The counter doesn't change, so keys can be rolled at the cap.
-    `extra_legs` and `secret`: see create_key. Raises UnknownOrganization, UnknownKey, PlanHasNoKeys.
+    For the parameters and other errors, see create_key. Raises UnknownKey.
     """
-    located = ids.locate(ids.KEY, key_id)
-    if located is None or located.organization_id != organization_id:
-        raise UnknownKey
-    old_key = keys.api_key(*located)
-    for _ in range(_TRIES):
-        found, old = table.batch_get([keys.organization(organization_id), old_key])
+    organization_id, old_key = key_id.organization_id, keys.api_key(*key_id.location)
+
+    def roll() -> MintedKey:
+        found, old_item = table.batch_get([keys.organization(organization_id), old_key])
         organization = _with_api_access(found)
-        if old is None:
+        if old_item is None:
             raise UnknownKey
-        minted, shown, authenticating = _mint(organization, old["name"], secret, rolled_by, created_from)
-        same_plan = Update(
-            keys.organization(organization_id),
-            "SET #keyVersion = #keyVersion + :one",
-            "#plan = :plan",
-            {"one": 1, "plan": organization["plan"]},
-        )
-        exists = "attribute_exists(pk)"
+        old = ApiKeyItem.from_item(old_item)
+        minted, key_legs = _mint(organization, old.name, secret, rolled_by, created_from)
         legs: dict[str, Leg] = {
-            **extra_legs,
-            "organization": same_plan,
-            "old": Delete(old_key, exists),
-            "oldSecret": Delete(keys.key_secret(old["digest"]), exists),
-            "key": shown,
-            "secret": authenticating,
+            "organization": Update(
+                keys.organization(organization_id),
+                "SET #keyVersion = #keyVersion + :one",
+                "#plan = :plan",
+                {"one": 1, "plan": organization["plan"]},
+            ),
+            "old": Delete(old_key, _EXISTS),
+            "oldSecret": Delete(keys.key_secret(old.digest), _EXISTS),
+            **key_legs,
         }
         try:
-            table.transact(legs)
-        except LegFailed as refusal:
-            if refusal.leg in extra_legs:
+            _write(organization_id, admin_id, extra_legs, legs)
+        except LegFailed as failure:
+            if failure.leg in extra_legs:
                 raise
-            if "old" in refusal.items:
+            if "old" in failure.items:
                 raise UnknownKey from None
-            continue  # as in create_key
+            raise WriteConflict from None  # as in create_key
         return minted
-    raise Throttled("the plan keeps changing")
+
+    return retry_on_conflict(roll, "the plan")
 
 
-def delete_key(organization_id: str, key_id: str, extra_legs: Mapping[str, Leg] = _NO_LEGS) -> None:
-    """Deletes the key: its secret is rejected after the commit. Raises UnknownKey. `extra_legs`: see create_key."""
-    located = ids.locate(ids.KEY, key_id)
-    if located is None or located.organization_id != organization_id:
-        raise UnknownKey
-    key = keys.api_key(*located)
+def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> None:
+    """Deletes the key: its secret is rejected after the commit. `admin_id`: see create_key.
+
+    Raises UnknownKey, Forbidden.
+    """
+    key = keys.api_key(*key_id.location)
     item = table.get(key)
     if item is None:
         raise UnknownKey
-    exists = "attribute_exists(pk)"
-    count = Update(
-        keys.organization(organization_id),
-        "SET #keys = #keys - :one, #keyVersion = #keyVersion + :one",
-        exists,
-        {"one": 1},
-    )
+    legs: dict[str, Leg] = {
+        "key": Delete(key, _EXISTS),
+        "secret": Delete(keys.key_secret(ApiKeyItem.from_item(item).digest), _EXISTS),
+        "organization": Update(
+            keys.organization(key_id.organization_id),
+            "SET #keys = #keys - :one, #keyVersion = #keyVersion + :one",
+            _EXISTS,
+            {"one": 1},
+        ),
+    }
     try:
-        table.transact(
-            {
-                **extra_legs,
-                "key": Delete(key, exists),
-                "secret": Delete(keys.key_secret(item["digest"]), exists),
-                "organization": count,
-            }
-        )
-    except LegFailed as refusal:
-        if refusal.leg != "key":
+        _write(key_id.organization_id, admin_id, _NO_LEGS, legs)
+    except LegFailed as failure:
+        if failure.leg != "key":
             raise
         raise UnknownKey from None
 
 
-def list_keys(organization_id: str, limit: int, after: str | None) -> QueryPage:
-    """Returns one page of the organization's keys, newest first."""
-    return table.query(
+def list_keys(organization_id: str, limit: int, after: str | None) -> KeyPage:
+    """Returns one page, newest first. Works on every plan, so that keys can be listed and deleted after a downgrade."""
+    page = table.query(
         keys.organization_pk(organization_id), prefix=keys.KEY_PREFIX, newest_first=True, limit=limit, after=after
     )
+    return KeyPage([ApiKeyItem.from_item(item) for item in page.items], page.next_sk)
 
 
 def key_secrets(organization_id: str) -> Iterable[keys.Key]:
