@@ -12,12 +12,12 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-type OriginKind = Literal["domain", "wildcard", "any", "app", "development"]
+    from controlplane.store.project_items import AddressKind
 
 MAX_ADDRESS_LENGTH: Final = 2048
 MAX_HOST_LENGTH: Final = 253  # RFC 1035 section 2.3.4, without the root's trailing dot
@@ -92,7 +92,7 @@ class Origin:
     """An address in its stored form: lowercase, A-labels, no web scheme, no path, no default port."""
 
     origin: str
-    kind: OriginKind
+    kind: AddressKind
 
 
 class _Refused(Exception):
@@ -214,7 +214,7 @@ def _parse_ipv6(authority: str) -> Origin:
     return Origin(f"[::ffff:{high:x}:{low:x}]{port}", _kind_of_ipv4(mapped))
 
 
-def _kind_of_ipv4(address: IPv4Address) -> OriginKind:
+def _kind_of_ipv4(address: IPv4Address) -> AddressKind:
     if address in _UNSPECIFIED or any(address in block for block in _DEVELOPMENT_IPV4):
         return "development"
     first_octet = int(address) >> 24
@@ -223,7 +223,7 @@ def _kind_of_ipv4(address: IPv4Address) -> OriginKind:
     return "domain"
 
 
-def _kind_of_ipv6(address: IPv6Address) -> OriginKind:
+def _kind_of_ipv6(address: IPv6Address) -> AddressKind:
     if address.is_loopback or address in _UNSPECIFIED or any(address in block for block in _DEVELOPMENT_IPV6):
         return "development"
     if address not in _GLOBAL_UNICAST_IPV6 or any(address in block for block in _TUNNELLED_IPV6):

@@ -7,7 +7,7 @@ from controlplane.core.errors import ApiError, InvalidPayload, NotFound
 from controlplane.core.regions import REGIONS
 from controlplane.store import projects
 from controlplane.store.organizations import Role
-from controlplane.store.project_items import Address, ConsentItem, ProjectItem
+from controlplane.store.project_items import Address, AddressKind, ConsentItem, ProjectItem
 from controlplane.store.projects import ProjectChange
 from projects.origins import InvalidOrigin, parse_origin
 from projects.schemas import ProjectCreate, ProjectUpdate
@@ -121,7 +121,7 @@ def _contradiction(path: list[str], message: str) -> InvalidPayload:
 
 def _parse(path: list[str], listed: Sequence[str]) -> list[Address]:
     """Returns the addresses in their stored form, in order and without duplicates. Raises UnusableOrigin."""
-    kinds: dict[str, str] = {}
+    kinds: dict[str, AddressKind] = {}
     reasons: dict[int, str] = {}
     for position, text in enumerate(listed):
         try:

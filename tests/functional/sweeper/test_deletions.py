@@ -311,7 +311,7 @@ class TestPages:
             projects.delete_project(project)
 
         def broken(call: Any, proceed: Callable[[], Any]) -> Any:
-            if call.operation == "BatchWriteItem" and first.location.local in str(call.parameters):
+            if call.operation == "BatchWriteItem" and first.project_id.local in str(call.parameters):
                 raise RuntimeError
             return proceed()
 

@@ -3,20 +3,21 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core.ids import ProjectId
 from controlplane.store import keys
 from controlplane.store.keys import Key
 
-AUDITABLE_KIND = "domain"
+AddressKind = Literal["domain", "wildcard", "any", "app", "development"]
+AUDITABLE_KIND: AddressKind = "domain"
 
 
 class Address(NamedTuple):
     """A website's address in its normalized form, and the kind of address."""
 
     origin: str
-    kind: str
+    kind: AddressKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class WebsiteItem:
 
     website_id: str
     origin: str
-    kind: str
+    kind: AddressKind
     audits: tuple[str, ...] = ()
 
     def to_item(self) -> dict[str, Any]:
