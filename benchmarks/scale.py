@@ -62,7 +62,7 @@ class Partition:
 
 
 def partitions() -> list[Partition]:
-    """Every kind of partition that `store/keys.py` makes. A write in a transaction costs 2 units for each KB."""
+    """Every kind of partition that `store/keys/` makes. A write in a transaction costs 2 units for each KB."""
     return [
         Partition("KH", "API key", "a request", 1, 1),
         Partition("TH", "user token or session", "a request", 1, 1),

@@ -28,7 +28,6 @@ from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest
 from controlplane.http.responses import refusals_of
 from controlplane.http.route import ControlRoute
 
-_STORE = "controlplane.store."
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -95,10 +94,7 @@ class Refusal(NamedTuple):
 
 
 def _name(kind: type[ApiError]) -> str:
-    """Returns the class's name after its function, or after the noun whose store module decides on the error."""
-    module = kind.__module__
-    group = module.removeprefix(_STORE) if module.startswith(_STORE) else module.partition(".")[0]
-    return f"{group}.{kind.__name__}"
+    return f"{kind.__module__.removeprefix('controlplane.store.').partition('.')[0]}.{kind.__name__}"
 
 
 def _made(kind: type[ApiError]) -> ApiError:

@@ -1,0 +1,119 @@
+"""Keys of what is found: the inbox, repositories, and scans."""
+
+from controlplane.store import shards
+from controlplane.store.keys.key import Index, Key
+from controlplane.store.keys.organizations import organization_pk
+from controlplane.store.shards import shard_of
+
+# Lists of scans, one index per filter. Items without the attribute are not in the index.
+SCANS_BY_STATUS = Index("scansByStatus", "scansByStatus", "sk")
+SCANS_BY_REPOSITORY = Index("scansByRepository", "scansByRepository", "sk")
+SCANS_BY_REPOSITORY_AND_STATUS = Index("scansByRepositoryAndStatus", "scansByRepositoryAndStatus", "sk")
+
+# Inbox items by time of the last change: all items of an organization, and those in one status.
+INBOX = Index("inbox", "pk", "inboxOrder")
+INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
+
+INBOX_PREFIX = "INBOX#"
+REPOSITORY_PREFIX = "REPO#"
+SCAN_PREFIX = "SCAN#"
+SCAN_REQUEST_PREFIX = "SCANREQ#"
+
+
+# The first three lines are projected into the list indexes, whose keys are in the last line.
+# {pk: ORG#org_2f…, sk: INBOX#8c4…, itemId: inb_2f…, title: Segment loads before consent, summary: …, priority: P1,
+#  status: open, source: runtime, projectId: prj_2f…, repositoryName: null, updatedAt: 2026-…, version: 9b1c…,
+#  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…,
+#  observedAt: 2026-…, repositoryId: null, ruleId: null, description: …, remediation: …, references: […],
+#  evidence: [{…}], runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
+#  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
+#  inboxOrder: 2026-…#8c4…, inboxByStatus: ORG#org_2f…#open}
+def inbox_item(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
+
+
+def inbox_order(updated_at: str, local: str) -> str:
+    return f"{updated_at}#{local}"
+
+
+def inbox_status_pk(organization_id: str, status: str) -> str:
+    return f"{organization_pk(organization_id)}#{status}"
+
+
+ISSUE_ATTEMPTS_PK = "ISSUEATTEMPTS"
+
+
+# A pending attempt to open an issue on the code host, until the issue exists or can't be created. All attempts share
+# one partition because they are few and a sweep must find them.
+# {pk: ISSUEATTEMPTS, sk: inb_2f…, marker: 4f…, state: sending, requestedBy: usr_8k…, requestedAt: 2026-…, claim: 9b1c…,
+#  sentAt: 1790000000, dueAt: 1790000900}
+def issue_attempt(item_id: str) -> Key:
+    return Key(ISSUE_ATTEMPTS_PK, item_id)
+
+
+# A repository on the code host. The three `active…` attributes name the scan that is requested or running, if any.
+# {pk: ORG#org_2f…, sk: REPO#01j…, repositoryId: rep_2f…, installationId: 4711, owner: acme, name: shop, htmlUrl: https://…,
+#  defaultBranch: main, visibility: private, connectedAt: 2026-…, links: [{projectId: prj_2f…, productionBranch: null,
+#  rootDirectory: apps/web, pullRequestScansEnabled: false}], previewUsed: true, activeRequestId: spr_2f…,
+#  activeScanId: scn_2f…, activeUntil: 1790014400}
+def repository(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{REPOSITORY_PREFIX}{local}")
+
+
+# Makes sure that a repository is connected to an organization only once.
+# {pk: ORG#org_2f…, sk: REPONAME#acme/shop, repositoryId: rep_2f…}
+def repository_name(organization_id: str, owner: str, name: str) -> Key:
+    return Key(organization_pk(organization_id), f"REPONAME#{owner}/{name}".lower())
+
+
+# A requested scan, until the scan is created or can't be.
+# {pk: ORG#org_2f…, sk: SCANREQ#01j…, requestId: spr_2f…, repositoryId: rep_2f…, projectId: prj_2f…, status: starting,
+#  requestedBy: usr_8k…, createdAt: 2026-…, attempts: 1, claim: 9b1c…, leaseUntil: 1790000030, scanId: null}
+def scan_request(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{SCAN_REQUEST_PREFIX}{local}")
+
+
+# {pk: ORG#org_2f…, sk: SCAN#01j…, scanId: scn_2f…, repositoryId: rep_2f…, requestId: spr_2f…, repositoryName: shop,
+#  branch: main, headCommitSha: 1f0c…, scope: repository, trigger: manual, status: running, access: free-preview,
+#  unlockCredits: 50, progress: {…}, createdAt: 2026-…, attempts: 1, claim: 9b1c…, leaseUntil: 1790000300,
+#  scansByStatus: org_2f…#running, scansByRepository: rep_2f…, scansByRepositoryAndStatus: rep_2f…#running}
+def scan(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{SCAN_PREFIX}{local}")
+
+
+def scan_pk(scan_id: str) -> str:
+    return f"SCAN#{scan_id}"
+
+
+# One finding of a scan, ordered by urgency. Each attempt at the scan writes under its own number, and the scan names
+# the attempt that counts.
+# {pk: SCAN#scn_2f…, sk: FINDING#002#00001, fingerprint: 77ab…, ruleId: tracker-before-consent, priority: P1, path: …}
+def finding(scan_id: str, attempt: int, rank: int) -> Key:
+    return Key(scan_pk(scan_id), f"{finding_prefix(attempt)}{rank:05d}")
+
+
+FINDING_PREFIX = "FINDING#"
+
+
+def finding_prefix(attempt: int) -> str:
+    return f"{FINDING_PREFIX}{attempt:03d}#"
+
+
+# When a finding was first seen in a repository, by any scan.
+# {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…}
+def finding_history(repository_id: str, fingerprint: str) -> Key:
+    return Key(finding_history_pk(repository_id), f"FP#{fingerprint}")
+
+
+def finding_history_pk(repository_id: str) -> str:
+    return f"REPO#{repository_id}"
+
+
+# Makes the sweep check on a request, then on its scan, from that time until either has ended.
+# {pk: SCANWATCH#17, sk: 2026-03-04T05:16:07.000Z#spr_2f…, requestId: spr_2f…, repositoryId: rep_2f…}
+def scan_watch(at: str, request_id: str) -> Key:
+    return Key(f"SCANWATCH#{shard_of(request_id, shards.SCAN_WATCH)}", f"{at}#{request_id}")
+
+
+# The last partition holds items from releases before sharding.
+SCAN_WATCH_PKS = (*(f"SCANWATCH#{shard}" for shard in range(shards.SCAN_WATCH)), "SCANWATCH")

@@ -1,0 +1,136 @@
+"""Keys of organizations: members, invitations, API keys, billing, and projects with their websites and vendors."""
+
+from controlplane.store.keys.key import Key
+from controlplane.store.keys.people import user_pk
+
+MEMBER_PREFIX = "MEMBER#"
+MEMBERSHIP_PREFIX = "ORG#"
+INVITEE_PREFIX = "ORG#"
+KEY_PREFIX = "KEY#"
+PROJECT_PREFIX = "PROJECT#"
+INVITATION_PREFIX = "INVITATION#"
+LEDGER_PREFIX = "LEDGER#"
+
+
+def organization_pk(organization_id: str) -> str:
+    return f"ORG#{organization_id}"
+
+
+# {pk: ORG#org_2f…, sk: META, name: Acme, slug: acme, plan: pro, owners: 1, keys: 2, keyVersion: 7, projects: 3,
+#  createdAt: 2026-…}
+def organization(organization_id: str) -> Key:
+    return Key(organization_pk(organization_id), "META")
+
+
+# An item with `expiresAt` reserves the slug of a deleted organization until the item expires.
+# {pk: SLUG#acme, sk: SLUG, organizationId: org_2f…}
+def organization_slug(slug: str) -> Key:
+    return Key(f"SLUG#{slug}", "SLUG")
+
+
+# The roster side of a membership, with the profile fields that the roster shows.
+# {pk: ORG#org_2f…, sk: MEMBER#usr_8k…, userId: usr_8k…, role: owner, joinedAt: 2026-…, name, email, image}
+def member(organization_id: str, user_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"{MEMBER_PREFIX}{user_id}")
+
+
+# The user side of the same membership. It authorizes user tokens.
+# {pk: USER#usr_8k…, sk: ORG#org_2f…, organizationId: org_2f…, role: owner, slug: acme, name: Acme}
+def membership(user_id: str, organization_id: str) -> Key:
+    return Key(user_pk(user_id), f"{MEMBERSHIP_PREFIX}{organization_id}")
+
+
+# {pk: ORG#org_2f…, sk: INVITATION#01j…, invitationId: inv_2f…, email, role, createdAt, expiresAt, invitedBy: {...}}
+def invitation(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{INVITATION_PREFIX}{local}")
+
+
+# The lock that allows one pending invitation per organization and address. Keyed by address, for lookup at sign-in.
+# {pk: INVITEE#ada@example.com, sk: ORG#org_2f…, invitationId: inv_2f…, expiresAt: 1790000000}
+def invitee(email: str, organization_id: str) -> Key:
+    return Key(invitee_pk(email), f"{INVITEE_PREFIX}{organization_id}")
+
+
+def invitee_pk(email: str) -> str:
+    return f"INVITEE#{email}"
+
+
+# The number of invitations an organization ever sent, and the number an address received. The latter expires after
+# eight days without a new invitation.
+# {pk: ORG#org_2f…, sk: INVITATIONS, made: 17}
+def invitations_made(organization_id: str) -> Key:
+    return Key(organization_pk(organization_id), "INVITATIONS")
+
+
+# {pk: INVITEE#ada@example.com, sk: COUNT, made: 3, expiresAt: 1790000000}
+def invitations_received(email: str) -> Key:
+    return Key(invitee_pk(email), "COUNT")
+
+
+# Authenticates an API key and counts its requests. The secret itself is not stored.
+# {pk: KH#9f86d0…, sk: KEY, keyId: key_2f…, organizationId: org_2f…, slug: acme, name: Acme, plan: pro, rateLimit: 1500,
+#  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745, refusedFor: 29384756#org_2f…}
+def key_secret(digest: str) -> Key:
+    return Key(f"KH#{digest}", "KEY")
+
+
+# The same key, as shown in lists.
+# {pk: ORG#org_2f…, sk: KEY#01j…, keyId: key_2f…, name: deploy, start: assent_Ab3x, digest: 9f86d0…, rateLimit: 1500,
+#  createdAt: 2026-…, createdBy: usr_8k…, createdFrom: api, lastUsedAt: 2026-…}
+def api_key(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{KEY_PREFIX}{local}")
+
+
+# {pk: ORG#org_2f…, sk: BILLING, credits: 120, topUp: {enabled: false, threshold: null, amount: null}}
+def billing(organization_id: str) -> Key:
+    return Key(organization_pk(organization_id), "BILLING")
+
+
+# One credit transaction. The balance is the sum of all entries. A scan has at most one.
+# {pk: ORG#org_2f…, sk: LEDGER#SCAN#01j…, credits: -50, scanId: scn_2f…, by: usr_8k…, at: 2026-…}
+def ledger_of_scan(organization_id: str, scan_local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{LEDGER_PREFIX}SCAN#{scan_local}")
+
+
+# {pk: ORG#org_2f…, sk: LEDGER#01j…, credits: 500, at: 2026-…}
+def ledger_entry(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{LEDGER_PREFIX}{local}")
+
+
+# {pk: ORG#org_2f…, sk: PROJECT#01j…, projectId: prj_2f…, name, slug, description, region, createdAt, version,
+#  websites: [{id, origin, kind, audits: [aud…]}], consent: {instanceId, slug, name, branding}}
+def project(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{PROJECT_PREFIX}{local}")
+
+
+# {pk: ORG#org_2f…, sk: PSLUG#my-shop, projectId: prj_2f…}
+def project_slug(organization_id: str, slug: str) -> Key:
+    return Key(organization_pk(organization_id), f"PSLUG#{slug}")
+
+
+# A website audit, its schedule, and one of its runs (runs outlive the audit).
+# {pk: ORG#org_2f…, sk: AUDIT#01j…#<auditId>, projectId: prj_2f…, websiteId: web_…, createdAt: 2026-…}
+def audit(organization_id: str, project_local: str, audit_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDIT#{project_local}#{audit_id}")
+
+
+# {pk: ORG#org_2f…, sk: AUDITSCHEDULE#01j…#<auditId>, everyDays: 7}
+def audit_schedule(organization_id: str, project_local: str, audit_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDITSCHEDULE#{project_local}#{audit_id}")
+
+
+# {pk: ORG#org_2f…, sk: AUDITRUN#01j…#<auditId>#<run>, startedAt: 2026-…, result: passed}
+def audit_run(organization_id: str, project_local: str, audit_id: str, run: str) -> Key:
+    return Key(organization_pk(organization_id), f"AUDITRUN#{project_local}#{audit_id}#{run}")
+
+
+# `name` to `lastSeenAt` are set once the runtime has seen the vendor, `state` and later once a person has decided.
+# {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, reviewState: accepted,
+#  name: Segment, domain: segment.com, category: analytics, inboxItemId: inb_2f…, firstSeenAt: 2026-…,
+#  lastSeenAt: 2026-…, state: approved, decidedBy: usr_8k…, decidedAt: 2026-…}
+def vendor(organization_id: str, project_local: str, vendor_id: str) -> Key:
+    return Key(organization_pk(organization_id), f"{vendor_prefix(project_local)}{vendor_id}")
+
+
+def vendor_prefix(project_local: str) -> str:
+    return f"VENDOR#{project_local}#"
