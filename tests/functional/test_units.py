@@ -78,7 +78,7 @@ def test_a_request_consumes_the_same_however_many_items_there_are(api: Api, worl
 
     consumed()  # opens the key's window, which takes a write more
     few = consumed()
-    stored = table.get(keys.project(*projects[0].location))
+    stored = table.get(keys.project(*projects[0].project_id.location))
     table.put_all({**(stored or {}), "sk": f"PROJECT#00{number:016d}"} for number in range(1_000))
     assert consumed() == few
 

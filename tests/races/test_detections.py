@@ -84,7 +84,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
-    def test_so_do_a_decision_and_a_later_detection(self, stage: Stage) -> None:
+    def test_a_decision_and_a_later_detection_end_in_a_resolved_finding(self, stage: Stage) -> None:
         def scenario() -> Race:
             shop = Shop(stage.fresh())
             shop.detects()()
@@ -156,7 +156,7 @@ def test_threads_of_detections_and_a_decision_leave_one_finding(stage: Stage) ->
     assert shop.vendor()["inboxItemId"] == finding["itemId"]
 
 
-def test_a_detection_delivered_again_after_any_fault_stands_once(stage: Stage) -> None:
+def test_a_detection_redelivered_after_any_fault_is_stored_once(stage: Stage) -> None:
     def scenario() -> Trial:
         shop = Shop(stage.fresh())
 

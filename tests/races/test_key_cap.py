@@ -94,20 +94,20 @@ def race(stage: Stage) -> Callable[..., Explored]:
 
 
 class TestEveryOrder:
-    def test_of_three_creates_at_49_one_gets_the_last_place(self, race: Callable[..., Explored]) -> None:
+    def test_one_of_three_creations_at_49_keys_succeeds(self, race: Callable[..., Explored]) -> None:
         def check(owner: Owner, replies: Replies) -> None:
             assert sorted(reply.status for reply in replies) == [201, 409, 409]
             assert {reply.code for reply in replies if reply.status == 409} == {"KEY_LIMIT_REACHED"}
 
         assert race(49, [Owner.create] * 3, check, yields_at=only_writes).exhaustive
 
-    def test_of_two_creates_at_49_one_gets_the_last_place(self, race: Callable[..., Explored]) -> None:
+    def test_one_of_two_creations_at_49_keys_succeeds(self, race: Callable[..., Explored]) -> None:
         def check(owner: Owner, replies: Replies) -> None:
             assert sorted(reply.status for reply in replies) == [201, 409]
 
         assert race(49, [Owner.create] * 2, check).exhaustive
 
-    def test_a_create_at_50_succeeds_only_after_the_delete(self, race: Callable[..., Explored]) -> None:
+    def test_a_creation_at_50_keys_succeeds_only_after_a_deletion(self, race: Callable[..., Explored]) -> None:
         statuses: set[int] = set()
 
         def check(owner: Owner, replies: Replies) -> None:
@@ -118,7 +118,7 @@ class TestEveryOrder:
         assert race(50, [Owner.create, Owner.delete], check).exhaustive
         assert statuses == {201, 409}
 
-    def test_a_roll_at_50_never_makes_room(self, race: Callable[..., Explored]) -> None:
+    def test_a_roll_at_50_keys_never_makes_room(self, race: Callable[..., Explored]) -> None:
         def check(owner: Owner, replies: Replies) -> None:
             assert [reply.status for reply in replies] == [409, 200]
 
@@ -171,7 +171,7 @@ class TestEveryFault:
 
         return run
 
-    def test_a_create_makes_a_whole_key_or_none(self, break_calls: Callable[..., int]) -> None:
+    def test_a_creation_is_complete_or_absent(self, break_calls: Callable[..., int]) -> None:
         def check(owner: Owner, case: Case) -> None:
             first = check_first(case, 201)
             assert case.second.get().status == 201
@@ -180,7 +180,7 @@ class TestEveryFault:
 
         assert break_calls(Owner.create, check) > 20
 
-    def test_a_roll_leaves_one_live_secret(self, break_calls: Callable[..., int]) -> None:
+    def test_a_roll_leaves_one_valid_secret(self, break_calls: Callable[..., int]) -> None:
         def check(owner: Owner, case: Case) -> None:
             first = check_first(case, 200)
             if first is not None and first.status == 200:
@@ -192,7 +192,7 @@ class TestEveryFault:
 
         assert break_calls(Owner.roll, check) > 20
 
-    def test_a_delete_revokes_for_good(self, break_calls: Callable[..., int]) -> None:
+    def test_a_deletion_revokes_the_key_permanently(self, break_calls: Callable[..., int]) -> None:
         def check(owner: Owner, case: Case) -> None:
             first = check_first(case, 200)
             expected = {404} if first is not None and first.status == 200 else {200, 404}

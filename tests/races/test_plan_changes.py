@@ -88,7 +88,7 @@ def race(stage: Stage) -> Callable[..., None]:
 
 
 class TestEveryOrder:
-    def test_a_call_is_admitted_before_the_downgrade_and_none_after(self, race: Callable[..., None]) -> None:
+    def test_calls_are_accepted_before_the_downgrade_and_rejected_after_it(self, race: Callable[..., None]) -> None:
         seen: set[int] = set()
 
         def check(customer: Customer, replies: Replies, ran: Race) -> None:
@@ -101,7 +101,9 @@ class TestEveryOrder:
         assert seen == {200, 402}
 
     @pytest.mark.parametrize("act", [Customer.create, Customer.roll], ids=["create", "roll"])
-    def test_a_key_made_during_the_downgrade_does_not_work_after_it(self, act: Act, race: Callable[..., None]) -> None:
+    def test_a_key_created_during_the_downgrade_does_not_work_after_it(
+        self, act: Act, race: Callable[..., None]
+    ) -> None:
         def check(customer: Customer, replies: Replies, ran: Race) -> None:
             reply = replies[1]
             assert reply is not None
@@ -131,9 +133,7 @@ class TestEveryOrder:
 
         race([Customer.upgrade, Customer.delete], check)
 
-    def test_branding_is_left_out_only_on_a_plan_that_includes_it_at_that_moment(
-        self, race: Callable[..., None]
-    ) -> None:
+    def test_branding_is_removed_only_if_the_plan_allows_it_at_the_write(self, race: Callable[..., None]) -> None:
         def check(customer: Customer, replies: Replies, ran: Race) -> None:
             reply = replies[1]
             assert reply is not None
@@ -143,11 +143,11 @@ class TestEveryOrder:
 
         race([Customer.downgrade, Customer.create_unbranded], check)
 
-    def test_of_two_changes_the_later_one_stands_everywhere(self, race: Callable[..., None]) -> None:
+    def test_the_later_of_two_changes_applies_to_every_key(self, race: Callable[..., None]) -> None:
         race([Customer.upgrade, Customer.downgrade], lambda customer, replies, ran: None)
 
 
-def test_threads_that_call_and_make_keys_while_the_plan_moves(stage: Stage) -> None:
+def test_threads_call_and_create_keys_while_the_plan_changes(stage: Stage) -> None:
     customer = Customer(stage.fresh(), stage.api)
     acts = [*[customer.call] * 6, *[customer.create] * 2, customer.downgrade, customer.upgrade]
     for outcome in hammer(acts, times=5):
@@ -156,7 +156,7 @@ def test_threads_that_call_and_make_keys_while_the_plan_moves(stage: Stage) -> N
     stage.hold()
 
 
-def test_under_every_fault_the_change_is_whole_and_repeatable(stage: Stage) -> None:
+def test_a_plan_change_is_complete_and_repeatable_after_every_fault(stage: Stage) -> None:
     def scenario() -> Trial:
         customer = Customer(stage.fresh(), stage.api)
 

@@ -109,7 +109,7 @@ def race(stage: Stage) -> Callable[..., Explored]:
 
 
 class TestEveryOrder:
-    def test_the_last_of_two_websites_stays(self, race: Callable[..., Explored]) -> None:
+    def test_the_last_of_two_websites_is_kept(self, race: Callable[..., Explored]) -> None:
         def check(shop: Shop, replies: Replies) -> None:
             assert sorted(reply.status for reply in replies) == [200, 409]
             assert {reply.code for reply in replies if reply.status == 409} == {"CONFLICT"}
@@ -117,7 +117,7 @@ class TestEveryOrder:
 
         race(lambda shop: [shop.deletes_website(0), shop.deletes_website(1)], check)
 
-    def test_two_of_three_websites_may_go(self, race: Callable[..., Explored]) -> None:
+    def test_two_of_three_websites_can_be_deleted(self, race: Callable[..., Explored]) -> None:
         def check(shop: Shop, replies: Replies) -> None:
             assert [reply.status for reply in replies] == [200, 200]
             assert [website["id"] for website in shop.read().data["websites"]] == shop.website_ids[2:]
@@ -130,7 +130,7 @@ class TestEveryOrder:
 
         race(lambda shop: [shop.deletes_website(0)] * 2, check)
 
-    def test_updates_of_different_fields_both_stand(self, race: Callable[..., Explored]) -> None:
+    def test_concurrent_updates_of_different_fields_are_both_kept(self, race: Callable[..., Explored]) -> None:
         def check(shop: Shop, replies: Replies) -> None:
             assert [reply.status for reply in replies] == [200, 200]
             shown = shop.read().data
@@ -138,7 +138,7 @@ class TestEveryOrder:
 
         race(lambda shop: [shop.patches(projectName="Market"), shop.patches(description="All we sell")], check)
 
-    def test_an_update_does_not_bring_back_a_website(self, race: Callable[..., Explored]) -> None:
+    def test_an_update_does_not_restore_a_deleted_website(self, race: Callable[..., Explored]) -> None:
         def check(shop: Shop, replies: Replies) -> None:
             assert [reply.status for reply in replies] == [200, 200]
             shown = shop.read().data
@@ -177,7 +177,7 @@ class TestEveryOrder:
 
         race(lambda shop: [shop.deletes, shop.decides], check)
 
-    def test_a_website_takes_its_new_audit_along(self, race: Callable[..., Explored]) -> None:
+    def test_deleting_a_website_deletes_an_audit_created_concurrently(self, race: Callable[..., Explored]) -> None:
         def check(shop: Shop, replies: Replies) -> None:
             assert replies[0].status == 200
             assert replies[0].data["deletedAudits"] in {0, 1}
@@ -185,7 +185,7 @@ class TestEveryOrder:
 
         race(lambda shop: [shop.deletes_website(0), shop.audits(0)], check)
 
-    def test_two_projects_of_one_name_get_two_slugs(self, race: Callable[..., Explored]) -> None:
+    def test_two_projects_with_one_name_get_different_slugs(self, race: Callable[..., Explored]) -> None:
         def check(shop: Shop, replies: Replies) -> None:
             assert [reply.status for reply in replies] == [201, 201]
             assert replies[0].data["slug"] != replies[1].data["slug"]
@@ -193,7 +193,7 @@ class TestEveryOrder:
         race(lambda shop: [shop.creates("Market"), shop.creates("Market")], check)
 
 
-def test_threads_never_pass_the_plan_s_number_of_projects(stage: Stage) -> None:
+def test_threads_never_exceed_the_plans_number_of_projects(stage: Stage) -> None:
     shop = Shop(stage.fresh(), stage.api, plan="free")
     replies = [outcome.get() for outcome in hammer([shop.creates(f"Shop {number}") for number in range(8)], times=2)]
     assert [reply.status for reply in replies].count(201) == 9
@@ -214,7 +214,7 @@ class TestEveryFault:
 
         return run
 
-    def test_a_create_is_whole_or_not_there(self, break_calls: Callable[..., int]) -> None:
+    def test_a_creation_is_complete_or_absent(self, break_calls: Callable[..., int]) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:
             first = check_first(case, 201)
             assert case.second.get().status == 201
@@ -223,7 +223,7 @@ class TestEveryFault:
 
         assert break_calls(lambda shop: shop.creates("Market"), check) > 20
 
-    def test_an_update_ends_as_asked_and_never_conflicts_with_itself(self, break_calls: Callable[..., int]) -> None:
+    def test_an_update_is_applied_and_never_conflicts_with_itself(self, break_calls: Callable[..., int]) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:
             check_first(case, 200)
             assert case.second.get().status == 200
@@ -240,7 +240,7 @@ class TestEveryFault:
 
         assert break_calls(lambda shop: shop.patches(description="All we sell"), check) > 10
 
-    def test_a_website_is_gone_after_the_retry(self, break_calls: Callable[..., int]) -> None:
+    def test_a_website_is_deleted_after_the_retry(self, break_calls: Callable[..., int]) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:
             first = check_first(case, 200)
             expected = {404} if first is not None and first.status == 200 else {200, 404}
@@ -258,7 +258,7 @@ class TestEveryFault:
 
         assert break_calls(lambda shop: shop.deletes, check) > 10
 
-    def test_a_vendor_decision_stands_after_the_retry(self, break_calls: Callable[..., int]) -> None:
+    def test_a_vendor_decision_is_stored_after_the_retry(self, break_calls: Callable[..., int]) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:
             check_first(case, 200)
             assert case.second.get().data["state"] == "approved"

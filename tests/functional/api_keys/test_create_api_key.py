@@ -31,7 +31,7 @@ def stored_count(company) -> tuple[int, int]:
 
 
 class Test201:
-    def test_the_answer_shows_the_secret_and_is_not_to_be_stored(self, api: Api, world: World):
+    def test_the_response_contains_the_secret_and_must_not_be_cached(self, api: Api, world: World):
         company = world.company()
         reply = api.post(PATH, company.owner.token, json_body={"name": "Production deploys"})
         assert reply.status == 201
@@ -51,7 +51,7 @@ class Test201:
             },
         }
 
-    def test_the_secret_works_at_once_and_keeps_working_when_its_creator_leaves(self, api: Api, world: World):
+    def test_the_secret_works_immediately_and_after_its_creator_leaves(self, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
         made = api.post(PATH, admin.token, json_body={"name": "deploy"}).data
@@ -71,7 +71,7 @@ class Test201:
         ("name", "kept"),
         [("x", "x"), ("n" * 100, "n" * 100), ("  padded\t", "padded"), (" " * 200 + "a", "a"), ("名前 🔑", "名前 🔑")],
     )
-    def test_a_name_of_1_to_100_characters_without_the_space_around_it(self, name, kept, api: Api, world: World):
+    def test_a_name_is_trimmed_and_has_1_to_100_characters(self, name, kept, api: Api, world: World):
         assert api.post(PATH, world.company().owner.token, json_body={"name": name}).data["name"] == kept
 
     def test_two_keys_may_have_the_same_name(self, api: Api, world: World):
@@ -85,7 +85,7 @@ class Test201:
         body = {"name": "deploy", "rateLimit": 99999, "key": "assent_x", "organizationId": "org_x"}
         assert api.post(PATH, company.owner.token, json_body=body).data["rateLimit"] == 1500
 
-    def test_the_secret_stands_nowhere_in_the_table_nor_in_the_logs(self, api: Api, world: World):
+    def test_the_secret_is_in_neither_the_table_nor_the_logs(self, api: Api, world: World):
         with captured_logs() as logs:
             made = api.post(PATH, world.company().owner.token, json_body={"name": "deploy"}).data
             api.get("/v1/me", made["key"])
@@ -147,23 +147,23 @@ class Test400:
             b"[" * 5000,
         ],
     )
-    def test_a_body_that_is_no_strict_json(self, raw, api: Api, world: World):
+    def test_a_body_that_is_not_strict_json_is_rejected(self, raw, api: Api, world: World):
         reply = api.post(PATH, world.company().owner.token, raw_body=raw)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 
-    def test_the_field_is_named(self, api: Api, world: World):
+    def test_the_invalid_field_is_named(self, api: Api, world: World):
         (problem,) = api.post(PATH, world.company().owner.token, json_body={"name": ""}).error["details"]
         assert problem["path"] == ["name"]
 
 
 class Test402:
-    def test_the_free_plan(self, api: Api, world: World):
+    def test_the_free_plan_has_no_keys(self, api: Api, world: World):
         company = world.company("free")
         reply = api.post(PATH, company.owner.token, json_body={"name": "deploy"})
         assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
         assert stored_count(company) == (0, 0)
 
-    def test_a_downgrade_between_read_and_commit(self, api: Api, world: World):
+    def test_a_downgrade_between_read_and_commit_is_rejected(self, api: Api, world: World):
         company = world.company()
 
         with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "free")):
@@ -180,13 +180,13 @@ class Test402:
 
 
 class Test403:
-    def test_a_member_without_the_role(self, api: Api, world: World):
+    def test_a_member_may_not_create_a_key(self, api: Api, world: World):
         company = world.company()
         reply = api.post(PATH, world.member(company).token, json_body={"name": "deploy"})
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert stored_count(company) == (0, 0)
 
-    def test_a_role_lost_between_admission_and_commit(self, api: Api, world: World):
+    def test_a_role_lost_between_authorization_and_commit_is_rejected(self, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
 
@@ -201,12 +201,12 @@ class Test403:
         assert reply.error["details"] == {"requiredScope": "api-keys.write"}
         assert reply.headers["www-authenticate"] == 'Bearer error="insufficient_scope", scope="api-keys.write"'
 
-    def test_a_token_without_the_scope_before_its_body_is_looked_at(self, api: Api, world: World):
+    def test_a_missing_scope_is_reported_before_an_invalid_body(self, api: Api, world: World):
         company = world.company()
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "api-keys.write"])
         assert api.post(PATH, token, raw_body=b"{").code == "INSUFFICIENT_SCOPE"
 
-    def test_an_organization_the_caller_does_not_belong_to(self, api: Api, world: World):
+    def test_another_organization_is_rejected(self, api: Api, world: World):
         other = world.company()
         reply = api.post(
             f"{PATH}?organizationId={other.organization_id}", world.company().owner.token, json_body={"name": "x"}
@@ -216,7 +216,7 @@ class Test403:
 
 
 class Test409:
-    def test_the_51st_key(self, api: Api, world: World):
+    def test_the_51st_key_is_rejected(self, api: Api, world: World):
         company = world.company()
         fill(world, company)
         reply = api.post(PATH, company.owner.token, json_body={"name": "one more"})
@@ -224,7 +224,7 @@ class Test409:
         assert reply.error["details"] == {"limit": 50}
         assert stored_count(company) == (50, 50)
 
-    def test_the_limit_counts_an_organization_alone_and_a_deleted_key_makes_room(self, api: Api, world: World):
+    def test_the_limit_is_per_organization_and_a_deleted_key_makes_room(self, api: Api, world: World):
         company = world.company()
         fill(world, company)
         other = world.company(owner=company.owner)

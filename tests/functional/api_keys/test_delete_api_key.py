@@ -16,7 +16,7 @@ def make(api: Api, company, name: str = "deploy") -> dict:
 
 
 class Test200:
-    def test_the_secret_is_refused_at_once_and_nothing_of_the_key_remains(self, api: Api, world: World):
+    def test_the_secret_is_rejected_immediately_and_no_item_of_the_key_remains(self, api: Api, world: World):
         company = world.company()
         made = make(api, company)
         assert api.get("/v1/me", made["key"]).status == 200
@@ -35,18 +35,18 @@ class Test200:
         api.delete(f"/v1/api-keys/{first['keyId']}", company.owner.token)
         assert api.get("/v1/me", second["key"]).status == 200
 
-    def test_an_admin_may(self, api: Api, world: World):
+    def test_an_admin_may_delete_a_key(self, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
         assert api.delete(f"/v1/api-keys/{make(api, company)['keyId']}", admin.token).status == 200
 
-    def test_a_person_may_on_the_free_plan_too(self, api: Api, world: World):
+    def test_a_key_can_be_deleted_on_the_free_plan(self, api: Api, world: World):
         company = world.company()
         made = make(api, company)
         billing.change_plan(company.organization_id, "free")
         assert api.delete(f"/v1/api-keys/{made['keyId']}", company.owner.token).status == 200
 
-    def test_the_organization_is_the_one_named(self, api: Api, world: World):
+    def test_the_named_organization_is_used(self, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
         made = make(api, second)
@@ -56,7 +56,7 @@ class Test200:
 
 
 class Test400:
-    def test_no_organization_where_there_are_several(self, api: Api, world: World):
+    def test_several_organizations_require_a_choice(self, api: Api, world: World):
         first = world.company()
         made = make(api, first)
         world.company(owner=first.owner)
@@ -66,7 +66,7 @@ class Test400:
 
 
 class Test403:
-    def test_a_member_without_the_role(self, api: Api, world: World):
+    def test_a_member_may_not_delete_a_key(self, api: Api, world: World):
         company = world.company()
         made = make(api, company)
         before = table_dump()
@@ -75,14 +75,14 @@ class Test403:
         assert {item["sk"]["S"] for item in before} <= {item["sk"]["S"] for item in table_dump()}
         assert api.get("/v1/me", made["key"]).status == 200
 
-    def test_a_key_cannot_delete_keys_not_even_itself(self, api: Api, world: World):
+    def test_a_key_cannot_delete_keys_including_itself(self, api: Api, world: World):
         made = make(api, world.company())
         reply = api.delete(f"/v1/api-keys/{made['keyId']}", made["key"])
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "api-keys.write"}
         assert api.get("/v1/me", made["key"]).status == 200
 
-    def test_a_role_lost_between_admission_and_commit(self, api: Api, world: World):
+    def test_a_role_lost_between_authorization_and_commit_is_rejected(self, api: Api, world: World):
         company = world.company()
         admin, made = world.member(company, "admin"), make(api, company)
 
@@ -92,7 +92,7 @@ class Test403:
 
 
 class Test404:
-    def test_an_unknown_and_another_organizations_key_answer_alike(self, api: Api, world: World):
+    def test_an_unknown_key_looks_like_another_organizations_key(self, api: Api, world: World):
         company = world.company()
         theirs = make(api, world.company())
         unknown = ids.owned(ids.KEY, company.organization_id, ids.new_local())
@@ -105,10 +105,10 @@ class Test404:
     @pytest.mark.parametrize(
         "key_id", ["x", "key_", "key_..%2F", "KEY%23x", "prj_" + "0" * 34, "k" * 2000, "%F0%9F%94%91"]
     )
-    def test_what_is_no_key_id(self, key_id, api: Api, world: World):
+    def test_a_malformed_key_id_returns_404(self, key_id, api: Api, world: World):
         assert api.delete(f"/v1/api-keys/{key_id}", world.company().owner.token).code == "NOT_FOUND"
 
-    def test_a_key_deleted_before(self, api: Api, world: World):
+    def test_a_deleted_key_returns_404(self, api: Api, world: World):
         company = world.company()
         path = f"/v1/api-keys/{make(api, company)['keyId']}"
         assert api.delete(path, company.owner.token).status == 200

@@ -12,7 +12,7 @@ both_addresses = pytest.mark.parametrize("path", ["/v1/api-keys", "/v1/auth/keys
 
 @both_addresses
 class Test200:
-    def test_a_key_is_shown_with_where_it_comes_from_and_without_its_secret(self, path, api: Api, world: World):
+    def test_a_key_is_listed_with_its_origin_and_without_its_secret(self, path, api: Api, world: World):
         company = world.company()
         made = api.post("/v1/api-keys", company.owner.token, json_body={"name": "deploy"}).data
         reply = api.get(path, company.owner.token)
@@ -33,7 +33,7 @@ class Test200:
         ]
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
-    def test_a_walk_shows_each_key_once_newest_first(self, path, api: Api, world: World, now):
+    def test_paging_returns_each_key_once_newest_first(self, path, api: Api, world: World, now):
         company = world.company()
         for number in range(7):
             world.key(company, f"key {number}")
@@ -53,18 +53,18 @@ class Test200:
         company = world.company()
         assert api.get(path, world.member(company).token).status == 200
 
-    def test_a_key_lists_the_keys_of_its_own_organization_alone(self, path, api: Api, world: World):
+    def test_a_key_lists_only_the_keys_of_its_own_organization(self, path, api: Api, world: World):
         company, other = world.company(), world.company()
         world.key(other, "theirs")
         assert [key["name"] for key in api.get(path, world.key(company, "ours")).data] == ["ours"]
 
-    def test_a_person_reads_on_the_free_plan_too(self, path, api: Api, world: World):
+    def test_keys_are_listed_on_the_free_plan(self, path, api: Api, world: World):
         company = world.company()
         world.key(company)
         billing.change_plan(company.organization_id, "free")
         assert len(api.get(path, company.owner.token).data) == 1
 
-    def test_last_use_is_right_to_the_hour(self, path, api: Api, world: World, now):
+    def test_last_use_is_accurate_to_the_hour(self, path, api: Api, world: World, now):
         company = world.company()
         secret = world.key(company)
 
@@ -81,7 +81,7 @@ class Test200:
         api.get("/v1/me", secret)
         assert last_used() == "2026-03-04T06:00:07.000Z"
 
-    def test_the_organization_is_the_one_named(self, path, api: Api, world: World):
+    def test_the_named_organization_is_used(self, path, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
         world.key(second, "second's")
@@ -95,12 +95,12 @@ class Test200:
 @both_addresses
 class Test400:
     @pytest.mark.parametrize("limit", ["0", "101", "-1", "1.0", "ten", "", "1e1", "5_0", "%2B5", "٣"])
-    def test_a_page_size_outside_1_to_100(self, path, limit, api: Api, world: World):
+    def test_a_page_size_outside_1_to_100_is_rejected(self, path, limit, api: Api, world: World):
         reply = api.get(f"{path}?limit={limit}", world.company().owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert reply.error["details"][0]["path"] == ["limit"]
 
-    def test_a_cursor_of_another_organization(self, path, api: Api, world: World):
+    def test_a_cursor_of_another_organization_is_rejected(self, path, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
         for company in (first, first, second, second):
@@ -110,7 +110,7 @@ class Test400:
         reply = api.get(f"{path}?organizationId={second.organization_id}&cursor={cursor}", first.owner.token)
         assert reply.code == "INVALID_PAYLOAD"
 
-    def test_no_organization_where_there_are_several(self, path, api: Api, world: World):
+    def test_several_organizations_require_a_choice(self, path, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
         reply = api.get(path, first.owner.token)
@@ -120,7 +120,7 @@ class Test400:
 
 @both_addresses
 class Test402:
-    def test_a_key_of_an_organization_on_the_free_plan(self, path, api: Api, world: World):
+    def test_a_key_of_an_organization_on_the_free_plan_is_rejected(self, path, api: Api, world: World):
         company = world.company()
         secret = world.key(company)
         billing.change_plan(company.organization_id, "free")
@@ -130,17 +130,17 @@ class Test402:
 
 @both_addresses
 class Test403:
-    def test_an_organization_the_caller_does_not_belong_to(self, path, api: Api, world: World):
+    def test_another_organization_is_rejected(self, path, api: Api, world: World):
         reply = api.get(f"{path}?organizationId={world.company().organization_id}", world.company().owner.token)
         assert reply.code == "FORBIDDEN"
 
-    def test_a_key_that_names_another_organization(self, path, api: Api, world: World):
+    def test_a_key_may_not_name_another_organization(self, path, api: Api, world: World):
         reply = api.get(f"{path}?organizationId={world.company().organization_id}", world.key(world.company()))
         assert reply.code == "FORBIDDEN"
 
 
 class TestDescription:
-    def test_the_earlier_address_is_marked_deprecated(self):
+    def test_the_earlier_path_is_marked_deprecated(self):
         deprecated = {operation.name: bool(operation.route.deprecated) for operation in operations()}
         assert deprecated["GET /v1/auth/keys"] is True
         assert deprecated["GET /v1/api-keys"] is False

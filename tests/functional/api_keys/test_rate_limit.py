@@ -39,7 +39,7 @@ def hits(secret: str) -> int:
     return next(item["hits"] for item in found if item)
 
 
-def standing(reply) -> tuple[str, str, str]:
+def rate_headers(reply) -> tuple[str, str, str]:
     return tuple(reply.headers[f"x-ratelimit-{name}"] for name in ("limit", "remaining", "reset"))
 
 
@@ -67,14 +67,14 @@ def counter_refused(code: str, times: int = 99):
 class TestHeaders:
     def test_limit_remaining_and_reset_are_exact(self, api: Api, world: World):
         secret = world.key(world.company("starter"))
-        assert standing(api.get("/v1/me", secret)) == ("600", "599", str(TURN))
-        assert standing(api.get("/v1/me", secret)) == ("600", "598", str(TURN))
+        assert rate_headers(api.get("/v1/me", secret)) == ("600", "599", str(TURN))
+        assert rate_headers(api.get("/v1/me", secret)) == ("600", "598", str(TURN))
 
-    def test_a_user_token_has_the_limit_of_the_setting(self, api: Api, world: World):
+    def test_a_user_token_has_the_configured_limit(self, api: Api, world: World):
         assert settings.requests_per_minute_user_token == 600
-        assert standing(api.get("/v1/me", world.person().token)) == ("600", "599", str(TURN))
+        assert rate_headers(api.get("/v1/me", world.person().token)) == ("600", "599", str(TURN))
 
-    def test_the_setting_is_what_a_token_gets(self):
+    def test_a_new_token_gets_the_configured_limit(self):
         script = (
             "from controlplane.core.settings import settings; from controlplane.store import users;"
             "users.table.transact = lambda legs: print(legs['token'].item['rateLimit']);"
@@ -90,25 +90,25 @@ class TestHeaders:
         )
         assert run.stdout.strip() == "77"
 
-    def test_two_credentials_of_one_person_and_one_organization_count_apart(self, api: Api, world: World):
+    def test_credentials_of_a_person_and_of_an_organization_are_counted_separately(self, api: Api, world: World):
         company = world.company()
         for secret in (world.key(company), world.key(company), company.owner.token, world.token(company.owner.user_id)):
             reply = api.get("/v1/me", secret)
             assert int(reply.headers["x-ratelimit-remaining"]) == int(reply.headers["x-ratelimit-limit"]) - 1
 
-    def test_public_routes_carry_none(self, api: Api, world: World):
+    def test_public_routes_have_no_rate_headers(self, api: Api, world: World):
         for path in ("/health", "/v1/regions"):
             assert not [name for name in api.get(path).headers if name.startswith("x-ratelimit")]
 
 
 class Test429:
-    def test_the_request_past_the_limit_is_refused_until_the_minute_ends(self, api: Api, world: World, now):
+    def test_requests_over_the_limit_are_rejected_until_the_minute_ends(self, api: Api, world: World, now):
         secret = limited(world, world.company(), 3)
         remaining = [api.get("/v1/me", secret).headers["x-ratelimit-remaining"] for _ in range(3)]
         assert remaining == ["2", "1", "0"]
         reply = api.get("/v1/me", secret)
         assert (reply.status, reply.code) == (429, "RATE_LIMITED")
-        assert standing(reply) == ("3", "0", str(TURN))
+        assert rate_headers(reply) == ("3", "0", str(TURN))
         assert reply.headers["retry-after"] == str(TURN - int(now.seconds))
 
     def test_waiting_as_long_as_retry_after_says_is_enough(self, api: Api, world: World, now):
@@ -118,19 +118,19 @@ class Test429:
         now.advance(int(api.get("/v1/me", secret).headers["retry-after"]))
         assert api.get("/v1/me", secret).status == 200
 
-    def test_retries_inside_the_window_count_too(self, api: Api, world: World):
+    def test_retries_within_the_window_are_counted(self, api: Api, world: World):
         secret = limited(world, world.company(), 1)
         for _ in range(4):
             api.get("/v1/me", secret)
         assert hits(secret) == 4
 
-    def test_it_comes_before_the_body_the_plan_and_the_scope_are_looked_at(self, api: Api, world: World):
+    def test_the_limit_is_checked_before_body_plan_and_scope(self, api: Api, world: World):
         company = world.company()
         secret = limited(world, company, 0)
         billing.change_plan(company.organization_id, "free")
         assert api.post("/v1/api-keys", secret, raw_body=b"{").status == 429
 
-    def test_a_user_token_is_limited_alike(self, api: Api, world: World):
+    def test_a_user_token_is_limited_too(self, api: Api, world: World):
         person = world.person()
         set_limit(keys.user_token(digest(person.token)), 1)
         assert [api.get("/v1/me", person.token).status for _ in range(2)] == [200, 429]
@@ -139,7 +139,7 @@ class Test429:
         "code",
         ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", CONFLICT],
     )
-    def test_a_counter_that_cannot_be_written_admits_nobody(self, code, api: Api, world: World):
+    def test_a_request_is_rejected_if_its_counter_cannot_be_written(self, code, api: Api, world: World):
         secret = world.key(world.company())
         with counter_refused(code) as calls:
             reply = api.get("/v1/me", secret)
@@ -148,13 +148,13 @@ class Test429:
         assert reply.headers["retry-after"] == "1"
         assert hits(secret) == 0
 
-    def test_a_conflict_that_passes_is_not_seen(self, api: Api, world: World):
+    def test_a_temporary_write_conflict_is_retried(self, api: Api, world: World):
         secret = world.key(world.company())
         with counter_refused(CONFLICT, times=1):
             assert api.get("/v1/me", secret).status == 200
         assert hits(secret) == 1
 
-    def test_a_throttled_note_of_last_use_refuses_nobody(self, api: Api, world: World):
+    def test_a_throttled_update_of_the_last_use_does_not_reject_the_request(self, api: Api, world: World):
         secret = world.key(world.company())
 
         def around(call, proceed):
@@ -167,13 +167,13 @@ class Test429:
 
 
 class TestWindow:
-    def test_it_turns_with_the_utc_minute(self, api: Api, world: World, now):
+    def test_the_window_changes_with_the_utc_minute(self, api: Api, world: World, now):
         secret = limited(world, world.company(), 2)
         now.seconds = MINUTE + 59.999
         assert [api.get("/v1/me", secret).status for _ in range(3)] == [200, 200, 429]
         now.seconds = MINUTE + 60.000
         reply = api.get("/v1/me", secret)
-        assert (reply.status, standing(reply)) == (200, ("2", "1", str(TURN + 60)))
+        assert (reply.status, rate_headers(reply)) == (200, ("2", "1", str(TURN + 60)))
 
     def test_retry_after_is_at_least_a_second_at_the_very_end(self, api: Api, world: World, now):
         secret = limited(world, world.company(), 0)
@@ -185,19 +185,19 @@ class TestWindow:
         now.seconds = MINUTE + 60.5
         assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "2"
         now.seconds = MINUTE + 59.5
-        assert standing(api.get("/v1/me", secret)) == ("3", "1", str(TURN + 60))
+        assert rate_headers(api.get("/v1/me", secret)) == ("3", "1", str(TURN + 60))
         now.seconds = MINUTE + 60.6
         assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "0"
         now.seconds = MINUTE + 59.6
         assert api.get("/v1/me", secret).status == 429
 
-    def test_a_pause_of_many_minutes_leaves_nothing_behind(self, api: Api, world: World, now):
+    def test_a_pause_of_many_minutes_resets_the_window(self, api: Api, world: World, now):
         secret = limited(world, world.company(), 1)
         api.get("/v1/me", secret)
         now.advance(86_400)
         assert api.get("/v1/me", secret).status == 200
 
-    def test_the_turn_costs_one_write_more_and_an_open_minute_one(self, api: Api, world: World, now):
+    def test_a_new_window_costs_one_more_write(self, api: Api, world: World, now):
         secret = world.key(world.company())
         api.get("/v1/me", secret)
         now.advance(60)
@@ -208,7 +208,7 @@ class TestWindow:
 
 
 class TestWhatCounts:
-    def test_refused_requests_too(self, api: Api, world: World):
+    def test_rejected_requests_are_counted(self, api: Api, world: World):
         company = world.company()
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "billing.read"])
         missing = f"/v1/api-keys/{'key_' + '0' * 34}"
@@ -219,13 +219,13 @@ class TestWhatCounts:
         assert api.get("/v1/api-keys?organizationId=org_x", token).status == 403
         assert hits(token) == 5
 
-    def test_a_plan_without_api_access_too(self, api: Api, world: World):
+    def test_requests_of_a_plan_without_api_access_are_counted(self, api: Api, world: World):
         company = world.company()
         secret = world.key(company)
         billing.change_plan(company.organization_id, "free")
         reply = api.get("/v1/me", secret)
         assert reply.status == 402
-        assert standing(reply) == ("1500", "1499", str(TURN))
+        assert rate_headers(reply) == ("1500", "1499", str(TURN))
         assert hits(secret) == 1
 
     def test_without_a_well_formed_credential_the_table_is_not_touched(self, api: Api):
@@ -236,20 +236,20 @@ class TestWhatCounts:
 
 
 class TestPlanChange:
-    def test_a_key_keeps_the_limit_it_was_minted_with_and_a_new_one_has_the_new(self, api: Api, world: World):
+    def test_a_key_keeps_its_limit_after_a_plan_change_and_a_new_key_has_the_new_limit(self, api: Api, world: World):
         company = world.company("starter")
         old = world.key(company)
         billing.change_plan(company.organization_id, "pro")
         assert api.get("/v1/me", old).headers["x-ratelimit-limit"] == "600"
         assert api.get("/v1/me", world.key(company)).headers["x-ratelimit-limit"] == "1500"
 
-    def test_a_downgrade_between_paid_plans_leaves_it_too(self, api: Api, world: World):
+    def test_a_downgrade_between_paid_plans_keeps_the_limit(self, api: Api, world: World):
         company = world.company("enterprise")
         secret = world.key(company)
         billing.change_plan(company.organization_id, "starter")
         assert api.get("/v1/me", secret).headers["x-ratelimit-limit"] == "3000"
 
-    def test_a_change_of_plan_leaves_the_window(self, api: Api, world: World):
+    def test_a_plan_change_does_not_reset_the_window(self, api: Api, world: World):
         company = world.company("starter")
         secret = world.key(company)
         api.get("/v1/me", secret)
@@ -301,7 +301,7 @@ class TestWhoIsLimited:
         assert self.limits(lines)["caller"] == "person"
         assert "organizationId" not in self.requests(lines)
 
-    def test_a_stranger_is_counted_as_one(self, api: Api):
+    def test_an_unauthenticated_caller_is_counted_as_one(self, api: Api):
         body = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
         for _ in range(200):
             if api.post("/v1/auth/device/code", json_body=body).status == 429:
@@ -309,7 +309,7 @@ class TestWhoIsLimited:
         lines = self.lines(lambda: api.post("/v1/auth/device/code", json_body=body))
         assert self.limits(lines)["caller"] == "anonymous"
 
-    def test_nobody_is_where_the_request_was_let_through(self, api: Api, world: World):
+    def test_an_accepted_request_is_not_counted_as_throttled(self, api: Api, world: World):
         secret = world.key(world.company("pro"))
         with captured_logs() as written:
             assert api.get("/v1/projects", secret).status == 200

@@ -23,7 +23,7 @@ def roll(api: Api, key_id: str, token: str, **options):
 
 
 class Test200:
-    def test_a_new_secret_under_a_new_id_and_the_old_one_dead_at_once(self, api: Api, world: World, now):
+    def test_rolling_returns_a_new_secret_and_id_and_revokes_the_old_secret(self, api: Api, world: World, now):
         company = world.company()
         admin = world.member(company, "admin")
         old = make(api, company)
@@ -52,12 +52,12 @@ class Test200:
         assert [key["keyId"] for key in api.get("/v1/api-keys", admin.token).data] == [new["keyId"]]
 
     @pytest.mark.parametrize("body", [None, b"", b"{}", b"not json", b'{"name":"other"}', b"\xff"])
-    def test_a_body_is_not_needed_and_has_no_effect(self, body, api: Api, world: World):
+    def test_a_body_has_no_effect(self, body, api: Api, world: World):
         company = world.company()
         reply = roll(api, make(api, company)["keyId"], company.owner.token, raw_body=body)
         assert (reply.status, reply.data["name"]) == (200, "deploy")
 
-    def test_it_works_at_the_limit_of_keys_and_leaves_the_count(self, api: Api, world: World):
+    def test_rolling_at_the_limit_works_and_does_not_change_the_count(self, api: Api, world: World):
         company = world.company()
         old = make(api, company)
         for _ in range(API_KEYS_PER_ORGANIZATION - 1):
@@ -79,14 +79,14 @@ class Test200:
         headers = api.get("/v1/me", new["key"]).headers
         assert (headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]) == ("3000", "2999")
 
-    def test_the_organization_is_the_one_named(self, api: Api, world: World):
+    def test_the_named_organization_is_used(self, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
         path = f"/v1/api-keys/{make(api, second)['keyId']}/roll?organizationId="
         assert api.post(path + first.organization_id, first.owner.token).code == "NOT_FOUND"
         assert api.post(path + second.organization_id, first.owner.token).status == 200
 
-    def test_four_round_trips_as_any_write_of_a_person(self, api: Api, world: World):
+    def test_rolling_takes_four_round_trips_like_any_write_of_a_person(self, api: Api, world: World):
         company = world.company()
         old = make(api, company)
         path = f"/v1/api-keys/{old['keyId']}/roll?organizationId={company.organization_id}"
@@ -96,7 +96,7 @@ class Test200:
 
 
 class Test402:
-    def test_the_free_plan(self, api: Api, world: World):
+    def test_rolling_is_rejected_on_the_free_plan(self, api: Api, world: World):
         company = world.company()
         old = make(api, company)
         billing.change_plan(company.organization_id, "free")
@@ -105,7 +105,7 @@ class Test402:
         billing.change_plan(company.organization_id, "pro")
         assert api.get("/v1/me", old["key"]).status == 200
 
-    def test_a_downgrade_between_read_and_commit(self, api: Api, world: World):
+    def test_a_downgrade_between_read_and_commit_is_rejected(self, api: Api, world: World):
         company = world.company()
         old = make(api, company)
 
@@ -115,7 +115,7 @@ class Test402:
 
 
 class Test403:
-    def test_a_member_without_the_role(self, api: Api, world: World):
+    def test_a_member_may_not_roll_a_key(self, api: Api, world: World):
         company = world.company()
         old = make(api, company)
         assert roll(api, old["keyId"], world.member(company).token).code == "FORBIDDEN"
@@ -125,7 +125,7 @@ class Test403:
         old = make(api, world.company())
         assert roll(api, old["keyId"], old["key"]).code == "INSUFFICIENT_SCOPE"
 
-    def test_a_role_lost_between_admission_and_commit(self, api: Api, world: World):
+    def test_a_role_lost_between_authorization_and_commit_is_rejected(self, api: Api, world: World):
         company = world.company()
         admin, old = world.member(company, "admin"), make(api, company)
 
@@ -135,7 +135,7 @@ class Test403:
 
 
 class Test404:
-    def test_an_unknown_and_another_organizations_key_answer_alike(self, api: Api, world: World):
+    def test_an_unknown_key_looks_like_another_organizations_key(self, api: Api, world: World):
         company = world.company()
         theirs = make(api, world.company())
         unknown = KeyId.of(company.organization_id, ids.new_local())
@@ -144,7 +144,7 @@ class Test404:
         assert len({reply.text for reply in replies}) == 1
         assert api.get("/v1/me", theirs["key"]).status == 200
 
-    def test_a_key_rolled_or_deleted_before(self, api: Api, world: World):
+    def test_a_rolled_or_deleted_key_returns_404(self, api: Api, world: World):
         company = world.company()
         old = make(api, company)
         new = roll(api, old["keyId"], company.owner.token).data
@@ -152,7 +152,7 @@ class Test404:
         assert api.delete(f"/v1/api-keys/{new['keyId']}", company.owner.token).status == 200
         assert roll(api, new["keyId"], company.owner.token).status == 404
 
-    def test_a_key_that_another_roll_replaced_meanwhile(self, api: Api, world: World):
+    def test_a_key_replaced_by_a_concurrent_roll_returns_404(self, api: Api, world: World):
         company = world.company()
         old = make(api, company)
 

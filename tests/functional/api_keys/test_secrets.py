@@ -41,14 +41,14 @@ MALFORMED = {
 
 @pytest.mark.parametrize("path", ["/v1/me", "/v1/api-keys"])
 @pytest.mark.parametrize("header", MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_credential_is_401_without_a_look_at_the_table(header, path, api: Api):
+def test_a_malformed_credential_returns_401_without_reading_the_table(header, path, api: Api):
     with recorded_calls() as calls:
         reply = api.get(path, headers={"Authorization": header})
     assert (reply.status, reply.code, calls) == (401, "UNAUTHORIZED", [])
     assert reply.headers["www-authenticate"] == "Bearer"
 
 
-def test_every_refusal_of_a_credential_reads_alike(api: Api, world: World, now):
+def test_every_rejected_credential_gets_the_same_response(api: Api, world: World, now):
     company = world.company()
     expired = world.token(company.owner.user_id, lifetime_seconds=60)
     deleted = world.key(company)
@@ -61,13 +61,13 @@ def test_every_refusal_of_a_credential_reads_alike(api: Api, world: World, now):
 
 
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER {}", "Bearer   {}", "Bearer {} "])
-def test_the_scheme_has_no_case_and_spaces_around_the_secret_do_not_matter(form, api: Api, world: World):
+def test_the_scheme_is_case_insensitive_and_spaces_around_the_secret_are_ignored(form, api: Api, world: World):
     """RFC 7235 section 2.1: schemes are case-insensitive and are followed by one or more spaces."""
     secret = world.key(world.company())
     assert api.get("/v1/me", headers={"Authorization": form.format(secret)}).status == 200
 
 
-def test_a_well_formed_unknown_secret_costs_two_writes_and_leaves_the_count_of_its_address(api: Api):
+def test_a_well_formed_unknown_secret_costs_two_writes_and_is_counted_for_its_address(api: Api):
     with recorded_calls() as calls:
         assert api.get("/v1/me", GOOD).status == 401
     assert [call.operation for call in calls] == ["UpdateItem"] * 2

@@ -41,31 +41,31 @@ class TestCreate:
         assert "development" in outcome.error["message"]
         assert table_dump() == before
 
-    def test_exit_code_4_where_the_website_has_as_many_as_it_may(self, ops: Ops, project: ProjectItem):
+    def test_exit_code_4_at_the_websites_limit_of_audits(self, ops: Ops, project: ProjectItem):
         for _ in range(5):
             assert ops("audit", "create", project.project_id, "shop.example.com").exit_code == 0
         assert ops("audit", "create", project.project_id, "shop.example.com").exit_code == 4
 
-    def test_exit_code_3_for_no_website_and_no_project(self, ops: Ops, project: ProjectItem):
+    def test_exit_code_3_for_an_unknown_website_or_project(self, ops: Ops, project: ProjectItem):
         outcome = ops("audit", "create", project.project_id, "other.example.com")
         assert outcome.exit_code == 3
         assert "shop.example.com" in outcome.error["message"]
         assert ops("audit", "create", "prj_nonsense", "shop.example.com").exit_code == 3
 
     @pytest.mark.parametrize("days", ["0", "366", "weekly"])
-    def test_exit_code_2_for_a_schedule_that_is_none(self, ops: Ops, project: ProjectItem, days: str):
+    def test_exit_code_2_for_an_invalid_schedule(self, ops: Ops, project: ProjectItem, days: str):
         outcome = ops("audit", "create", project.project_id, "shop.example.com", "--every-days", days)
         assert outcome.exit_code == 2
 
 
 class TestList:
-    def test_the_projects_audits(self, ops: Ops, project: ProjectItem):
+    def test_lists_the_projects_audits(self, ops: Ops, project: ProjectItem):
         assert ops("audit", "list", project.project_id).document == []
         made = ops("audit", "create", project.project_id, "shop.example.com", "--every-days", "30").document
         made.pop("projectId")
         assert ops("audit", "list", project.project_id).document == [made]
 
-    def test_exit_code_3_for_no_project(self, ops: Ops):
+    def test_exit_code_3_for_an_unknown_project(self, ops: Ops):
         assert ops("audit", "list", "prj_nonsense").exit_code == 3
 
 
@@ -83,18 +83,18 @@ class TestDelete:
         assert left[0].startswith("AUDITRUN#")
         assert ops("audit", "delete", project_id, gone["auditId"], "--yes").exit_code == 3
 
-    def test_asks_first_and_exits_2_where_nobody_is_there(self, ops: Ops, project: ProjectItem):
+    def test_asks_first_and_exits_2_without_a_terminal(self, ops: Ops, project: ProjectItem):
         made = ops("audit", "create", project.project_id, "shop.example.com").document
         before = table_dump()
         assert ops("audit", "delete", project.project_id, made["auditId"]).exit_code == 2
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_project(self, ops: Ops):
+    def test_exit_code_3_for_an_unknown_project(self, ops: Ops):
         assert ops("audit", "delete", "prj_nonsense", "aud_nonsense", "--yes").exit_code == 3
 
 
 class TestRecord:
-    def test_a_run_and_its_result(self, ops: Ops, project: ProjectItem):
+    def test_records_a_run_and_its_result(self, ops: Ops, project: ProjectItem):
         made = ops("audit", "create", project.project_id, "shop.example.com").document
         run = ops("audit", "record", project.project_id, made["auditId"], "--result", "failed").document
         assert run == {
@@ -107,10 +107,10 @@ class TestRecord:
         assert [item["result"] for item in table.query(pk, prefix="AUDITRUN#").items] == ["failed"]
 
     @pytest.mark.parametrize("audit", ["aud_nonsense", "", "#", "x" * 2000])
-    def test_exit_code_3_for_no_audit(self, ops: Ops, project: ProjectItem, audit: str):
+    def test_exit_code_3_for_an_unknown_audit(self, ops: Ops, project: ProjectItem, audit: str):
         before = table_dump()
         assert ops("audit", "record", project.project_id, audit, "--result", "passed").exit_code == 3
         assert table_dump() == before
 
-    def test_exit_code_2_for_a_result_that_is_none(self, ops: Ops, project: ProjectItem):
+    def test_exit_code_2_for_an_invalid_result(self, ops: Ops, project: ProjectItem):
         assert ops("audit", "record", project.project_id, "aud_x", "--result", "maybe").exit_code == 2

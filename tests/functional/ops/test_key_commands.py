@@ -25,7 +25,7 @@ class TestCreate:
         assert made["key"] not in str(table_dump())
         assert made["key"] not in ops("key", "list", company.slug).stdout
 
-    def test_is_refused_on_a_plan_without_api_access(self, ops: Ops, world: World):
+    def test_creation_is_rejected_on_a_plan_without_api_access(self, ops: Ops, world: World):
         company = world.company("free")
         before = table_dump()
         outcome = ops("key", "create", company.slug, "--name", "CI", "--created-by", company.owner.email)
@@ -33,14 +33,14 @@ class TestCreate:
         assert "plan set" in outcome.error["message"]
         assert table_dump() == before
 
-    def test_exit_code_4_at_the_cap(self, ops: Ops, world: World):
+    def test_exit_code_4_at_the_limit_of_keys(self, ops: Ops, world: World):
         company = world.company()
         full = {"cap": API_KEYS_PER_ORGANIZATION}
         table.update(Update(keys.organization(company.organization_id), "SET #keys = :cap", None, full))
         outcome = ops("key", "create", company.slug, "--name", "CI", "--created-by", company.owner.email)
         assert outcome.exit_code == 4
 
-    def test_is_attributed_to_members_only(self, ops: Ops, world: World):
+    def test_a_key_is_attributed_to_members_only(self, ops: Ops, world: World):
         company, stranger = world.company(), world.person()
         before = table_dump()
         outcome = ops("key", "create", company.slug, "--name", "CI", "--created-by", stranger.email)
@@ -54,7 +54,7 @@ class TestCreate:
 
 
 class TestList:
-    def test_all_keys_of_the_organization_newest_first(self, ops: Ops, world: World, now):
+    def test_lists_all_keys_of_the_organization_newest_first(self, ops: Ops, world: World, now):
         company, other = world.company(), world.company()
         world.key(other)
         for name in ("first", "second"):
@@ -69,14 +69,14 @@ class TestList:
 
 
 class TestDelete:
-    def test_the_secret_is_refused_from_then_on(self, ops: Ops, api: Api, world: World):
+    def test_the_secret_of_a_deleted_key_is_rejected(self, ops: Ops, api: Api, world: World):
         company = world.company()
         made = ops("key", "create", company.slug, "--name", "CI", "--created-by", company.owner.email).document
         assert ops("key", "delete", made["keyId"], "--yes").document == {"deleted": True, "keyId": made["keyId"]}
         assert api.get("/v1/me", made["key"]).status == 401
         assert ops("organization", "show", company.slug).document["apiKeys"] == 0
 
-    def test_asks_first_and_exits_2_where_nobody_is_there(self, ops: Ops, world: World):
+    def test_asks_first_and_exits_2_without_a_terminal(self, ops: Ops, world: World):
         company = world.company()
         made = ops("key", "create", company.slug, "--name", "CI", "--created-by", company.owner.email).document
         before = table_dump()
@@ -86,5 +86,5 @@ class TestDelete:
         assert table_dump() == before
 
     @pytest.mark.parametrize("key_id", ["key_", "nonsense", "key_" + "0" * 34])
-    def test_exit_code_3_for_no_key(self, ops: Ops, key_id: str):
+    def test_exit_code_3_for_an_unknown_key(self, ops: Ops, key_id: str):
         assert ops("key", "delete", key_id, "--yes").exit_code == 3

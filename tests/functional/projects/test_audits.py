@@ -10,7 +10,7 @@ from tests.functional.projects.builders import add_audits, make_project, stored,
 from tests.support.world import World
 
 
-def test_an_audit_and_its_schedule_are_made_with_their_mark_on_the_website(world: World):
+def test_creating_an_audit_stores_it_with_its_schedule_and_adds_it_to_the_website(world: World):
     project = make_project(world.company())
     audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
     assert get_project(project.project_id).websites[0].audits == (audit.audit_id,)
@@ -30,7 +30,7 @@ def test_only_a_domain_can_be_audited(kind: str, world: World):
     assert uncounted() == before
 
 
-def test_a_website_has_at_most_five(world: World):
+def test_a_website_has_at_most_five_audits(world: World):
     project = make_project(world.company())
     add_audits(project, count=5)
     with pytest.raises(audits.AuditLimitReached):
@@ -38,7 +38,7 @@ def test_a_website_has_at_most_five(world: World):
     assert len(stored("AUDIT#")) == 5
 
 
-def test_a_project_has_at_most_forty(world: World):
+def test_a_project_has_at_most_forty_audits(world: World):
     project = make_project(world.company(), origins=[f"s{number}.example.com" for number in range(9)])
     for position in range(8):
         add_audits(project, position, 5)
@@ -47,7 +47,7 @@ def test_a_project_has_at_most_forty(world: World):
     assert len(stored("AUDIT#")) == 40
 
 
-def test_an_unknown_website_or_project_has_none(world: World):
+def test_creating_an_audit_fails_for_an_unknown_website_or_project(world: World):
     project = make_project(world.company())
     with pytest.raises(projects.UnknownWebsite):
         audits.create_audit(project.project_id, "web_x", 7)
@@ -56,7 +56,7 @@ def test_an_unknown_website_or_project_has_none(world: World):
         audits.create_audit(unknown, project.websites[0].website_id, 7)
 
 
-def test_a_run_is_recorded_for_an_audit_that_exists(world: World):
+def test_a_run_is_recorded_only_for_an_existing_audit(world: World):
     project = make_project(world.company())
     (audit_id,) = add_audits(project)
     audits.record_run(project.project_id, audit_id, "passed")

@@ -22,7 +22,7 @@ def fill(company: Company, count: int) -> None:
 
 
 class Test201:
-    def test_the_current_shape_answers_the_current_shape(self, api: Api, world: World):
+    def test_the_current_request_shape_returns_the_current_response_shape(self, api: Api, world: World):
         company = world.company()
         reply = create(api, world.key(company), websites=["https://example.com", "*.example.com"])
         assert reply.status == 201
@@ -60,7 +60,7 @@ class Test201:
         assert consent["instanceName"] == "Shop"
         assert consent["instanceSlug"] == "shop"
 
-    def test_it_is_one_item_beside_its_slug_and_the_organizations_count(self, api: Api, world: World):
+    def test_a_project_is_stored_as_one_item_with_its_slug_and_the_organizations_count(self, api: Api, world: World):
         company = world.company()
         made = create(api, world.key(company), websites=["example.com"]).data
         (item,) = stored("PROJECT#")
@@ -70,7 +70,7 @@ class Test201:
         assert (slug["sk"], slug["projectId"]) == ({"S": "PSLUG#shop"}, {"S": made["id"]})
         assert projects_counted(company) == 1
 
-    def test_without_websites_it_has_none_and_consent_trusts_nothing(self, api: Api, world: World):
+    def test_without_websites_consent_trusts_no_origin(self, api: Api, world: World):
         project = create(api, world.key(world.company())).data
         assert project["websites"] == []
         assert project["consent"]["trustedOrigins"] == []
@@ -87,9 +87,7 @@ class Test201:
             ("capacitor://localhost", "capacitor://localhost", "app"),
         ],
     )
-    def test_each_form_of_address_is_stored_in_its_one_form(
-        self, sent: str, origin: str, kind: str, api: Api, world: World
-    ):
+    def test_each_form_of_address_is_stored_normalized(self, sent: str, origin: str, kind: str, api: Api, world: World):
         (website,) = create(api, world.key(world.company()), websites=[sent]).data["websites"]
         assert (website["origin"], website["kind"]) == (origin, kind)
 
@@ -97,7 +95,7 @@ class Test201:
         project = create(api, world.key(world.company()), websites=["*", "localhost", "a.example.com", "example.com"])
         assert [website["primary"] for website in project.data["websites"]] == [False, False, True, False]
 
-    def test_the_same_address_twice_counts_once_where_it_first_stood(self, api: Api, world: World):
+    def test_a_repeated_address_is_kept_once_at_its_first_position(self, api: Api, world: World):
         sent = ["example.com", "localhost", "https://EXAMPLE.com:443", "example.com."]
         websites = create(api, world.key(world.company()), websites=sent).data["websites"]
         assert [website["origin"] for website in websites] == ["example.com", "localhost"]
@@ -112,7 +110,7 @@ class Test201:
         assert "products" not in project
 
     @pytest.mark.parametrize("branding", ["assent", "openassent", "none"])
-    def test_the_branding_is_as_asked_for(self, branding: str, api: Api, world: World):
+    def test_the_branding_is_the_requested_one(self, branding: str, api: Api, world: World):
         reply = create(api, world.key(world.company("pro")), consent={"branding": branding})
         assert reply.data["consent"]["branding"] == branding
 
@@ -120,7 +118,7 @@ class Test201:
         company = world.company()
         assert create(api, world.member(company).token).status == 201
 
-    def test_a_taken_slug_gets_a_short_ending(self, api: Api, world: World):
+    def test_a_taken_slug_gets_a_short_suffix(self, api: Api, world: World):
         key = world.key(world.company())
         first, second, third = (create(api, key).data["slug"] for _ in range(3))
         assert first == "shop"
@@ -184,7 +182,7 @@ class Test201:
 
 
 class TestIdempotencyKey:
-    def test_a_repetition_answers_the_same_and_creates_nothing(self, api: Api, world: World):
+    def test_a_retry_returns_the_same_response_and_creates_nothing(self, api: Api, world: World):
         company = world.company()
         key = world.key(company)
         headers = {"Idempotency-Key": "one"}
@@ -195,7 +193,7 @@ class TestIdempotencyKey:
         assert second.headers["idempotency-replayed"] == "true"
         assert projects_counted(company) == 1
 
-    def test_with_another_body_it_is_400(self, api: Api, world: World):
+    def test_reusing_the_key_with_another_body_returns_400(self, api: Api, world: World):
         company = world.company()
         key = world.key(company)
         headers = {"Idempotency-Key": "one"}
@@ -204,7 +202,7 @@ class TestIdempotencyKey:
             assert api.post("/v1/projects", key, json_body=body, headers=headers).status == status
         assert projects_counted(company) == 1
 
-    def test_a_refused_request_frees_its_key(self, api: Api, world: World):
+    def test_a_rejected_request_releases_its_idempotency_key(self, api: Api, world: World):
         company = world.company("starter")
         key = world.key(company)
         headers = {"Idempotency-Key": "one"}
@@ -213,7 +211,7 @@ class TestIdempotencyKey:
         billing.change_plan(company.organization_id, "pro")
         assert api.post("/v1/projects", key, json_body=body, headers=headers).status == 201
 
-    def test_a_taken_slug_is_no_reason_to_create_twice(self, api: Api, world: World):
+    def test_a_taken_slug_does_not_create_a_second_project(self, api: Api, world: World):
         company = world.company()
         make_project(company)
         headers = {"Idempotency-Key": "one"}
@@ -260,7 +258,7 @@ class Test400:
             ({"trustedOrigins": []}, ["organizationId"]),
         ],
     )
-    def test_a_field_that_is_wrong_is_named_and_nothing_is_written(
+    def test_an_invalid_field_is_named_and_nothing_is_written(
         self, fields: dict[str, Any], path: list[str], api: Api, world: World
     ):
         key = world.key(world.company())
@@ -277,7 +275,7 @@ class Test400:
         reply = api.post("/v1/projects", world.key(world.company()), json_body=body)
         assert reply.error["details"][0]["path"] == [missing]
 
-    def test_without_a_body_it_is_refused(self, api: Api, world: World):
+    def test_a_missing_body_is_rejected(self, api: Api, world: World):
         assert api.post("/v1/projects", world.key(world.company())).code == "INVALID_PAYLOAD"
 
     @pytest.mark.parametrize(
@@ -290,7 +288,7 @@ class Test400:
             {"consent": {"trustedOrigins": []}, "organizationId": "OWN"},
         ],
     )
-    def test_shapes_that_are_mixed_are_refused(self, fields: dict[str, Any], api: Api, world: World):
+    def test_mixed_shapes_are_rejected(self, fields: dict[str, Any], api: Api, world: World):
         company = world.company()
         key = world.key(company)
         if "organizationId" in fields:
@@ -299,7 +297,7 @@ class Test400:
         assert create(api, key, **fields).code == "INVALID_PAYLOAD"
         assert uncounted() == before
 
-    def test_query_and_body_that_name_different_organizations_are_refused(self, api: Api, world: World):
+    def test_different_organizations_in_query_and_body_are_rejected(self, api: Api, world: World):
         company = world.company()
         other = world.company(owner=company.owner)
         query = f"?organizationId={company.organization_id}"
@@ -308,7 +306,7 @@ class Test400:
         assert reply.error["details"][0]["path"] == ["organizationId"]
 
     @pytest.mark.parametrize("region", ["mars", "EU-CENTRAL", " eu-central", "x" * 10_000])
-    def test_a_region_that_is_none_is_its_own_code(self, region: str, api: Api, world: World):
+    def test_an_unknown_region_has_its_own_code(self, region: str, api: Api, world: World):
         key = world.key(world.company())
         before = uncounted()
         reply = create(api, key, region=region)
@@ -320,7 +318,7 @@ class Test400:
         "origin",
         ["", "com", "javascript://x", "example.com/path", "x" * 10_000, "\u202eexample.com"],
     )
-    def test_an_origin_that_is_none_is_its_own_code_and_names_its_place(self, origin: str, api: Api, world: World):
+    def test_an_invalid_origin_has_its_own_code_and_names_its_position(self, origin: str, api: Api, world: World):
         key = world.key(world.company())
         before = uncounted()
         reply = create(api, key, websites=["example.com", origin])
@@ -330,12 +328,12 @@ class Test400:
         assert problem["message"] == reply.error["message"]
         assert uncounted() == before
 
-    def test_every_origin_that_is_none_is_named(self, api: Api, world: World):
+    def test_every_invalid_origin_is_named(self, api: Api, world: World):
         reply = create(api, world.key(world.company()), consent={"trustedOrigins": ["com", "example.com", "://"]})
         paths = [problem["path"] for problem in reply.error["details"]]
         assert paths == [["consent", "trustedOrigins", "0"], ["consent", "trustedOrigins", "2"]]
 
-    def test_the_older_shapes_origins_are_named_by_its_own_field(self, api: Api, world: World):
+    def test_an_invalid_origin_of_the_older_shape_is_named_by_that_shapes_field(self, api: Api, world: World):
         company = world.company()
         reply = create(
             api, world.key(company), organizationId=company.organization_id, trustedOrigins=["example.com", "com"]
@@ -358,13 +356,13 @@ class Test402:
         assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
         assert uncounted() == before
 
-    def test_so_it_is_for_a_person_on_the_free_plan(self, api: Api, world: World):
+    def test_no_branding_is_rejected_for_a_person_on_the_free_plan(self, api: Api, world: World):
         company = world.company("free")
         assert create(api, company.owner.token, consent={"branding": "none"}).code == "PLAN_REQUIRED"
         assert create(api, company.owner.token, consent={"branding": "openassent"}).status == 201
 
     @pytest.mark.parametrize("plan", ["free", "starter", "pro", "enterprise"])
-    def test_the_plans_number_of_projects_is_the_limit(self, plan: str, api: Api, world: World):
+    def test_the_plan_limits_the_number_of_projects(self, plan: str, api: Api, world: World):
         company = world.company(plan)
         limit = PLANS[plan].projects
         fill(company, limit - 1)
@@ -382,13 +380,13 @@ class Test402:
         reply = create(api, company.owner.token)
         assert reply.error["details"] == {"limit": 10, "current": 40, "plan": "free"}
 
-    def test_an_upgrade_counts_at_once(self, api: Api, world: World):
+    def test_an_upgrade_raises_the_limit_immediately(self, api: Api, world: World):
         company = world.company("free")
         fill(company, 10)
         billing.change_plan(company.organization_id, "starter")
         assert create(api, company.owner.token).status == 201
 
-    def test_deleting_one_makes_room(self, api: Api, world: World):
+    def test_deleting_a_project_makes_room_for_another(self, api: Api, world: World):
         company = world.company("free")
         project = create(api, company.owner.token).data
         fill(company, 10)
@@ -397,7 +395,7 @@ class Test402:
 
 
 class Test403:
-    def test_what_is_wrong_with_the_body_comes_first(self, api: Api, world: World):
+    def test_an_invalid_body_is_reported_before_the_plan(self, api: Api, world: World):
         theirs = world.company().organization_id
         token = world.company().owner.token
         assert create(api, token, organizationId=theirs, region="mars").code == "INVALID_REGION"
@@ -417,7 +415,7 @@ class Test403:
             assert create(api, token, organizationId=organization_id).code == "FORBIDDEN"
         assert uncounted() == before
 
-    def test_a_person_without_an_organization_is_told_so(self, api: Api, world: World):
+    def test_a_person_without_an_organization_is_told_to_create_or_join_one(self, api: Api, world: World):
         reply = create(api, world.person().token)
         assert reply.code == "FORBIDDEN"
         assert "organization" in reply.error["message"]

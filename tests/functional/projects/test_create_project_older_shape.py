@@ -6,7 +6,7 @@ from tests.support.world import World
 
 
 class Test201:
-    def test_it_is_known_by_its_organization_and_answers_the_older_shape(self, api: Api, world: World):
+    def test_a_body_with_an_organization_returns_the_older_shape(self, api: Api, world: World):
         company = world.company()
         reply = create(
             api, company.owner.token, organizationId=company.organization_id, trustedOrigins=["https://example.com"]
@@ -36,7 +36,7 @@ class Test201:
             },
         }
 
-    def test_its_origins_may_be_absent_or_none_at_all(self, api: Api, world: World):
+    def test_trusted_origins_may_be_missing_or_empty(self, api: Api, world: World):
         company = world.company()
         for fields in ({}, {"trustedOrigins": []}):
             reply = create(api, world.key(company), organizationId=company.organization_id, **fields)
@@ -54,7 +54,7 @@ class Test201:
         query = f"?organizationId={company.organization_id}"
         assert create(api, company.owner.token, query, organizationId=company.organization_id).status == 201
 
-    def test_its_branding_is_as_asked_for(self, api: Api, world: World):
+    def test_the_branding_of_the_older_shape_is_the_requested_one(self, api: Api, world: World):
         company = world.company("pro")
         reply = create(api, world.key(company), organizationId=company.organization_id, consent={"branding": "none"})
         assert reply.data["products"]["consent"]["branding"] == "none"

@@ -22,7 +22,7 @@ class Test200:
     @pytest.mark.parametrize(
         ("decision", "state", "review_state"), [("approve", "approved", "accepted"), ("ignore", "ignored", "rejected")]
     )
-    def test_a_vendor_no_scan_has_found_is_decided_on_for_later(
+    def test_a_vendor_can_be_decided_before_any_scan_finds_it(
         self, decision: str, state: str, review_state: str, api: Api, world: World
     ):
         company = world.company()
@@ -80,7 +80,7 @@ class Test200:
             assert decide(api, company.owner.token, project, decision).data["state"] == state
         assert [item["state"]["S"] for item in stored("VENDOR#")] == ["ignored"]
 
-    def test_a_finding_made_meanwhile_is_resolved_with_it(self, api: Api, world: World):
+    def test_a_finding_added_during_the_decision_is_resolved_too(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         made: list[str] = []
@@ -95,12 +95,12 @@ class Test200:
         assert reply.data["inboxItemId"] == made[0]
         assert [item["status"]["S"] for item in stored("INBOX#")] == ["resolved"]
 
-    def test_an_admin_may(self, api: Api, world: World):
+    def test_an_admin_may_decide(self, api: Api, world: World):
         company = world.company()
         assert decide(api, world.member(company, "admin").token, make_project(company)).status == 200
 
     @pytest.mark.parametrize("vendor_id", ["a", "google-analytics_4.v2", "0", "x" * 100])
-    def test_a_vendors_id_is_of_these_characters(self, vendor_id: str, api: Api, world: World):
+    def test_valid_vendor_ids_are_accepted(self, vendor_id: str, api: Api, world: World):
         company = world.company()
         reply = decide(api, company.owner.token, make_project(company), vendor_id=vendor_id)
         assert reply.data["vendorId"] == vendor_id
@@ -134,7 +134,7 @@ class Test400:
         assert uncounted() == before
 
     @pytest.mark.parametrize("vendor_id", ["Segment", "x" * 101, "a b", "a#b", "ségment", "a:b", "a\n", "%00"])
-    def test_a_vendors_id_of_other_characters_is_refused(self, vendor_id: str, api: Api, world: World):
+    def test_a_vendor_id_with_other_characters_is_rejected(self, vendor_id: str, api: Api, world: World):
         from urllib.parse import quote
 
         company = world.company()
@@ -147,13 +147,13 @@ class Test400:
 
 
 class Test403:
-    def test_a_key_lacks_the_scope(self, api: Api, world: World):
+    def test_an_api_key_lacks_the_scope_to_decide(self, api: Api, world: World):
         company = world.company()
         reply = decide(api, world.key(company), make_project(company))
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "vendors.write"}
 
-    def test_a_member_may_not_and_nothing_is_written(self, api: Api, world: World):
+    def test_a_member_may_not_decide_and_nothing_is_written(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         token = world.member(company).token
@@ -163,7 +163,7 @@ class Test403:
 
 
 class Test404:
-    def test_a_project_deleted_meanwhile_gets_no_vendor(self, api: Api, world: World):
+    def test_a_project_deleted_during_the_decision_gets_no_vendor(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         with before_the_transaction(table.client, lambda: projects.delete_project(project)):

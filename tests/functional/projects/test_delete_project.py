@@ -11,7 +11,7 @@ from tests.support.world import World
 
 
 class Test200:
-    def test_it_says_what_went_with_it(self, api: Api, world: World):
+    def test_the_response_counts_what_was_deleted_with_the_project(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["example.com", "shop.example.com"])
         add_audits(project, position=0, count=2)
@@ -25,7 +25,7 @@ class Test200:
             "deletedAudits": 3,
         }
 
-    def test_nothing_of_it_stays_but_the_runs_of_its_audits(self, api: Api, world: World):
+    def test_only_audit_runs_remain_after_a_deletion(self, api: Api, world: World):
         company = world.company()
         key = world.key(company)
         api.get("/v1/projects", key)
@@ -41,7 +41,7 @@ class Test200:
         table.client.delete_item(TableName=table.name, Key={"pk": run["pk"], "sk": run["sk"]})
         assert uncounted() == before
 
-    def test_the_other_projects_of_the_organization_keep_theirs(self, api: Api, world: World):
+    def test_other_projects_of_the_organization_keep_their_items(self, api: Api, world: World):
         company = world.company()
         kept, gone = make_project(company, "Kept"), make_project(company, "Gone")
         (audit_id,) = add_audits(kept)
@@ -53,12 +53,12 @@ class Test200:
         assert len(stored("VENDOR#")) == 1
         assert [item["sk"]["S"] for item in stored("PSLUG#")] == ["PSLUG#kept"]
 
-    def test_its_last_website_is_no_reason_to_refuse(self, api: Api, world: World):
+    def test_a_project_can_be_deleted_with_its_last_website(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         assert api.delete(f"/v1/projects/{project.project_id}", world.key(company)).status == 200
 
-    def test_the_fullest_project_goes_in_one_transaction(self, api: Api, world: World):
+    def test_a_project_with_the_most_audits_is_deleted_in_one_transaction(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=[f"s{number}.example.com" for number in range(50)])
         for position in range(8):
@@ -67,12 +67,12 @@ class Test200:
         assert (reply.data["deletedWebsites"], reply.data["deletedAudits"]) == (50, 40)
         assert stored("AUDIT") == []
 
-    def test_an_admin_may(self, api: Api, world: World):
+    def test_an_admin_may_delete_a_project(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         assert api.delete(f"/v1/projects/{project.project_id}", world.member(company, "admin").token).status == 200
 
-    def test_what_was_added_meanwhile_goes_too(self, api: Api, world: World):
+    def test_audits_and_websites_added_during_the_deletion_are_deleted_too(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         add_audits(project)
@@ -92,7 +92,7 @@ class Test200:
         assert (reply.data["deletedWebsites"], reply.data["deletedAudits"]) == (2, 2)
         assert stored("AUDIT") == []
 
-    def test_its_vendors_are_out_of_reach_before_they_are_removed(self, api: Api, world: World):
+    def test_vendors_are_unreachable_before_they_are_removed(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
@@ -103,7 +103,7 @@ class Test200:
 
 
 class Test403:
-    def test_a_member_may_not_and_nothing_is_written(self, api: Api, world: World):
+    def test_a_member_may_not_delete_a_project_and_nothing_is_written(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         token = world.member(company).token
@@ -113,7 +113,7 @@ class Test403:
 
 
 class Test404:
-    def test_a_second_time_there_is_none(self, api: Api, world: World):
+    def test_a_second_deletion_returns_404(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -121,7 +121,7 @@ class Test404:
         assert api.delete(f"/v1/projects/{project.project_id}", key).code == "NOT_FOUND"
         assert projects_counted(company) == 0
 
-    def test_of_two_at_once_one_counts(self, api: Api, world: World):
+    def test_only_one_of_two_concurrent_deletions_succeeds(self, api: Api, world: World):
         company = world.company()
         make_project(company, "Other")
         project = make_project(company)
@@ -130,7 +130,7 @@ class Test404:
             assert api.delete(f"/v1/projects/{project.project_id}", key).code == "NOT_FOUND"
         assert projects_counted(company) == 1
 
-    def test_another_organizations_project_stays(self, api: Api, world: World):
+    def test_another_organizations_project_is_not_deleted(self, api: Api, world: World):
         project = make_project(world.company())
         assert api.delete(f"/v1/projects/{project.project_id}", world.key(world.company())).code == "NOT_FOUND"
         assert len(stored("PROJECT#")) == 1

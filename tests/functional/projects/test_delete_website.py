@@ -32,7 +32,7 @@ class Test200:
         assert shown["consent"]["trustedOrigins"] == ["shop.example.com"]
         assert [website["primary"] for website in shown["websites"]] == [True]
 
-    def test_its_audits_and_schedules_go_and_past_runs_stay(self, api: Api, world: World):
+    def test_its_audits_and_schedules_are_deleted_and_past_runs_are_kept(self, api: Api, world: World):
         company, project = two_websites(world)
         gone = add_audits(project, position=0, count=2)
         (kept,) = add_audits(project, position=1)
@@ -42,7 +42,7 @@ class Test200:
         assert [item["sk"]["S"].rpartition("#")[2] for item in stored("AUDITSCHEDULE#")] == [kept]
         assert [item["auditId"]["S"] for item in stored("AUDITRUN#")] == [gone[0]]
 
-    def test_a_project_without_consent_can_remove_its_last_one(self, api: Api, world: World):
+    def test_a_project_without_consent_can_delete_its_last_website(self, api: Api, world: World):
         company = world.company()
         project = without_consent(make_project(company))
         add_audits(project)
@@ -50,11 +50,11 @@ class Test200:
         assert get_project(project.project_id).websites == ()
 
     @pytest.mark.parametrize("role", ["admin", "owner"])
-    def test_admins_and_owners_may(self, role, api: Api, world: World):
+    def test_admins_and_owners_may_delete_a_website(self, role, api: Api, world: World):
         company, project = two_websites(world)
         assert delete(api, world.member(company, role).token, project).status == 200
 
-    def test_the_same_address_can_come_back_as_another_website(self, api: Api, world: World):
+    def test_a_deleted_address_can_be_added_again_as_a_new_website(self, api: Api, world: World):
         company, project = two_websites(world)
         key = world.key(company)
         delete(api, key, project)
@@ -64,7 +64,7 @@ class Test200:
         assert back.origin == "example.com"
         assert back.website_id != project.websites[0].website_id
 
-    def test_a_write_whose_answer_was_lost_is_a_success_when_sent_again(self, api: Api, world: World):
+    def test_a_retry_succeeds_if_the_response_of_the_write_was_lost(self, api: Api, world: World):
         company, project = two_websites(world)
         key = world.key(company)
 
@@ -93,7 +93,7 @@ class Test200:
 
 
 class Test403:
-    def test_a_member_may_not_and_nothing_is_written(self, api: Api, world: World):
+    def test_a_member_may_not_delete_a_website_and_nothing_is_written(self, api: Api, world: World):
         company, project = two_websites(world)
         token = world.member(company).token
         before = uncounted()
@@ -118,7 +118,7 @@ class Test404:
         assert api.delete(path, world.key(company)).code == "NOT_FOUND"
         assert len(get_project(other.project_id).websites) == 2
 
-    def test_a_second_time_there_is_none(self, api: Api, world: World):
+    def test_a_second_deletion_returns_404(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["a.example.com", "b.example.com", "c.example.com"])
         key = world.key(company)
@@ -127,7 +127,7 @@ class Test404:
 
 
 class Test409:
-    def test_the_last_website_that_consent_trusts_stays(self, api: Api, world: World):
+    def test_the_last_website_that_consent_trusts_is_not_deleted(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         add_audits(project)
@@ -138,7 +138,7 @@ class Test409:
         assert reply.error["details"] == {"reason": "last_trusted_website"}
         assert uncounted() == before
 
-    def test_of_the_last_two_deleted_at_once_one_stays(self, api: Api, world: World):
+    def test_one_of_the_last_two_remains_if_both_are_deleted_concurrently(self, api: Api, world: World):
         company, project = two_websites(world)
         key = world.key(company)
         done: list[str] = []

@@ -9,7 +9,7 @@ from tests.support.world import World
 
 
 class Test200:
-    def test_it_holds_the_fields_of_both_generations(self, api: Api, world: World):
+    def test_the_response_has_the_fields_of_both_generations(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         dashboard = f"https://dashboard.assent.test/organizations/{company.slug}/projects/shop"
@@ -58,7 +58,7 @@ class Test200:
             "createdAt": "2026-03-04T05:06:07.000Z",
         }
 
-    def test_it_has_every_field_of_the_list_and_of_the_creation_with_the_same_value(self, api: Api, world: World):
+    def test_the_response_has_every_field_of_list_and_creation_with_the_same_value(self, api: Api, world: World):
         key = world.key(world.company())
         body = {"name": "Shop", "region": "us-east", "websites": ["example.com", "*"]}
         created = api.post("/v1/projects", key, json_body=body).data
@@ -67,7 +67,7 @@ class Test200:
         assert {**shown, **created} == shown
         assert {**shown, **listed} == shown
 
-    def test_an_audited_website_says_so(self, api: Api, world: World):
+    def test_an_audited_website_is_marked(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["example.com", "shop.example.com"])
         add_audits(project, position=1)
@@ -81,7 +81,7 @@ class Test200:
         assert shown["consent"] is None
         assert shown["products"] == {"consent": None}
 
-    def test_a_person_needs_no_organization_for_it_and_a_member_may(self, api: Api, world: World):
+    def test_a_member_may_read_it_without_naming_the_organization(self, api: Api, world: World):
         company = world.company()
         person = world.member(company)
         world.member(world.company(), person=person)
@@ -103,7 +103,7 @@ class Test200:
                 api.get(f"/v1/projects/{project.project_id}", token)
             assert len(calls) == 2
 
-    def test_the_consent_runtimes_address_is_shown_where_one_is_set(self, api: Api, world: World, monkeypatch):
+    def test_the_consent_runtimes_url_is_returned_if_configured(self, api: Api, world: World, monkeypatch):
         company = world.company()
         project = make_project(company)
         monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.assent.test")
@@ -114,14 +114,14 @@ class Test200:
 
 
 class Test404:
-    def test_who_left_the_organization_does_not_find_it(self, api: Api, world: World):
+    def test_a_former_member_gets_404(self, api: Api, world: World):
         company = world.company()
         person = world.member(company)
         project = make_project(company)
         world.leave(company, person)
         assert api.get(f"/v1/projects/{project.project_id}", person.token).code == "NOT_FOUND"
 
-    def test_an_existing_project_of_another_organization_answers_as_an_unknown_one(self, api: Api, world: World):
+    def test_another_organizations_project_looks_like_an_unknown_one(self, api: Api, world: World):
         project = make_project(world.company())
         stranger = world.company()
         unknown = project.project_id[:-1] + ("0" if project.project_id[-1] != "0" else "1")
@@ -130,7 +130,7 @@ class Test404:
             assert foreign.status == 404
             assert foreign.text == api.get(f"/v1/projects/{unknown}", token).text
 
-    def test_the_id_of_its_consent_instance_is_no_project(self, api: Api, world: World):
+    def test_a_consent_instance_id_is_not_a_project_id(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         assert project.consent is not None

@@ -6,7 +6,7 @@ from tests.support.world import World
 
 
 class Test200:
-    def test_it_is_the_consent_of_the_listed_project(self, api: Api, world: World):
+    def test_it_equals_the_consent_in_the_list_of_projects(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["example.com", "shop.example.com"])
         key = world.key(company)
@@ -14,7 +14,7 @@ class Test200:
         assert consent == api.get("/v1/projects", key).data[0]["products"]["consent"]
         assert consent["trustedOrigins"] == ["example.com", "shop.example.com"]
 
-    def test_the_instance_keeps_its_name_and_slug_when_the_project_gets_others(self, api: Api, world: World):
+    def test_the_instance_keeps_its_name_and_slug_when_the_project_is_renamed(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -25,7 +25,7 @@ class Test200:
 
 
 class Test404:
-    def test_a_project_without_consent_has_none_to_show(self, api: Api, world: World):
+    def test_a_project_without_consent_returns_404(self, api: Api, world: World):
         company = world.company()
         project = without_consent(make_project(company))
         reply = api.get(f"/v1/projects/{project.project_id}/consent", world.key(company))

@@ -50,7 +50,7 @@ class Test200:
         assert reply.data == []
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
-    def test_the_newest_comes_first(self, api: Api, world: World, now):
+    def test_the_newest_project_comes_first(self, api: Api, world: World, now):
         company = world.company()
         for name in ("one", "two", "three"):
             make_project(company, name)
@@ -59,7 +59,7 @@ class Test200:
         assert [project["projectName"] for project in listed] == ["three", "two", "one"]
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 8, 100])
-    def test_a_walk_meets_every_project_once(self, limit: int, api: Api, world: World):
+    def test_paging_returns_every_project_once(self, limit: int, api: Api, world: World):
         company = world.company()
         made = {make_project(company, f"Shop {number}").project_id for number in range(7)}
         key = world.key(company)
@@ -75,7 +75,7 @@ class Test200:
         assert len(met) == 7
         assert set(met) == made
 
-    def test_a_walk_goes_on_past_a_project_that_was_deleted_meanwhile(self, api: Api, world: World):
+    def test_paging_continues_after_the_last_returned_project_is_deleted(self, api: Api, world: World):
         company = world.company()
         for number in range(3):
             make_project(company, f"Shop {number}")
@@ -85,7 +85,7 @@ class Test200:
         rest = api.get(f"/v1/projects?cursor={first.body['pagination']['nextCursor']}", key).data
         assert len(rest) == 2
 
-    def test_only_the_organization_asked_for_is_listed(self, api: Api, world: World):
+    def test_only_the_requested_organization_is_listed(self, api: Api, world: World):
         company = world.company()
         other = world.company(owner=company.owner)
         mine, theirs = make_project(company), make_project(other)
@@ -110,7 +110,7 @@ class Test200:
 
 
 class Test400:
-    def test_a_cursor_of_another_organization_is_refused(self, api: Api, world: World):
+    def test_a_cursor_of_another_organization_is_rejected(self, api: Api, world: World):
         company, other = world.company(), world.company()
         for number in range(2):
             make_project(company, f"Shop {number}")

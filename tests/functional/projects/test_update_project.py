@@ -21,7 +21,7 @@ def update(api: Api, token: str, project: ProjectItem, **fields: Any) -> Reply:
 
 
 class Test200:
-    def test_it_answers_the_older_shape_as_the_list_then_does(self, api: Api, world: World):
+    def test_the_response_equals_the_project_in_the_list(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -30,14 +30,14 @@ class Test200:
         assert reply.data == api.get("/v1/projects", key).data[0]
         assert (reply.data["projectName"], reply.data["description"]) == ("Market", "A market")
 
-    def test_a_new_name_brings_a_new_slug_and_frees_the_old_one(self, api: Api, world: World):
+    def test_a_new_name_gives_a_new_slug_and_releases_the_old_one(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         assert update(api, world.key(company), project, projectName="Market").data["projectSlug"] == "market"
         assert [item["sk"]["S"] for item in stored("PSLUG#")] == ["PSLUG#market"]
         assert make_project(company, "Shop").slug == "shop"
 
-    def test_the_same_name_keeps_the_slug_also_one_with_an_ending(self, api: Api, world: World):
+    def test_the_same_name_keeps_the_slug_with_its_suffix(self, api: Api, world: World):
         company = world.company()
         make_project(company)
         second = make_project(company)
@@ -50,7 +50,7 @@ class Test200:
         assert (changed["projectSlug"], changed["projectName"]) == ("shop", "SHOP!")
         assert len(stored("PSLUG#")) == 1
 
-    def test_a_taken_slug_gets_a_short_ending(self, api: Api, world: World):
+    def test_a_taken_slug_gets_a_short_suffix(self, api: Api, world: World):
         company = world.company()
         make_project(company, "Market")
         project = make_project(company)
@@ -66,7 +66,7 @@ class Test200:
         update(api, key, project, description="before")
         assert update(api, key, project, description=description).data["description"] == description
 
-    def test_what_is_not_named_stays(self, api: Api, world: World):
+    def test_omitted_fields_are_unchanged(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["example.com", "localhost"])
         update(api, world.key(company), project, description="A shop")
@@ -80,7 +80,7 @@ class Test200:
         assert changed["products"]["consent"]["branding"] == "none"
         assert changed["products"]["consent"]["trustedOrigins"] == ["example.com"]
 
-    def test_websites_that_stay_keep_their_ids_in_the_new_order(self, api: Api, world: World):
+    def test_remaining_websites_keep_their_ids_in_the_new_order(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["a.example.com", "b.example.com"])
         websites = ["b.example.com", "new.example.com", "https://A.example.com/"]
@@ -97,7 +97,7 @@ class Test200:
         update(api, world.key(company), project, consent={"trustedOrigins": ["shop.example.com"]})
         assert [website.origin for website in get_project(project.project_id).websites] == ["shop.example.com"]
 
-    def test_with_a_website_go_its_audits_and_schedules_and_their_runs_stay(self, api: Api, world: World):
+    def test_removing_a_website_deletes_its_audits_and_schedules_and_keeps_runs(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["example.com", "shop.example.com"])
         (kept,) = add_audits(project, position=0)
@@ -108,14 +108,14 @@ class Test200:
         assert [item["sk"]["S"].rpartition("#")[2] for item in stored("AUDITSCHEDULE#")] == [kept]
         assert len(stored("AUDITRUN#")) == 2
 
-    def test_a_website_that_stays_keeps_its_audit(self, api: Api, world: World):
+    def test_a_remaining_website_keeps_its_audit(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         (audit_id,) = add_audits(project)
         update(api, world.key(company), project, websites=["shop.example.com", "example.com"])
         assert get_project(project.project_id).websites[1].audits == (audit_id,)
 
-    def test_the_most_audits_a_project_can_have_go_in_one_transaction(self, api: Api, world: World):
+    def test_the_most_audits_of_a_project_are_deleted_in_one_transaction(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=[f"s{number}.example.com" for number in range(9)])
         for position in range(8):
@@ -126,7 +126,7 @@ class Test200:
         assert reply.status == 200
         assert stored("AUDIT#") == stored("AUDITSCHEDULE#") == []
 
-    def test_everything_at_once(self, api: Api, world: World):
+    def test_all_fields_can_change_in_one_request(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         changed = update(
@@ -148,7 +148,7 @@ class Test200:
         token = world.member(company).token
         assert update(api, token, project, websites=["example.com", "shop.example.com"]).status == 200
 
-    def test_a_change_made_meanwhile_is_kept(self, api: Api, world: World):
+    def test_a_concurrent_change_is_kept(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -165,7 +165,7 @@ class Test200:
             reply = update(api, key, project, description="A shop")
         assert (reply.data["projectName"], reply.data["description"]) == ("Elsewhere", "A shop")
 
-    def test_a_write_whose_answer_was_lost_is_a_success_when_sent_again(self, api: Api, world: World):
+    def test_a_retry_succeeds_if_the_response_of_the_write_was_lost(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -225,7 +225,7 @@ class Test400:
             ),
         ],
     )
-    def test_a_field_that_is_wrong_is_named_and_nothing_is_written(
+    def test_an_invalid_field_is_named_and_nothing_is_written(
         self, fields: dict[str, Any], path: list[str], api: Api, world: World
     ):
         company = world.company()
@@ -244,7 +244,7 @@ class Test400:
             ({"consent": {"trustedOrigins": ["data:text"]}}, ["consent", "trustedOrigins", "0"]),
         ],
     )
-    def test_an_origin_that_is_none_is_named(self, fields: dict[str, Any], path: list[str], api: Api, world: World):
+    def test_an_invalid_origin_is_named(self, fields: dict[str, Any], path: list[str], api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -265,7 +265,7 @@ class Test402:
         assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
         assert uncounted() == before
 
-    def test_the_plan_at_the_write_decides(self, api: Api, world: World):
+    def test_the_plan_at_the_time_of_the_write_decides(self, api: Api, world: World):
         company = world.company("pro")
         project = make_project(company)
         billing.change_plan(company.organization_id, "free")
@@ -278,7 +278,7 @@ class Test403:
     @pytest.mark.parametrize(
         "fields", [{"websites": ["shop.example.com"]}, {"consent": {"trustedOrigins": ["shop.example.com"]}}]
     )
-    def test_a_member_may_not_leave_out_a_website(self, fields: dict[str, Any], api: Api, world: World):
+    def test_a_member_may_not_omit_a_website(self, fields: dict[str, Any], api: Api, world: World):
         company = world.company()
         project = make_project(company)
         token = world.member(company).token
@@ -291,7 +291,7 @@ class Test403:
 
 
 class Test404:
-    def test_what_is_wrong_with_the_body_comes_first(self, api: Api, world: World):
+    def test_an_invalid_body_is_reported_before_an_unknown_project(self, api: Api, world: World):
         project = make_project(world.company())
         stranger = world.company().owner.token
         assert update(api, stranger, project).code == "INVALID_PAYLOAD"
@@ -299,7 +299,7 @@ class Test404:
         assert update(api, stranger, project, websites=["example.com"]).code == "NOT_FOUND"
 
     @pytest.mark.parametrize("consent", [{"branding": "assent"}, {"trustedOrigins": ["example.com"]}])
-    def test_a_project_without_consent_has_none_to_change(self, consent: dict[str, Any], api: Api, world: World):
+    def test_changing_consent_returns_404_without_consent(self, consent: dict[str, Any], api: Api, world: World):
         company = world.company()
         project = without_consent(make_project(company))
         key = world.key(company)
@@ -307,7 +307,7 @@ class Test404:
         assert update(api, key, project, consent=consent).code == "NOT_FOUND"
         assert uncounted() == before
 
-    def test_a_project_deleted_meanwhile_is_not_found_and_not_made_again(self, api: Api, world: World):
+    def test_a_project_deleted_during_the_update_is_not_recreated(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -323,7 +323,7 @@ class Test404:
 
 
 class Test503:
-    def test_a_table_that_does_not_answer_changes_nothing(self, api: Api, world: World):
+    def test_a_table_timeout_changes_nothing(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)

@@ -19,7 +19,7 @@ def admitted(named: str | None, *, late: bool = True) -> Access[None]:
     return access
 
 
-def test_until_it_enters_it_has_no_organization():
+def test_late_access_has_no_organization_before_enter():
     access = admitted(None)
     with pytest.raises(LookupError):
         _ = access.organization_id
@@ -28,19 +28,19 @@ def test_until_it_enters_it_has_no_organization():
 
 
 @pytest.mark.parametrize(("query", "body"), [(None, OWN), (OWN, None), (OWN, OWN)])
-def test_query_or_body_may_name_it(query: str | None, body: str | None):
+def test_query_or_body_may_name_the_organization(query: str | None, body: str | None):
     access = admitted(query)
     access.enter(body)
     assert access.organization_id == OWN
 
 
 @pytest.mark.parametrize(("query", "body"), [(None, "org_other"), ("org_other", None), ("org_other", "org_other")])
-def test_another_one_is_forbidden_wherever_it_is_named(query: str | None, body: str | None):
+def test_another_organization_is_forbidden_in_query_and_body(query: str | None, body: str | None):
     with pytest.raises(Forbidden):
         admitted(query).enter(body)
 
 
-def test_two_different_ones_are_refused_before_either_is_looked_at():
+def test_different_organizations_in_query_and_body_are_rejected_before_either_is_read():
     with pytest.raises(InvalidPayload):
         admitted(OWN).enter("org_other")
 

@@ -309,18 +309,18 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("sent", "stored", "kind"), ACCEPTED)
-def test_an_address_is_stored_in_one_form_with_its_kind(sent: str, stored: str, kind: str) -> None:
+def test_an_address_is_normalized_and_has_a_kind(sent: str, stored: str, kind: str) -> None:
     assert parse_origin(sent) == Origin(stored, kind)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sent", [sent for sent, _, _ in ACCEPTED])
-def test_a_stored_form_is_read_back_as_itself(sent: str) -> None:
+def test_normalizing_a_normalized_address_changes_nothing(sent: str) -> None:
     stored = parse_origin(sent)
     assert parse_origin(stored.origin) == stored
 
 
 @pytest.mark.parametrize(("sent", "reason"), REFUSED)
-def test_what_is_no_address_is_refused_with_a_sentence(sent: str, reason: str) -> None:
+def test_an_invalid_address_is_rejected_with_a_reason(sent: str, reason: str) -> None:
     with pytest.raises(InvalidOrigin) as refusal:
         parse_origin(sent)
     assert reason in refusal.value.reason
@@ -329,7 +329,7 @@ def test_what_is_no_address_is_refused_with_a_sentence(sent: str, reason: str) -
     assert str(refusal.value) == refusal.value.reason
 
 
-def test_a_refusal_survives_being_pickled() -> None:
+def test_an_invalid_origin_error_can_be_pickled() -> None:
     refusal = pickle.loads(pickle.dumps(InvalidOrigin("x", "No.")))
     assert (refusal.value, refusal.reason) == ("x", "No.")
 
@@ -384,19 +384,19 @@ ADDRESSES = st.tuples(
 @given(st.text(st.characters(codec=None), max_size=60))
 @example("xn--0.com")
 @example("ſtraße.de")
-def test_any_text_is_refused_or_stable(text: str) -> None:
+def test_any_text_is_rejected_or_stable(text: str) -> None:
     assert_refused_or_stable(text)
 
 
 @settings(deadline=None, max_examples=400)
 @given(ADDRESSES)
-def test_anything_shaped_like_an_address_is_refused_or_stable(text: str) -> None:
+def test_anything_shaped_like_an_address_is_rejected_or_stable(text: str) -> None:
     assert_refused_or_stable(text)
 
 
 @settings(deadline=None)
 @given(st.text(st.characters(min_codepoint=0xA0), min_size=1, max_size=12))
-def test_any_international_name_is_refused_or_stable(label: str) -> None:
+def test_any_international_name_is_rejected_or_stable(label: str) -> None:
     assert_refused_or_stable(f"{label}.example.com")
 
 
