@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local import checkout, sam
+from local import checkout, environment, sam
 from local.template import load_template
 from tests.support.engines import free_port
 
@@ -71,7 +71,7 @@ class TestConfig:
         assert checkout.ROOT / parameters["env_vars"] == folder / sam.ENVIRONMENT.name
         assert parameters["parameter_overrides"] == f"file://.local/{sam.PARAMETERS.name}"
         assert parameters["add_host"] == f"{sam.CONTAINER_HOST}:host-gateway"
-        assert parameters["region"] == sam.environment.REGION
+        assert parameters["region"] == environment.REGION
 
     def test_keeps_the_port_of_make_run_free(self):
         assert CONFIG["local_start_api"]["parameters"]["port"] == 3001
