@@ -108,7 +108,8 @@ def _document(subject: Subject, item: Item) -> dict[str, Any]:
     kind = _kind(item)
     if kind == "FEEDBACK":
         with suppress(feedback.UnknownReport):
-            item = feedback.get_report(item["reference"])
+            fields = feedback.get_report(item["reference"]).fields
+            item = {**{name: item[name] for name in item if name != "detached"}, **fields}
     own = kind in _OWN or item["pk"] == keys.user_pk(subject.user_id)
     shown = {
         name: value

@@ -8,8 +8,8 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.responses import refuses
+from controlplane.store import feedback
 from controlplane.store.table import Leg
-from feedback import service
 from feedback.schemas import FeedbackCreate, FeedbackReceipt
 
 router = ControlRouter(tags=["Feedback"])
@@ -17,11 +17,13 @@ router = ControlRouter(tags=["Feedback"])
 AnyCredential = Annotated[Access[None], Requires()]
 
 
-_ALSO: dict[int | str, Any] = {200: {"description": "The same report was already submitted on this UTC day."}}
+_REPEATED: dict[int | str, Any] = {200: {"description": "The same report was already submitted on this UTC day."}}
 
 
-@router.post("/v1/feedback", operation_id="createFeedback", summary="Send feedback", status_code=201, responses=_ALSO)
-@refuses(service.HourlyQuotaReached, service.IntakePaused)
+@router.post(
+    "/v1/feedback", operation_id="createFeedback", summary="Send feedback", status_code=201, responses=_REPEATED
+)
+@refuses(feedback.HourlyQuotaReached, feedback.IntakePaused)
 async def create_feedback(
     access: AnyCredential, body: FeedbackCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[FeedbackReceipt]:
@@ -33,8 +35,8 @@ async def create_feedback(
     """
 
     def create(extra_legs: Mapping[str, Leg]) -> Answer[FeedbackReceipt]:
-        receipt = service.submit_report(access.caller_id, body.given, extra_legs)
-        shown = FeedbackReceipt(reference=receipt.reference, already_submitted=receipt.already_submitted)
-        return Answer(shown, 200 if receipt.already_submitted else None)
+        receipt = feedback.submit_report(access.caller_id, body.given, extra_legs)
+        content = FeedbackReceipt(reference=receipt.reference, already_submitted=receipt.already_submitted)
+        return Answer(content, 200 if receipt.already_submitted else None)
 
     return idempotent(access, "createFeedback", idempotency_key, body.given, create)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from controlplane.store import feedback, keys, shards
-from controlplane.store.table import Put, table
+from controlplane.store.feedback import ReportItem
+from controlplane.store.table import Delete, Put, table
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.recorded import recorded_calls
@@ -42,13 +43,20 @@ def old_report(local: str = "7" * 18) -> dict[str, Any]:
     return item
 
 
+def move_to_unsharded_partition(local: str) -> None:
+    """Moves a report of the day to the key that earlier releases wrote it to."""
+    item = table.delete(Delete(keys.feedback_report(DAY, local)))
+    assert item is not None
+    table.put(Put({**item, **keys.unsharded_feedback_report(DAY, local)._asdict()}))
+
+
 class TestALongReport:
     def test_has_its_texts_apart_and_is_read_as_one(self, api: Api, token: str):
         with recorded_calls() as calls:
             reply = api.post(PATH, token, json_body=LONG)
         assert reply.status == 201
         report = feedback.get_report(reply.data["reference"])
-        assert {name: report[name] for name in LONG} == LONG
+        assert report.fields == LONG
         assert feedback.list_reports(DAY) == [report]
         (transaction,) = [call for call in calls if call.operation == "TransactWriteItems"]
         puts = [leg["Put"]["Item"] for leg in transaction.parameters["TransactItems"] if "Put" in leg]
@@ -86,29 +94,26 @@ def size_of(item: dict[str, Any]) -> int:
 class TestReportsOfEarlierReleases:
     def test_are_found_by_their_references(self):
         item = old_report()
-        assert feedback.get_report(item["reference"]) == item
+        assert feedback.get_report(item["reference"]) == ReportItem.from_items(item, None)
 
     def test_are_listed_among_the_others(self, api: Api, token: str):
         old = old_report()
         new = api.post(PATH, token, json_body={"category": "bug", "message": "It fails too."}).data["reference"]
-        assert [report["reference"] for report in feedback.list_reports(DAY)] == [new, old["reference"]]
+        assert [report.reference for report in feedback.list_reports(DAY)] == [new, old["reference"]]
 
     def test_sent_again_after_the_deployment_keep_their_reference_and_are_listed_once(self):
         report = {"category": "bug", "message": "It fails."}
         reference = feedback.submit_report("usr_0123456789abcdef", report).reference
         local = "".join(reference.lower().split("-")[2:])
-        new = feedback.get_report(reference)
-        table.delete_all([keys.feedback_report(DAY, local)])
-        table.put(Put({**new, "pk": f"FEEDBACK#{DAY}"}))
+        move_to_unsharded_partition(local)
         assert feedback.submit_report("usr_0123456789abcdef", report).reference == reference
-        assert [listed["reference"] for listed in feedback.list_reports(DAY)] == [reference]
+        assert [listed.reference for listed in feedback.list_reports(DAY)] == [reference]
 
     def test_sent_again_while_intake_is_paused_get_their_receipt(self):
         report = {"category": "bug", "message": "It fails."}
         receipt = feedback.submit_report("usr_0123456789abcdef", report)
         local = "".join(receipt.reference.lower().split("-")[2:])
-        table.put(Put({**feedback.get_report(receipt.reference), "pk": f"FEEDBACK#{DAY}"}))
-        table.delete_all([keys.feedback_report(DAY, local)])
+        move_to_unsharded_partition(local)
         feedback.set_intake(paused=True)
         assert feedback.submit_report("usr_0123456789abcdef", report) == receipt._replace(already_submitted=True)
 

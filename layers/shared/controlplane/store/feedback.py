@@ -9,10 +9,12 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids
+from controlplane.core.errors import RateLimited, ServiceUnavailable
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys, shards
@@ -34,6 +36,7 @@ FIELD_LIMITS = {
     "clientName": 100,
     "clientVersion": 100,
 }
+_FIELDS = ("category", "surface", *FIELD_LIMITS)
 # Maximum size of a report as JSON that keeps its item below 1 KB. The rest of the item takes about 350 bytes.
 INLINE_BYTES = 600
 
@@ -47,16 +50,19 @@ class UnknownReport(StoreError):
     """The report doesn't exist, or was removed."""
 
 
-class QuotaUsedUp(StoreError):
-    """The caller has reached the limit of new reports in this UTC hour, which ends in `seconds`."""
+class HourlyQuotaReached(RateLimited):
+    message = (
+        f"{NEW_PER_HOUR} new reports an hour are taken from one caller. Keep this one and send it as long from now as "
+        "the Retry-After header says. Reports sent before can be repeated."
+    )
 
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"{seconds} s to the next hour")
-        self.seconds = seconds
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__(retry_after_seconds)
+        self.details = {"reason": "feedback_quota", "limit": NEW_PER_HOUR}
 
 
-class IntakePaused(StoreError):
-    """Intake of new reports is paused."""
+class IntakePaused(ServiceUnavailable):
+    message = "New reports are temporarily not accepted. Keep the report and send it later."
 
 
 class Receipt(NamedTuple):
@@ -66,23 +72,60 @@ class Receipt(NamedTuple):
     already_submitted: bool
 
 
-def submit_report(caller_id: str, report: Mapping[str, str], extra_legs: Mapping[str, Leg] | None = None) -> Receipt:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportItem:
+    """A stored report. `fields` are the submitted fields by their API names; fields that weren't set are absent."""
+
+    reference: str
+    caller_id: str
+    created_at: str
+    fields: Mapping[str, str]
+
+    @classmethod
+    def from_items(cls, item: Mapping[str, Any] | None, texts: Mapping[str, Any] | None) -> Self | None:
+        """Returns the report of the day's item and, if its texts were too long for that, the item of its texts.
+
+        Returns None if either item has expired.
+        """
+        source = texts if item is not None and "detached" in item else item
+        if item is None or source is None:
+            return None
+        fields = {name: source[name] for name in _FIELDS if name in source}
+        return cls(reference=item["reference"], caller_id=item["callerId"], created_at=item["createdAt"], fields=fields)
+
+    @property
+    def is_detached(self) -> bool:
+        """Returns True if the fields are stored in an item of their own, so that the day's item is below 1 KB."""
+        return len(json.dumps(self.fields, ensure_ascii=False).encode()) > INLINE_BYTES
+
+    def to_item(self) -> dict[str, Any]:
+        """Returns the day's item without its key and expiry."""
+        return {
+            "reference": self.reference,
+            "callerId": self.caller_id,
+            **({"detached": True} if self.is_detached else self.fields),
+            "createdAt": self.created_at,
+        }
+
+
+def submit_report(caller_id: str, fields: Mapping[str, str], extra_legs: Mapping[str, Leg] | None = None) -> Receipt:
     """Stores a report, unless the caller has already submitted it on this UTC day.
 
-    report: trimmed texts by their API names; absent fields are left out. extra_legs: go first in the transaction.
-    A repeated report succeeds even if the quota is used up or intake is paused. Raises QuotaUsedUp, IntakePaused.
+    fields: trimmed texts by their API names; absent fields are left out. extra_legs: go first in the transaction.
+    A repeated report succeeds even if the quota is used up or intake is paused. Raises HourlyQuotaReached or
+    IntakePaused without writing anything.
     """
     # Read the clock once: day, hour, and seconds to the next hour must be consistent at midnight.
     moment = clock.now()
     at = clock.timestamp(moment)
     day, hour = at[:10], at[:13]
-    local = ids.derived_local(caller_id, json.dumps(report, sort_keys=True, ensure_ascii=False))
-    reference = _reference(day, local)
+    local = ids.derived_local(caller_id, json.dumps(fields, sort_keys=True, ensure_ascii=False))
+    report = ReportItem(reference=_reference(day, local), caller_id=caller_id, created_at=at, fields=fields)
     if _is_paused():
-        return _repeated(caller_id, local, moment)
+        return _get_receipt(report, local, moment)
     legs: dict[str, Leg] = {
         **(extra_legs or {}),
-        **_stored(caller_id, report, local, moment),
+        **_report_legs(report, local, moment),
         "quota": Update(
             keys.feedback_quota(caller_id, hour),
             "SET #expiresAt = :until ADD #taken :one",
@@ -92,53 +135,42 @@ def submit_report(caller_id: str, report: Mapping[str, str], extra_legs: Mapping
     }
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        if refusal.leg == "report":
-            return Receipt(reference, already_submitted=True)
-        if refusal.leg == "quota":
-            raise QuotaUsedUp(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS) from None
+    except LegFailed as failure:
+        if failure.leg == "report":
+            return Receipt(report.reference, already_submitted=True)
+        if failure.leg == "quota":
+            raise HourlyQuotaReached(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS) from None
         raise
-    return Receipt(reference, already_submitted=False)
+    return Receipt(report.reference, already_submitted=False)
 
 
-def _stored(caller_id: str, report: Mapping[str, str], local: str, moment: float) -> dict[str, Leg]:
-    """Returns the legs that write a report: its item of the day (below 1 KB), the one by caller, and long texts."""
-    at = clock.timestamp(moment)
-    day = at[:10]
-    reference, expires = _reference(day, local), expiry(settings.feedback_retention_days, moment)
-    is_long = len(json.dumps(report, ensure_ascii=False).encode()) > INLINE_BYTES
-    item = {
-        **keys.feedback_report(day, local)._asdict(),
-        "reference": reference,
-        "callerId": caller_id,
-        **({"detached": True} if is_long else report),
-        "createdAt": at,
-        **expires,
-    }
+def _report_legs(report: ReportItem, local: str, moment: float) -> dict[str, Leg]:
+    """Returns the legs that write a report: its item of the day, the one by caller, and its fields if they are long."""
+    day, expires = report.created_at[:10], expiry(settings.feedback_retention_days, moment)
+    item = {**keys.feedback_report(day, local)._asdict(), **report.to_item(), **expires}
     legs: dict[str, Leg] = {
         "report": Put(item, "attribute_not_exists(pk)"),
-        "byCaller": Put({**keys.feedback_by(caller_id, reference)._asdict(), **expires}),
+        "byCaller": Put({**keys.feedback_by(report.caller_id, report.reference)._asdict(), **expires}),
     }
-    if is_long:
-        legs["text"] = Put({**keys.feedback_text(day, local)._asdict(), **report, **expires})
+    if report.is_detached:
+        legs["text"] = Put({**keys.feedback_text(day, local)._asdict(), **report.fields, **expires})
     return legs
 
 
-def _repeated(caller_id: str, local: str, moment: float) -> Receipt:
+def _get_receipt(report: ReportItem, local: str, moment: float) -> Receipt:
     """Returns the receipt of a report that was submitted before intake was paused. Raises as `submit_report` does."""
-    at = clock.timestamp(moment)
-    day = at[:10]
-    report, unsharded, quota = table.batch_get(
+    day, hour = report.created_at[:10], report.created_at[:13]
+    sharded, unsharded, quota = table.batch_get(
         [
             keys.feedback_report(day, local),
             keys.unsharded_feedback_report(day, local),
-            keys.feedback_quota(caller_id, at[:13]),
+            keys.feedback_quota(report.caller_id, hour),
         ]
     )
-    if report or unsharded:
-        return Receipt(_reference(day, local), already_submitted=True)
+    if sharded or unsharded:
+        return Receipt(report.reference, already_submitted=True)
     if quota is not None and quota["taken"] >= NEW_PER_HOUR:
-        raise QuotaUsedUp(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS)
+        raise HourlyQuotaReached(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS)
     raise IntakePaused
 
 
@@ -158,23 +190,16 @@ def _reference(day: str, local: str) -> str:
     return f"FDB-{day.replace('-', '')}-{groups.upper()}"
 
 
-def get_report(reference: str) -> dict[str, Any]:
+def get_report(reference: str) -> ReportItem:
     """Returns the report with the reference, in any letter case. Consistent. Raises UnknownReport."""
-    places = _find_keys(reference)
-    if places is None:
+    locations = _find_keys(reference)
+    if locations is None:
         raise UnknownReport
-    text, report, unsharded = table.batch_get(list(places))
-    whole = _whole(report or unsharded, text)
-    if whole is None:
+    texts, sharded, unsharded = table.batch_get(list(locations))
+    report = ReportItem.from_items(sharded or unsharded, texts)
+    if report is None:
         raise UnknownReport
-    return whole
-
-
-def _whole(item: dict[str, Any] | None, text: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Returns the report merged with its texts. None if either item has expired."""
-    if item is None or "detached" not in item:
-        return item
-    return None if text is None else {**text, **{name: item[name] for name in item if name != "detached"}}
+    return report
 
 
 def _find_keys(reference: str) -> tuple[Key, Key, Key] | None:
@@ -210,7 +235,7 @@ def delete_report(reference: str) -> None:
         table.delete(Delete(key))
 
 
-def list_reports(day: str) -> list[dict[str, Any]]:
+def list_reports(day: str) -> list[ReportItem]:
     """Returns all reports of a UTC day (2026-03-04), newest first."""
     found: dict[str, dict[str, Any]] = {}
     for pk in keys.feedback_pks(day):
@@ -218,9 +243,8 @@ def list_reports(day: str) -> list[dict[str, Any]]:
         found |= {item["sk"]: item for item in table.query(pk).items}
     detached = [local for local, item in found.items() if "detached" in item]
     texts = dict(zip(detached, table.batch_get([keys.feedback_text(day, local) for local in detached]), strict=True))
-    whole = [_whole(item, texts.get(local)) for local, item in found.items()]
-    reports = [report for report in whole if report is not None]
-    return sorted(reports, key=lambda report: str(report["createdAt"]), reverse=True)
+    reports = [ReportItem.from_items(item, texts.get(local)) for local, item in found.items()]
+    return sorted((report for report in reports if report is not None), key=lambda it: it.created_at, reverse=True)
 
 
 def set_intake(*, paused: bool) -> None:
@@ -228,8 +252,8 @@ def set_intake(*, paused: bool) -> None:
     switch = {"paused": paused, "changedAt": clock.timestamp()}
     copies = [keys.feedback_intake(copy) for copy in range(shards.FEEDBACK_INTAKE)]
     # Functions of earlier releases, which run in parallel for a while, read the single item.
-    places = [*copies, keys.single_feedback_intake()]
-    table.transact({place.pk: Put({**place._asdict(), **switch}) for place in places})
+    locations = [*copies, keys.single_feedback_intake()]
+    table.transact({key.pk: Put({**key._asdict(), **switch}) for key in locations})
 
 
 def get_intake() -> tuple[bool, str | None]:
