@@ -76,7 +76,10 @@ def _email(world: World) -> str:
 def _member(world: World) -> Request:
     """Returns the membership id of a new member."""
     person = users.create_user(_email(world), "Benchmark Member")
-    for put in organizations.member_items(world.organization_id, "benchmark", "Benchmark", "member", person):
+    membership = organizations.Membership(
+        organization_id=world.organization_id, slug="benchmark", name="Benchmark", role="member"
+    )
+    for put in organizations.membership_legs(membership, person):
         table.put(put)
     return {"path": {"memberId": ids.member_id(world.organization_id, person["userId"])}}
 

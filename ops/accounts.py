@@ -19,7 +19,6 @@ from controlplane.store import (
     deletions,
     device,
     identities,
-    invitations,
     invitees,
     keys,
     organizations,
@@ -249,7 +248,7 @@ def _decline_all(profile: dict[str, Any]) -> int:
     for invitation in invitees.list_for_address(profile["email"]):
         try:
             invitees.decline_invitation(invitation.invitation_id, profile)
-        except invitations.UnknownInvitation:
+        except invitees.InvitationGone:
             continue  # concurrently canceled or expired
         ended += 1
     return ended

@@ -4,6 +4,7 @@ from typing import Any
 
 from controlplane.core import ids
 from controlplane.store import billing, keys, organizations, users
+from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.table import table
 from ops.errors import NotFound
 
@@ -23,7 +24,7 @@ def get_user(reference: str) -> dict[str, Any]:
     return profile
 
 
-def find_organization(reference: str) -> dict[str, Any] | None:
+def find_organization(reference: str) -> OrganizationItem | None:
     """Returns the organization with this slug or id, or None."""
     organization_id = reference
     if not ids.is_root(ids.ORGANIZATION, reference):
@@ -34,7 +35,7 @@ def find_organization(reference: str) -> dict[str, Any] | None:
     return organizations.find_organization(organization_id)
 
 
-def get_organization(reference: str) -> dict[str, Any]:
+def get_organization(reference: str) -> OrganizationItem:
     """Returns the organization. Raises NotFound."""
     organization = find_organization(reference)
     if organization is None:
@@ -43,7 +44,7 @@ def get_organization(reference: str) -> dict[str, Any]:
 
 
 def get_organization_id(reference: str) -> str:
-    return str(get_organization(reference)["organizationId"])
+    return get_organization(reference).organization_id
 
 
 def user_document(profile: dict[str, Any]) -> dict[str, Any]:
@@ -68,12 +69,12 @@ def organization_document(organization_id: str) -> dict[str, Any]:
         raise NotFound(f"There is no organization {organization_id}.") from None
     return {
         "organizationId": organization_id,
-        "slug": organization["slug"],
-        "name": organization["name"],
-        "plan": organization["plan"],
-        "credits": account["credits"],
-        "owners": organization["owners"],
-        "apiKeys": organization["keys"],
-        "projects": organization["projects"],
-        "createdAt": organization["createdAt"],
+        "slug": organization.slug,
+        "name": organization.name,
+        "plan": organization.plan,
+        "credits": account.credits,
+        "owners": organization.owners,
+        "apiKeys": organization.keys,
+        "projects": organization.projects,
+        "createdAt": organization.created_at,
     }

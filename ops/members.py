@@ -3,10 +3,11 @@
 from typing import Any
 
 from controlplane.store import keys, members, organizations
-from controlplane.store.organizations import Role
-from controlplane.store.table import Check, Leg, LegFailed, StoreError, Throttled, Update, table
+from controlplane.store.organization_items import OrganizationItem
+from controlplane.store.organizations import MemberItem, Membership, Role
+from controlplane.store.retry import retry_on_conflict
+from controlplane.store.table import Check, Leg, LegFailed, StoreError, Update, table
 
-_TRIES = 8
 _PAGE = 100
 
 
@@ -18,23 +19,25 @@ class UnknownMember(StoreError):
     """The user isn't a member of the organization, or no longer is."""
 
 
-def list_members(organization_id: str) -> list[dict[str, Any]]:
+def list_members(organization_id: str) -> list[MemberItem]:
     """Returns all members, sorted by user id."""
-    items: list[dict[str, Any]] = []
+    roster: list[MemberItem] = []
     after = None
     while True:
         page = members.list_members(organization_id, _PAGE, after)
-        items += page.items
+        roster += page.members
         if page.next_sk is None:
-            return items
+            return roster
         after = page.next_sk
 
 
-def add_member(organization: dict[str, Any], profile: dict[str, Any], role: Role) -> None:
+def add_member(organization: OrganizationItem, profile: dict[str, Any], role: Role) -> None:
     """Adds the user to the organization. Raises AlreadyMember."""
-    organization_id = organization["organizationId"]
-    roster, own = organizations.member_items(organization_id, organization["slug"], organization["name"], role, profile)
-    key, exists = keys.organization(organization_id), "attribute_exists(pk)"
+    membership = Membership(
+        organization_id=organization.organization_id, slug=organization.slug, name=organization.name, role=role
+    )
+    roster, own = organizations.membership_legs(membership, profile)
+    key, exists = keys.organization(organization.organization_id), "attribute_exists(pk)"
     legs: dict[str, Leg] = {"roster": roster, "membership": own}
     if role == "owner":
         legs["organization"] = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
@@ -43,41 +46,33 @@ def add_member(organization: dict[str, Any], profile: dict[str, Any], role: Role
         legs["organization"] = Check(key, exists)
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        if refusal.leg != "roster":
+    except LegFailed as failure:
+        if failure.leg != "roster":
             raise
         raise AlreadyMember from None
 
 
 def change_role(organization_id: str, user_id: str, role: Role) -> None:
     """Changes the member's role. Raises UnknownMember, LastOwner, Throttled."""
-    for _ in range(_TRIES):
+
+    def change() -> None:
         member = _get_member(organization_id, user_id)
-        if member["role"] == role:
-            return
-        try:
+        if member.role != role:
             # The operator has no role: passing the member as caller skips the caller's role check.
-            members.change_role(organization_id, member, role, user_id, role)
-        except members.MembershipMoved:
-            continue
-        return
-    raise Throttled("the membership keeps changing")
+            members.change_role(member, role, user_id, role)
+
+    retry_on_conflict(change, "the membership")
 
 
 def remove_member(organization_id: str, user_id: str) -> None:
     """Removes the member. Raises UnknownMember, LastOwner, Throttled."""
-    for _ in range(_TRIES):
-        member = _get_member(organization_id, user_id)
-        try:
-            members.delete_member(organization_id, member, user_id, "member")
-        except members.MembershipMoved:
-            continue
-        return
-    raise Throttled("the membership keeps changing")
+    retry_on_conflict(
+        lambda: members.delete_member(_get_member(organization_id, user_id), user_id, "member"), "the membership"
+    )
 
 
-def _get_member(organization_id: str, user_id: str) -> dict[str, Any]:
-    member = table.get(keys.member(organization_id, user_id))
-    if member is None:
+def _get_member(organization_id: str, user_id: str) -> MemberItem:
+    item = table.get(keys.member(organization_id, user_id))
+    if item is None:
         raise UnknownMember
-    return member
+    return MemberItem.from_item(item)

@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock
-from controlplane.core.emails import normalize_email
 from controlplane.store import feedback, keys
 from controlplane.store.idempotency import IN_PROGRESS
+from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, Delete, Update, table
 from ops.table_scan import scan
@@ -162,11 +162,11 @@ def _find_erasure(subject: Subject, item: dict[str, Any]) -> Callable[[], object
         return lambda: feedback.delete_report(item["reference"])
     if kind in _DELETED and (own or subject.is_named_by(key.pk)):
         return lambda: table.delete(Delete(key))
-    if kind == "MEMBER" and own and table.get(keys.membership(subject.user_id, key.pk.partition("#")[2])) is None:
+    if kind == "MEMBER" and own and table.get(keys.membership(subject.user_id, keys.organization_of(key.pk))) is None:
         # Without the membership item it grants no access: its organization is being deleted.
         return lambda: table.delete(Delete(key))
     if kind == "INVITATION":
-        return lambda: _delete_invitation(item)
+        return lambda: _delete_invitation(InvitationItem.from_item(item))
     if kind == "IDEMPOTENCY" and "data" in item:
         return lambda: _change(key, _LOSE_ANSWER, _LOST_ANSWER)
     if kind == "INBOX" and item.get("statusBy") == subject.user_id and item.get("statusReason") is not None:
@@ -180,11 +180,10 @@ _LOSE_ANSWER = "SET #status = :status, #leaseUntil = :past, #effective = :true R
 _LOST_ANSWER = {"status": IN_PROGRESS, "past": 0, "true": True}
 
 
-def _delete_invitation(item: Item) -> None:
-    invitee = keys.invitee(normalize_email(item["email"]), item["pk"].partition("#")[2])
+def _delete_invitation(invitation: InvitationItem) -> None:
     with suppress(ConditionFailed):  # the address has another invitation by now
-        table.delete(Delete(invitee, "#invitationId = :id", {"id": item["invitationId"]}))
-    table.delete(Delete(Key(item["pk"], item["sk"])))
+        table.delete(Delete(invitation.lock_key, "#invitationId = :id", {"id": invitation.invitation_id}))
+    table.delete(Delete(invitation.key))
 
 
 def _change(key: Key, change: str, values: dict[str, Any], when: str = "attribute_exists(pk)") -> None:

@@ -145,12 +145,12 @@ def ensure_organization(slug: str, name: str, owner: dict[str, Any], plan: str, 
     if organization is None:
         organization_id = organizations.create_organization(name, slug, owner).organization_id
     else:
-        organization_id = organization["organizationId"]
-    stands, account = billing.get_billing(organization_id)
-    if stands["plan"] != plan:
+        organization_id = organization.organization_id
+    stored, account = billing.get_billing(organization_id)
+    if stored.plan != plan:
         billing.change_plan(organization_id, plan)
-    if account["credits"] < least_credits:
-        billing.add_credits(organization_id, least_credits - account["credits"])
+    if account.credits < least_credits:
+        billing.add_credits(organization_id, least_credits - account.credits)
     return organization_id
 
 

@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from billing import service
 from billing.schemas import Billing, BillingPlan, Credits, PlanFeatures, PlanLimits, TopUp
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
+from controlplane.store import billing
+from controlplane.store.organizations import UnknownOrganization
 
 router = ControlRouter(tags=["Billing"])
 
@@ -15,15 +16,16 @@ ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="qu
 
 
 @router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits, and limits")
-@refuses(service.OrganizationGone)
+@refuses(UnknownOrganization)
 async def get_billing(access: ReadsBilling) -> Billing:
     """Returns the organization's plan with its limits and features, the credit balance, and the top-up settings."""
-    plan, item = service.get_billing(access.organization_id)
+    organization, account = billing.get_billing(access.organization_id)
+    plan = PLANS[organization.plan]
     return Billing(
         organization_id=access.organization_id,
         plan=BillingPlan(id=plan.id, name=plan.name),
-        credits=Credits(balance=item["credits"]),
-        top_up=TopUp(**item["topUp"]),
+        credits=Credits(balance=account.credits),
+        top_up=TopUp(**account.top_up._asdict()),
         limits=PlanLimits(
             requests_per_minute=plan.requests_per_minute, api_keys=API_KEYS_PER_ORGANIZATION, projects=plan.projects
         ),

@@ -14,6 +14,8 @@ from controlplane.http.anonymous import Anonymous
 from controlplane.http.app import ControlRouter
 from controlplane.http.pagination import Cursor, CursorCodec
 from controlplane.http.web_session import RequiresSession, WebSession
+from controlplane.store import invitees
+from controlplane.store.organizations import NotMember
 from controlplane.store.sessions import LIFE_SECONDS
 from dashboard import device_service, invitations, service, session_service
 from dashboard.pages import PageLook, address, page, redirect, style, style_sheet
@@ -159,7 +161,7 @@ async def unblock_organization(session: Submits) -> Response:
     """Unblocks an organization, so that its invitations are shown again."""
     try:
         name = invitations.unblock_organization(session.form.get("organization_id", ""), session.user_id)
-    except invitations.NotBlocked as refusal:
+    except invitees.NotBlocked as refusal:
         return _blocked(session, refusal=refusal)
     return _blocked(session, done=f"You unblocked {name}.")
 
@@ -202,7 +204,7 @@ async def save_organization(session: Submits) -> Response:
     """Saves the default organization, which is used for requests without `organizationId`."""
     try:
         saved = service.save_organization(session.form.get("organization_id", ""), session.user_id)
-    except service.NoMembership as refusal:
+    except NotMember as refusal:
         return _organizations(session, refusal)
     return _organizations(session, done=f"{saved.name} is saved as your default organization.")
 
@@ -263,10 +265,10 @@ _REFUSED_DEVICE = (
     device_service.NotReviewed,
 )
 _REFUSED_INVITATION = (
-    invitations.InvitationGone,
-    invitations.AlreadyThere,
-    invitations.InviterGone,
-    invitations.OwnsTooMany,
+    invitees.InvitationGone,
+    invitees.AlreadyMember,
+    invitees.InvitationVoid,
+    invitees.OwnsTooMany,
 )
 
 
@@ -320,7 +322,7 @@ def _blocked(
         current="/invitations",
         problem=problem,
         done=done,
-        blocked=blocked.items,
+        blocked=blocked.blocks,
         next_after=blocked.next_sk,
     )
 

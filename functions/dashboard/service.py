@@ -16,8 +16,9 @@ from controlplane.core.keyring import SigningKey
 from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url, sign_in_client_id
 from controlplane.store import deletions, invitees, organizations, projects, sessions, sign_in, users
+from controlplane.store.deletions import NotOwner
 from controlplane.store.invitees import Received
-from controlplane.store.organizations import Account, Membership
+from controlplane.store.organizations import Account, Membership, NotMember
 from controlplane.store.project_items import ProjectItem
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
@@ -85,14 +86,6 @@ class AnotherIdentity(Forbidden):
             "belongs to a former user of the address, ask for the address to be released.",
             account=user_id,
         )
-
-
-class NoMembership(NotFound):
-    message = "You aren't a member of this organization."
-
-
-class OwnersOnly(Forbidden):
-    message = "Only an owner can delete an organization. Ask one of its owners."
 
 
 class NotConfirmed(InvalidPayload):
@@ -249,42 +242,37 @@ def devices_are_offered() -> bool:
 
 
 def save_organization(organization_id: str, user_id: str) -> Membership:
-    """Saves the user's default organization, used if a request doesn't name one. Raises NoMembership."""
+    """Saves the user's default organization, used if a request doesn't name one. Raises NotMember."""
     known = ids.is_root(ids.ORGANIZATION, organization_id)
     membership = organizations.find_membership(user_id, organization_id) if known else None
     if membership is None:
-        raise NoMembership
-    try:
-        organizations.save_organization(user_id, organization_id)
-    except organizations.NotMember:
-        raise NoMembership from None
+        raise NotMember
+    organizations.save_organization(user_id, organization_id)
     return membership
 
 
 def get_own_organization(organization_slug: str, user_id: str) -> Membership:
-    """Returns the organization with this slug if the user owns it. Raises NoMembership, OwnersOnly."""
+    """Returns the organization with this slug if the user owns it. Raises NotMember, NotOwner."""
     memberships = organizations.get_account(user_id).memberships
     membership = next((held for held in memberships if held.slug == organization_slug), None)
     if membership is None:
-        raise NoMembership
+        raise NotMember
     if membership.role != "owner":
-        raise OwnersOnly
+        raise NotOwner
     return membership
 
 
 def delete_organization(organization: Membership, confirmation: str, user_id: str) -> None:
     """Deletes the organization if the user typed its name or slug and still owns it.
 
-    Raises NotConfirmed, OwnersOnly, NoMembership.
+    Raises NotConfirmed, NotOwner, NotMember.
     """
     if confirmation.strip() not in (organization.name.strip(), organization.slug):
         raise NotConfirmed
     try:
         deletions.delete_organization(organization.organization_id, user_id)
-    except deletions.NotOwner:
-        raise OwnersOnly from None
     except organizations.UnknownOrganization:
-        raise NoMembership from None
+        raise NotMember from None
 
 
 def get_project(organization_slug: str, project_slug: str, user_id: str) -> tuple[Membership, ProjectItem]:

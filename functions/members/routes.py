@@ -1,6 +1,6 @@
 """Routes of `members`: list, change role, and remove members; list, create, and cancel invitations."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from controlplane.core import clock, ids
 from controlplane.http.access import Access, Requires, Resource
@@ -9,7 +9,9 @@ from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from controlplane.store import keys
+from controlplane.store import invitations, keys, members
+from controlplane.store.invitation_items import InvitationItem
+from controlplane.store.organizations import MemberItem
 from members import service
 from members.schemas import (
     DeletedInvitation,
@@ -25,43 +27,36 @@ from members.schemas import (
 
 router = ControlRouter(tags=["Members"])
 
-type Item = dict[str, Any]
-
 
 def _member_key(organization_id: str, local: str) -> keys.Key:
     return keys.member(organization_id, f"{ids.USER}_{local}")
 
 
-def _as_stored(item: Item) -> Item:
-    return item
-
-
-MEMBER = Resource("memberId", ids.MEMBER, _member_key, _as_stored)
-INVITATION = Resource("invitationId", ids.INVITATION, keys.invitation, _as_stored)
+MEMBER = Resource("memberId", ids.MEMBER, _member_key, MemberItem.from_item)
+INVITATION = Resource("invitationId", ids.INVITATION, keys.invitation, InvitationItem.from_item)
 
 ReadsMembers = Annotated[Access[None], Requires("members.read", organization="query")]
-WritesMember = Annotated[Access[Item], Requires("members.write", role="admin", resource=MEMBER, user_token=True)]
+WritesMember = Annotated[Access[MemberItem], Requires("members.write", role="admin", resource=MEMBER, user_token=True)]
 Invites = Annotated[Access[None], Requires("members.write", role="admin", organization="query", user_token=True)]
 CancelsInvitation = Annotated[
-    Access[Item], Requires("members.write", role="admin", resource=INVITATION, user_token=True)
+    Access[InvitationItem], Requires("members.write", role="admin", resource=INVITATION, user_token=True)
 ]
 
 
-def _member(organization_id: str, item: Item) -> Member:
-    user = MemberUser(id=item["userId"], name=item["name"], email=item["email"], image=item["image"])
-    member_id = ids.member_id(organization_id, item["userId"])
-    return Member(id=member_id, role=item["role"], joined_at=item["joinedAt"], user=user)
+def _member(member: MemberItem) -> Member:
+    user = MemberUser(id=member.user_id, name=member.name, email=member.email, image=member.image)
+    return Member(id=member.member_id, role=member.role, joined_at=member.joined_at, user=user)
 
 
-def _invitation(item: Item) -> Invitation:
+def _invitation(invitation: InvitationItem) -> Invitation:
     return Invitation(
-        id=item["invitationId"],
-        email=item["email"],
-        role=item["role"],
+        id=invitation.invitation_id,
+        email=invitation.email,
+        role=invitation.role,
         status="pending",
-        created_at=item["createdAt"],
-        expires_at=clock.timestamp(item["expiresAt"]),
-        invited_by=Inviter(**item["invitedBy"]),
+        created_at=invitation.created_at,
+        expires_at=clock.timestamp(invitation.expires_at),
+        invited_by=Inviter(**invitation.invited_by._asdict()),
     )
 
 
@@ -70,12 +65,12 @@ async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor =
     """Lists the organization's members. Any member can list them."""
     organization_id = access.organization_id
     codec = CursorCodec(cursor, "listMembers", organization_id)
-    page = service.list_members(organization_id, limit, codec.after)
-    return Page([_member(organization_id, item) for item in page.items], codec.cursor(page.next_sk))
+    page = members.list_members(organization_id, limit, codec.after)
+    return Page([_member(member) for member in page.members], codec.cursor(page.next_sk))
 
 
 @router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
-@refuses(service.OwnerRequired, service.LastOwner, service.OwnsTooMany)
+@refuses(service.OwnerRequired, members.LastOwner, members.OwnsTooMany)
 async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMember:
     """Changes a member's role.
 
@@ -86,7 +81,7 @@ async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMemb
 
 
 @router.delete("/v1/members/{memberId}", operation_id="deleteMember", summary="Remove a member")
-@refuses(service.OwnerRequired, service.OwnMembership, service.LastOwner)
+@refuses(service.OwnerRequired, service.OwnMembership, members.LastOwner)
 async def delete_member(access: WritesMember) -> DeletedMember:
     """Removes a member from the organization.
 
@@ -103,17 +98,17 @@ async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Curs
     Omits invitations whose sender no longer has the role needed to send them, because they can't be accepted.
     """
     codec = CursorCodec(cursor, "listInvitations", access.organization_id)
-    page = service.list_invitations(access.organization_id, limit, codec.after)
-    return Page([_invitation(item) for item in page.items], codec.cursor(page.next_sk))
+    page = invitations.list_invitations(access.organization_id, limit, codec.after)
+    return Page([_invitation(invitation) for invitation in page.invitations], codec.cursor(page.next_sk))
 
 
 @router.post("/v1/invitations", operation_id="createInvitation", summary="Invite someone", status_code=201)
 @refuses(
     service.OwnerRequired,
-    service.AlreadyMember,
-    service.AlreadyInvited,
-    service.TooManyInvitations,
-    service.AddressNotInvitable,
+    invitations.AlreadyMember,
+    invitations.AlreadyInvited,
+    invitations.TooManyInvitations,
+    invitations.AddressNotInvitable,
 )
 async def create_invitation(
     access: Invites, body: InvitationCreate, idempotency_key: IdempotencyKey = None
@@ -137,5 +132,5 @@ async def create_invitation(
 @router.delete("/v1/invitations/{invitationId}", operation_id="deleteInvitation", summary="Cancel an invitation")
 async def delete_invitation(access: CancelsInvitation) -> DeletedInvitation:
     """Cancels a pending invitation. It can no longer be accepted."""
-    service.delete_invitation(access.user_id, access.organization_id, access.resource)
+    invitations.delete_invitation(access.resource, access.user_id, "admin")
     return DeletedInvitation(deleted=True)

@@ -7,7 +7,7 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.responses import refuses
-from controlplane.store.organizations import Membership
+from controlplane.store.organizations import Membership, OwnsTooMany, SlugTaken
 from organizations import service
 from organizations.schemas import Organization, OrganizationCreate, OrganizationListItem
 
@@ -42,7 +42,7 @@ async def list_organizations(access: ListsOrganizations) -> Page[OrganizationLis
 
 
 @router.post("/v1/organizations", operation_id="createOrganization", summary="Create an organization", status_code=201)
-@refuses(service.SlugTaken, service.OwnsTooMany)
+@refuses(SlugTaken, OwnsTooMany)
 async def create_organization(
     access: CreatesOrganization, body: OrganizationCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Organization]:

@@ -4,7 +4,6 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 
-from controlplane.core.errors import Conflict, Unauthorized
 from controlplane.core.naming import slugify
 from controlplane.core.settings import settings
 from controlplane.http.authentication import Principal, key_organization
@@ -19,22 +18,6 @@ _RANDOM_BYTES = 2
 _RANDOM_TRIES = 5
 
 
-class SlugTaken(Conflict):
-    """Also raised for a retry without an Idempotency-Key: the organization created first is in the caller's list."""
-
-    message = "Another organization uses this slug. Choose a different one, such as one of details.suggestions."
-
-    def __init__(self, slug: str) -> None:
-        super().__init__(details={"field": "slug", "slug": slug, "suggestions": suggest_slugs(slug)})
-
-
-class OwnsTooMany(Conflict):
-    message = "You already own the maximum number of organizations. Hand one over, or ask the operator."
-
-    def __init__(self, current: int, limit: int | None) -> None:
-        super().__init__(details={"reason": "organization_limit", "limit": limit, "current": current})
-
-
 def list_organizations(principal: Principal) -> list[Membership]:
     """Returns the organizations the credential can access, sorted by slug."""
     if principal.user_id is None:
@@ -44,25 +27,21 @@ def list_organizations(principal: Principal) -> list[Membership]:
 
 
 def create_organization(user_id: str, name: str, slug: str | None, extra_legs: Mapping[str, Leg]) -> Membership:
-    """Creates an organization on the free plan, owned by the user. Raises SlugTaken, OwnsTooMany, Unauthorized.
+    """Creates an organization on the free plan, owned by the user. Raises SlugTaken, OwnsTooMany, AccountGone.
 
     A slug derived from the name is rejected if taken, like a chosen one: a numbered slug instead would create a second
     organization for every retry.
     """
     profile = users.find_user(user_id)
     if profile is None:
-        raise Unauthorized(reason="the account of this token is gone")
+        raise organizations.AccountGone
     slug = slug or derive_slug(name)
     try:
         return organizations.create_organization(
             name, slug, profile, extra_legs, limit=settings.organizations_per_person
         )
     except organizations.SlugTaken:
-        raise SlugTaken(slug) from None
-    except organizations.OwnsTooMany as refusal:
-        raise OwnsTooMany(refusal.current, refusal.limit) from None
-    except organizations.AccountGone:
-        raise Unauthorized(reason="the account of this token is gone") from None
+        raise organizations.SlugTaken(slug, suggest_slugs(slug)) from None
 
 
 def derive_slug(name: str) -> str:

@@ -66,7 +66,7 @@ def show_credits(organization: Organization) -> Shown:
 
     organization_id = get_organization_id(organization)
     _, account = billing.get_billing(organization_id)
-    return Shown({"organizationId": organization_id, "credits": account["credits"], "topUp": account["topUp"]})
+    return Shown({"organizationId": organization_id, "credits": account.credits, "topUp": account.top_up._asdict()})
 
 
 def _change(organization: str, amount: int) -> Shown:
@@ -81,5 +81,5 @@ def _change(organization: str, amount: int) -> Shown:
         raise NotFound(f"There is no organization {organization}.") from None
     except billing.NotEnoughCredits:
         _, account = billing.get_billing(organization_id)
-        raise Refused(f"{organization} has {account['credits']} credits, fewer than {-amount}.") from None
+        raise Refused(f"{organization} has {account.credits} credits, fewer than {-amount}.") from None
     return Shown({"organizationId": organization_id, "credits": balance})

@@ -30,10 +30,9 @@ def create_key(
 ) -> Shown:
     """Create a key and print it once: only its hash is stored. Exit code 4 if there are already 50 keys."""
     from controlplane.store import api_keys, organizations
-    from ops.lookup import get_organization, get_user
+    from ops.lookup import get_organization_id, get_user
 
-    owner = get_organization(organization)
-    organization_id, user_id = owner["organizationId"], get_user(created_by)["userId"]
+    organization_id, user_id = get_organization_id(organization), get_user(created_by)["userId"]
     if organizations.find_membership(user_id, organization_id) is None:
         raise Refused(f"{created_by} is not a member of {organization}. Attribute the key to a member.")
     try:

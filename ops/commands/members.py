@@ -1,7 +1,7 @@
 """`assent-ops member`: the members of an organization and their roles."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -9,6 +9,9 @@ from ops.arguments import Organization, User, Yes
 from ops.command import command
 from ops.errors import Conflict, NotFound, Refused
 from ops.output import Shown, confirm
+
+if TYPE_CHECKING:
+    from controlplane.store.organizations import MemberItem
 
 app = typer.Typer(no_args_is_help=True, help="Who belongs to an organization, and in which role.")
 
@@ -31,7 +34,7 @@ def add_member(
         members.add_member(joined, profile, role)
     except members.AlreadyMember:
         raise Conflict(f"{user} is a member of {organization} already. Use `member set-role`.") from None
-    return _changed(joined["organizationId"], profile["userId"], role)
+    return _changed(joined.organization_id, profile["userId"], role)
 
 
 @command(app, "list")
@@ -40,9 +43,8 @@ def list_members(organization: Organization) -> Shown:
     from ops import members
     from ops.lookup import get_organization_id
 
-    shown = ("userId", "email", "name", "role", "joinedAt")
     roster = members.list_members(get_organization_id(organization))
-    return Shown([{name: member[name] for name in shown} for member in roster])
+    return Shown([_document(member) for member in roster])
 
 
 @command(app, "set-role")
@@ -80,6 +82,16 @@ def remove_member(organization: Organization, user: User, yes: Yes = False) -> S
     except LastOwner:
         raise _last_owner(organization, user) from None
     return Shown({"removed": True, "organizationId": organization_id, "userId": user_id})
+
+
+def _document(member: "MemberItem") -> dict[str, Any]:
+    return {
+        "userId": member.user_id,
+        "email": member.email,
+        "name": member.name,
+        "role": member.role,
+        "joinedAt": member.joined_at,
+    }
 
 
 def _changed(organization_id: str, user_id: str, role: Role) -> Shown:

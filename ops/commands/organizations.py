@@ -78,9 +78,9 @@ def delete_organization(organization: Organization, yes: Yes = False) -> Shown:
     from ops.lookup import get_organization
 
     found = get_organization(organization)
-    confirm(f"Delete {found['name']} ({found['slug']}) with everything in it, for good?", yes=yes)
+    confirm(f"Delete {found.name} ({found.slug}) with everything in it, for good?", yes=yes)
     try:
-        deletions.delete_organization(found["organizationId"])
+        deletions.delete_organization(found.organization_id)
     except UnknownOrganization:
         raise NotFound(f"There is no organization {organization} any more.") from None
-    return Shown({"deleted": True, "organizationId": found["organizationId"], "slug": found["slug"]})
+    return Shown({"deleted": True, "organizationId": found.organization_id, "slug": found.slug})

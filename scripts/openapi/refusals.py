@@ -44,10 +44,11 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "inbox.NotACodeFinding": ("runtime",),
     "inbox.RepositoryNotLinked": (_REPOSITORY,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
-    "members.AlreadyInvited": ("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", "2026-03-11T05:06:07.000Z"),
+    "invitations.AlreadyInvited": ("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", 1_773_205_567),
+    "invitations.TooManyInvitations": (100, 100),
     "members.OwnsTooMany": (20,),
-    "members.TooManyInvitations": (100, 100),
     "organizations.OwnsTooMany": (20, 20),
+    "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
     "projects.ProjectLimitReached": ("pro", 200),
     "projects.UnusableOrigin": (["websites"], {0: "The host name does not end in a known top-level domain."}),
 }
@@ -64,7 +65,6 @@ _DETAILS: dict[str, Any] = {
             "path": ["Idempotency-Key"],
         }
     ],
-    "organizations.SlugTaken": {"field": "slug", "slug": "acme", "suggestions": ["acme-2", "acme-3", "acme-4"]},
 }
 
 

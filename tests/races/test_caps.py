@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.core import ids
+from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
 from controlplane.store import invitations, invitees, organizations, users
-from controlplane.store.organizations import OwnsTooMany
+from controlplane.store.invitees import OwnsTooMany
 from controlplane.store.table import table
 from tests.races.stage import STILL_AT, Stage
 from tests.races.yields import beyond_the_token, only_writes
@@ -47,7 +48,8 @@ class Grants:
         world.member(self.company, "admin", self.person)
         inviting = world.company()
         body = {"email": GRACE, "role": "owner"}
-        self.invitation_id = self.api.post("/v1/invitations", inviting.owner.token, json_body=body).data["id"]
+        invitation_id = self.api.post("/v1/invitations", inviting.owner.token, json_body=body).data["id"]
+        self.invitation_id = InvitationId.stored(invitation_id)
 
     def create(self) -> bool:
         reply = self.api.post("/v1/organizations", self.person.token, json_body={"name": "Acme", "slug": "acme"})
@@ -145,7 +147,7 @@ class Inviters:
         return lambda: self.api.delete(f"/v1/invitations/{invitation_id}", self.companies[company].owner.token)
 
     def sent(self, company: int) -> int:
-        return len(invitations.list_invitations(self.companies[company].organization_id, 50, None).items)
+        return len(invitations.list_invitations(self.companies[company].organization_id, 50, None).invitations)
 
 
 def pending_for(email: str) -> int:

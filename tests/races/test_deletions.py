@@ -101,7 +101,7 @@ def accepts(world: World, company: Company) -> Callable[[], Any]:
         limits=invitations.Limits(100, 20),
         extra_legs={},
     )
-    return lambda: invitees.accept_invitation(made["invitationId"], invited)
+    return lambda: invitees.accept_invitation(made.invitation_id, invited)
 
 
 def makes_it_the_default(world: World, company: Company) -> Callable[[], Any]:
@@ -115,9 +115,9 @@ def deletes_it_too(world: World, company: Company) -> Callable[[], Any]:
 REFUSALS = (
     UnknownOrganization,
     organizations.NotMember,
-    invitations.CallerMayNot,
-    invitations.UnknownInvitation,
-    invitees.InviterMayNot,
+    invitations.RoleLost,
+    invitees.InvitationGone,
+    invitees.InvitationVoid,
     deletions.NotOwner,
 )
 

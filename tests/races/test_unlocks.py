@@ -38,7 +38,7 @@ class Customer:
         return lambda: self.api.post(path, self.company.owner.token)
 
     def balance(self) -> int:
-        return int(billing.get_billing(self.company.organization_id)[1]["credits"])
+        return billing.get_billing(self.company.organization_id)[1].credits
 
 
 def books_are_right(items: Items) -> None:
@@ -106,13 +106,11 @@ class TestEveryOrder:
         def acts(customer: Customer) -> list[Callable[[], Reply | None]]:
             company, world = customer.company, customer.world
             second = world.member(company, "owner")
-            roster, _ = members.find_member_beside_caller(
-                company.organization_id, company.owner.user_id, second.user_id
-            )
-            assert roster is not None
+            owner, _ = members.find_member_and_caller(company.organization_id, company.owner.user_id, second.user_id)
+            assert owner is not None
 
             def demote() -> None:
-                members.change_role(company.organization_id, roster, "member", second.user_id, "owner")
+                members.change_role(owner, "member", second.user_id, "owner")
 
             return [customer.unlocks(), demote]
 

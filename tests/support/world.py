@@ -64,7 +64,10 @@ class World:
         person = person or self.person()
         profile = users.find_user(person.user_id)
         assert profile is not None
-        for put in organizations.member_items(company.organization_id, company.slug, company.name, role, profile):
+        membership = organizations.Membership(
+            organization_id=company.organization_id, slug=company.slug, name=company.name, role=role
+        )
+        for put in organizations.membership_legs(membership, profile):
             table.put(put)
         if role == "owner":
             organization = table.get(keys.organization(company.organization_id))

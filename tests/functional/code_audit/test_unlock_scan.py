@@ -22,7 +22,7 @@ def unlock(api: Api, token: str, scan: ScanItem) -> Reply:
 
 
 def balance(company: Company) -> int:
-    return int(billing.get_billing(company.organization_id)[1]["credits"])
+    return billing.get_billing(company.organization_id)[1].credits
 
 
 def ledger(company: Company) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
 """POST /invitations/block, GET /invitations/blocked, POST /invitations/unblock; and page sizes of the lists."""
 
+from dataclasses import replace
+
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import InvitationId
 from controlplane.store import keys, organizations
 from controlplane.store.table import Delete, table
 from dashboard import service
@@ -110,9 +112,10 @@ class TestManyInvitations:
     def flooded(self, visitor: Browser, world: World, company: Company, person: Person) -> Browser:
         invitation_id = invite(visitor, company, person.email)
         lock = table.get(keys.invitee(person.email, company.organization_id))
-        located = ids.locate(ids.INVITATION, invitation_id)
-        assert located is not None
-        listed = table.get(keys.invitation(*located))
+        located = InvitationId.stored(invitation_id)
+        listed = table.get(keys.invitation(*located.location))
+        organization = organizations.find_organization(company.organization_id)
+        assert organization is not None
         items = []
         for number in range(self.COUNT):
             organization_id = f"org_{number:016d}"
@@ -120,7 +123,7 @@ class TestManyInvitations:
             items += [
                 {**lock, **keys.invitee(person.email, organization_id)._asdict(), "invitationId": copy},
                 {**listed, **keys.invitation(organization_id, located.local)._asdict(), "invitationId": copy},
-                {**keys.organization(organization_id)._asdict(), "organizationId": organization_id, "name": "Flood"},
+                replace(organization, organization_id=organization_id).to_item(),
                 {**keys.membership(company.owner.user_id, organization_id)._asdict(), "role": "owner"},
             ]
         table.put_all(items)

@@ -32,7 +32,9 @@ def role_of(person: Person, company: Company) -> str | None:
 
 
 def owners(company: Company) -> int:
-    return organizations.find_organization(company.organization_id)["owners"]
+    organization = organizations.find_organization(company.organization_id)
+    assert organization is not None
+    return organization.owners
 
 
 class TestShown:

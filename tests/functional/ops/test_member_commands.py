@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.store import keys
-from controlplane.store.organizations import member_items
+from controlplane.store.organizations import Membership, membership_legs
 from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
@@ -48,9 +48,12 @@ class TestAdd:
 class TestList:
     def test_shows_all_of_more_than_a_page(self, ops: Ops, world: World):
         company = world.company()
+        membership = Membership(
+            organization_id=company.organization_id, slug=company.slug, name=company.name, role="member"
+        )
         for number in range(101):
             profile = {"userId": f"usr_{number:016}", "name": "Max", "email": f"max{number}@example.com", "image": None}
-            roster, _ = member_items(company.organization_id, company.slug, company.name, "member", profile)
+            roster, _ = membership_legs(membership, profile)
             table.put(roster)
         assert len({it["userId"] for it in ops("member", "list", company.slug).document}) == 102
 

@@ -221,7 +221,7 @@ class TestWithOrganizations:
         company = world.company(owner=person)
         world.member(company, "owner")
         accounts.delete_account(person.user_id, users.find_user(person.user_id), with_organizations=True)
-        assert billing.get_billing(company.organization_id)[0]["owners"] == 1
+        assert billing.get_billing(company.organization_id)[0].owners == 1
 
 
 class TestAddress:

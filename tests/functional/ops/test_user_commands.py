@@ -292,7 +292,7 @@ class TestDelete:
         ops("user", "delete", guest.email, "--yes")
         organization = organizations.find_organization(company.organization_id)
         assert organization is not None
-        assert organization["owners"] == 1
+        assert organization.owners == 1
         assert table.get(keys.member(company.organization_id, guest.user_id)) is None
 
     def test_leaves_everybody_else_alone(self, ops: Ops, api: Api, world: World, guest: Guest):

@@ -8,6 +8,7 @@ import pytest
 from controlplane.core import ids
 from controlplane.core.settings import settings
 from controlplane.store import keys, organizations
+from controlplane.store.organizations import Membership
 from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
@@ -62,11 +63,8 @@ class Test201:
         roster = table.get(keys.member(organization_id, person.user_id))
         assert roster is not None
         assert (roster["role"], roster["name"], roster["email"]) == ("owner", "Ada Lovelace", person.email)
-        assert organizations.find_membership(person.user_id, organization_id) == (
-            organization_id,
-            "acme",
-            "Acme",
-            "owner",
+        assert organizations.find_membership(person.user_id, organization_id) == Membership(
+            organization_id=organization_id, slug="acme", name="Acme", role="owner"
         )
         invariants.check_all(invariants.read_items(table.client, table.name))
 

@@ -213,7 +213,7 @@ class TestUnlocked:
 def _owner(repository: RepositoryItem) -> str:
     from controlplane.store import members
 
-    return str(members.list_members(repository.organization_id, 1, None).items[0]["userId"])
+    return members.list_members(repository.organization_id, 1, None).members[0].user_id
 
 
 def world_credits(repository: RepositoryItem) -> None:

@@ -331,7 +331,7 @@ class TestMeanwhile:
         finish_deletions()
         with pytest.raises(scans.UnknownScan):
             unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
-        assert billing.get_billing(company.organization_id)[1]["credits"] == 50
+        assert billing.get_billing(company.organization_id)[1].credits == 50
 
     def test_a_repeated_start_of_a_scan_is_404(self, api: Api, world: World, company: Company):
         repository = world.connected_repository(company)

@@ -63,7 +63,7 @@ class TestNothing:
         assert sweep() == NOTHING
         assert table_dump() == before
         # The expired ones aren't listed, though they still exist.
-        assert invitations.list_invitations(company.organization_id, 50, None).items == []
+        assert invitations.list_invitations(company.organization_id, 50, None).invitations == []
 
 
 class TestResentMessages:

@@ -230,7 +230,7 @@ def _resolve_resource(access: Access[Any], resource: Resource, named: str) -> No
         item, access.organization = table.get(key), key_organization(principal)
     else:
         # The two reads are independent and share one round trip.
-        item, membership = organizations.get_beside_membership(key, principal.user_id, located.organization_id)
+        item, membership = organizations.get_with_membership(key, principal.user_id, located.organization_id)
         access.organization = membership
     if item is None or access.organization is None:
         raise NotFound

@@ -99,4 +99,6 @@ def check_rate(principal: Principal, counted: Counted) -> None:
 def key_organization(principal: Principal) -> organizations.Membership:
     """Returns an API key's organization from the item that authentication read."""
     item = principal.token or {}
-    return organizations.Membership(item["organizationId"], item["slug"], item["name"], _API_KEY_ROLE)
+    return organizations.Membership(
+        organization_id=item["organizationId"], slug=item["slug"], name=item["name"], role=_API_KEY_ROLE
+    )

@@ -97,7 +97,7 @@ def _reserve(organization_id: str, counted: Counted, limit: int) -> int:
 
 def _limit_of(organization_id: str) -> int:
     organization = organizations.find_organization(organization_id)
-    return limit_of_plan(organization["plan"]) if organization else 0
+    return limit_of_plan(organization.plan) if organization else 0
 
 
 def _check_mark(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:

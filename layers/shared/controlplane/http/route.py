@@ -17,14 +17,12 @@ from controlplane.core.errors import (
     ApiError,
     DatabaseUnavailable,
     InvalidPayload,
-    NotFound,
     RateLimited,
 )
 from controlplane.core.observability import describe, logger
 from controlplane.http.callers import CallerRequirements
 from controlplane.http.reader import RequestReader
 from controlplane.http.request_state import RequestState
-from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.table import TableUnavailable, Throttled
 
 _NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
@@ -67,7 +65,7 @@ class ControlRoute(APIRoute):
                 return await run_checks(RequestReader(request), state)
             except ApiError as error:
                 return state.failure(error)
-            except (RequestValidationError, UnknownOrganization, Throttled, TableUnavailable) as error:
+            except (RequestValidationError, Throttled, TableUnavailable) as error:
                 return state.failure(_public_error(error))
 
         return handle
@@ -118,8 +116,6 @@ def _public_error(error: Exception) -> ApiError:
     """Returns the error that the client receives for an exception raised below the endpoint."""
     if isinstance(error, RequestValidationError):
         return _invalid_payload(error)
-    if isinstance(error, UnknownOrganization):
-        return NotFound()  # it was deleted while this request ran
     if isinstance(error, Throttled):
         logger.warning("throttled", extra=describe(error))
         return RateLimited(1)

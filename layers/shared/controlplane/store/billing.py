@@ -1,26 +1,24 @@
 """Plan and credits of an organization. Every balance change has a ledger entry; the balance is their sum."""
 
-from typing import Any
-
 from controlplane.core import clock, ids
 from controlplane.core.plans import PLANS
 from controlplane.store import api_keys, keys
-from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.table import Leg, LegFailed, Put, StoreError, Throttled, Update, table
-
-_TRIES = 8
+from controlplane.store.organization_items import BillingItem, OrganizationItem
+from controlplane.store.organizations import UnknownOrganization, find_organization
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Leg, LegFailed, Put, StoreError, Update, table
 
 
 class NotEnoughCredits(StoreError):
     """The balance would fall below zero."""
 
 
-def get_billing(organization_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def get_billing(organization_id: str) -> tuple[OrganizationItem, BillingItem]:
     """Returns the organization and its billing item, in one round trip. Raises UnknownOrganization."""
     organization, billing = table.batch_get([keys.organization(organization_id), keys.billing(organization_id)])
     if organization is None or billing is None:
         raise UnknownOrganization
-    return organization, billing
+    return OrganizationItem.from_item(organization), BillingItem.from_item(organization_id, billing)
 
 
 def change_plan(organization_id: str, plan: str) -> None:
@@ -31,8 +29,9 @@ def change_plan(organization_id: str, plan: str) -> None:
     """
     if plan not in PLANS:
         raise ValueError(f"there is no plan {plan}")
-    for _ in range(_TRIES):
-        organization = table.get(keys.organization(organization_id))
+
+    def change() -> None:
+        organization = find_organization(organization_id)
         if organization is None:
             raise UnknownOrganization
         legs = {
@@ -40,7 +39,7 @@ def change_plan(organization_id: str, plan: str) -> None:
                 keys.organization(organization_id),
                 "SET #plan = :plan",
                 "#keyVersion = :seen",
-                {"plan": plan, "seen": organization["keyVersion"]},
+                {"plan": plan, "seen": organization.key_version},
             )
         }
         for number, secret in enumerate(api_keys.key_secrets(organization_id)):
@@ -48,9 +47,9 @@ def change_plan(organization_id: str, plan: str) -> None:
         try:
             table.transact(legs)
         except LegFailed:
-            continue  # a key was added or removed concurrently: retry
-        return
-    raise Throttled("the set of keys keeps changing")
+            raise WriteConflict from None  # a key was added or removed concurrently
+
+    retry_on_conflict(change, "the set of keys")
 
 
 def add_credits(organization_id: str, amount: int) -> int:
@@ -70,9 +69,9 @@ def add_credits(organization_id: str, amount: int) -> int:
             "ledger": Put({**entry._asdict(), "credits": amount, "at": clock.timestamp()}, "attribute_not_exists(pk)"),
         }
         table.transact(legs)
-    except LegFailed as refusal:
-        if refusal.leg != "billing":
+    except LegFailed as failure:
+        if failure.leg != "billing":
             raise
-        raise (UnknownOrganization if refusal.item is None else NotEnoughCredits) from None
+        raise (UnknownOrganization if failure.item is None else NotEnoughCredits) from None
     _, billing = get_billing(organization_id)
-    return int(billing["credits"])
+    return billing.credits

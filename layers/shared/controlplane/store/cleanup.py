@@ -8,13 +8,12 @@ Requests and workers that started before the deletion may still write. So everyt
 again after SETTLED_AFTER_SECONDS, which is longer than any function runs.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from controlplane.core import clock, ids
 from controlplane.store import findings, keys, leftovers
-from controlplane.store.keys import Key
+from controlplane.store.deletions import DeletionItem
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import ConditionFailed, Delete, Update, table
 
@@ -38,58 +37,57 @@ def finish_deletions(run: SweepRun) -> None:
     is_busy = True
     while is_busy and not run.is_over:
         is_busy = False
-        for work in run.entries(keys.DELETIONS_PKS):
-            with run.isolating(work):
-                if _waits(work):
+        for item in run.entries(keys.DELETIONS_PKS):
+            with run.isolating(item):
+                deletion = DeletionItem.from_item(item)
+                if _is_waiting(deletion):
                     continue
-                after = _work(work)
-                if after is None:
-                    run.finished += not _is_scan(work)
-                elif not _waits(after):
+                remaining = _continue(deletion)
+                if remaining is None:
+                    run.finished += not _is_scan(deletion)
+                elif not _is_waiting(remaining):
                     is_busy = True
 
 
-def _is_scan(work: Mapping[str, Any]) -> bool:
-    return str(work["sk"]).startswith(f"{ids.SCAN}_")
+def _is_scan(deletion: DeletionItem) -> bool:
+    return deletion.subject_id.startswith(f"{ids.SCAN}_")
 
 
-def _waits(work: Mapping[str, Any]) -> bool:
+def _is_waiting(deletion: DeletionItem) -> bool:
     """Returns True if everything was removed once and late writes are still possible."""
-    return bool(work.get("final") and not _is_settled(work))
+    return deletion.final and not _is_settled(deletion)
 
 
-def _is_settled(work: Mapping[str, Any]) -> bool:
-    decided = datetime.fromisoformat(work["deletedAt"]).timestamp()
-    return decided + SETTLED_AFTER_SECONDS <= clock.now()
+def _is_settled(deletion: DeletionItem) -> bool:
+    return datetime.fromisoformat(deletion.deleted_at).timestamp() + SETTLED_AFTER_SECONDS <= clock.now()
 
 
-def _work(work: dict[str, Any]) -> dict[str, Any] | None:
+def _continue(deletion: DeletionItem) -> DeletionItem | None:
     """Removes leftovers until a page is followed by another one of its kind.
 
     Returns the updated work item, or None if the deletion is finished.
     """
-    key, subject_id = Key(work["pk"], work["sk"]), work["sk"]
-    if _is_scan(work):
-        findings.expire_before(subject_id)
-        table.delete(Delete(key))
+    if _is_scan(deletion):
+        findings.expire_before(deletion.subject_id)
+        table.delete(Delete(deletion.key))
         return None
-    final = work.get("final", False) or ("step" not in work and _is_settled(work))
-    subject = leftovers.Subject.of(subject_id, final=final)
-    after = work.get("after")
-    steps = _STEPS[subject_id.partition("_")[0]]
-    for number in range(work.get("step", 0), len(steps)):
+    final = deletion.final or (deletion.step is None and _is_settled(deletion))
+    subject = leftovers.Subject.of(deletion.subject_id, final=final)
+    after = deletion.after
+    steps = _STEPS[deletion.subject_id.partition("_")[0]]
+    for number in range(deletion.step or 0, len(steps)):
         after = steps[number](subject, after)
         if after is not None:
-            return _advanced(key, {"step": number, "after": after, "final": final})
+            return _store_position(deletion, {"step": number, "after": after, "final": final})
     if final:
-        table.delete(Delete(key))
+        table.delete(Delete(deletion.key))
         return None
-    return _advanced(key, {"step": 0, "after": None, "final": True})
+    return _store_position(deletion, {"step": 0, "after": None, "final": True})
 
 
-def _advanced(key: Key, position: dict[str, Any]) -> dict[str, Any] | None:
+def _store_position(deletion: DeletionItem, position: dict[str, Any]) -> DeletionItem | None:
     change = "SET " + ", ".join(f"#{name} = :{name}" for name in position)
     try:
-        return table.update(Update(key, change, "attribute_exists(pk)", position))
+        return DeletionItem.from_item(table.update(Update(deletion.key, change, "attribute_exists(pk)", position)))
     except ConditionFailed:
         return None  # another call has finished the deletion

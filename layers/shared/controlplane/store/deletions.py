@@ -4,25 +4,59 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from controlplane.core import clock
+from controlplane.core.errors import Forbidden
 from controlplane.core.retention import expiry
-from controlplane.store import api_keys, keys, organizations
-from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Throttled, table
+from controlplane.store import api_keys, keys, members, organizations
+from controlplane.store.keys import Key
+from controlplane.store.organization_items import OrganizationItem
+from controlplane.store.organizations import MemberItem, UnknownOrganization
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Delete, Leg, LegFailed, Put, table
 
 # How long the slug of a deleted organization stays reserved: links to it must not lead to another organization.
 SLUG_RESERVED_DAYS = 90
 
 _PAGE = 100
-_TRIES = 8
 # Together with 50 keys and 4 other legs, this stays below the transaction limit of 100 items.
-_MEMBERS_AT_ONCE = 40
+_MEMBERS_IN_TRANSACTION = 40
 
 
-class NotOwner(StoreError):
+class NotOwner(Forbidden):
     """The caller isn't an owner of the organization, or is no longer one."""
+
+    message = "Only an owner can delete an organization. Ask one of its owners."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionItem:
+    """Cleanup that is left to do after a deletion, or after a scan that supersedes others.
+
+    subject_id: the deleted project, repository, or organization, or the completed scan.
+    step: how many kinds of items are removed; None before the first page. `after` is the position in the next kind.
+    final: True if everything was removed once, and is removed again for late writers.
+    """
+
+    key: Key
+    subject_id: str
+    deleted_at: str
+    step: int | None = None
+    after: str | None = None
+    final: bool = False
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            key=Key(item["pk"], item["sk"]),
+            subject_id=item["sk"],
+            deleted_at=item["deletedAt"],
+            step=item.get("step"),
+            after=item.get("after"),
+            final=item.get("final", False),
+        )
 
 
 def work_item(subject_id: str) -> Put:
@@ -33,7 +67,7 @@ def work_item(subject_id: str) -> Put:
     return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp()})
 
 
-def delete_organization(organization_id: str, caller_id: str | None = None) -> dict[str, Any]:
+def delete_organization(organization_id: str, caller_id: str | None = None) -> OrganizationItem:
     """Deletes the organization and returns its previous item. Raises UnknownOrganization, NotOwner.
 
     One transaction removes the organization, every key's secret, and up to 40 memberships, which authorize user
@@ -43,44 +77,42 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> d
 
     caller_id: the user who must be an owner at commit; None for the operator.
     """
-    for _ in range(_TRIES):
+
+    def delete() -> OrganizationItem:
         organization = organizations.find_organization(organization_id)
         if organization is None:
             raise UnknownOrganization
-        roster = table.query(
-            keys.organization_pk(organization_id), prefix=keys.MEMBER_PREFIX, limit=_MEMBERS_AT_ONCE, consistent=True
-        )
+        roster = members.list_members(organization_id, _MEMBERS_IN_TRANSACTION, None, consistent=True)
         try:
-            table.transact(_deciding_legs(organization, roster.items, caller_id))
-        except LegFailed as refusal:
-            if refusal.leg == "caller":
+            table.transact(_deletion(organization, roster.members, caller_id))
+        except LegFailed as failure:
+            if failure.leg == "caller":
                 raise NotOwner from None
-            if refusal.leg != "organization":
+            if failure.leg != "organization":
                 raise
-            continue  # deleted by another call, or a key was added or removed: retry
+            raise WriteConflict from None  # deleted by another call, or a key was added or removed
         if roster.next_sk is not None:
-            _end_memberships(organization_id, roster.next_sk)
+            _delete_memberships(organization_id, roster.next_sk)
         return organization
-    raise Throttled("the set of keys keeps changing")
+
+    return retry_on_conflict(delete, "the set of keys")
 
 
-def _deciding_legs(
-    organization: Mapping[str, Any], roster: list[dict[str, Any]], caller_id: str | None
-) -> dict[str, Leg]:
-    organization_id = organization["organizationId"]
+def _deletion(organization: OrganizationItem, roster: list[MemberItem], caller_id: str | None) -> dict[str, Leg]:
+    organization_id = organization.organization_id
     legs: dict[str, Leg] = {}
     if caller_id is not None:
         owns = {"owner": "owner"}
         legs["caller"] = Delete(keys.membership(caller_id, organization_id), "#role = :owner", owns)
     reserved = {
-        **keys.organization_slug(organization["slug"])._asdict(),
+        **keys.organization_slug(organization.slug)._asdict(),
         "organizationId": organization_id,
         **expiry(SLUG_RESERVED_DAYS),
     }
     legs |= {
         # Fails if a key was added since the keys were read.
         "organization": Delete(
-            keys.organization(organization_id), "#keyVersion = :seen", {"seen": organization["keyVersion"]}
+            keys.organization(organization_id), "#keyVersion = :seen", {"seen": organization.key_version}
         ),
         "deletion": work_item(organization_id),
         "slug": Put(reserved),
@@ -88,21 +120,15 @@ def _deciding_legs(
     for number, secret in enumerate(api_keys.key_secrets(organization_id)):
         legs[f"secret{number}"] = Delete(secret)
     for member in roster:
-        if member["userId"] != caller_id:
-            legs[member["userId"]] = Delete(keys.membership(member["userId"], organization_id))
+        if member.user_id != caller_id:
+            legs[member.user_id] = Delete(member.membership_key)
     return legs
 
 
-def _end_memberships(organization_id: str, after: str | None) -> None:
+def _delete_memberships(organization_id: str, after: str | None) -> None:
     """Removes the memberships of members after that roster position. The roster itself is removed in the background."""
     while after is not None:
-        page = table.query(
-            keys.organization_pk(organization_id),
-            prefix=keys.MEMBER_PREFIX,
-            after=after,
-            limit=_PAGE,
-            consistent=True,
-        )
-        if page.items:
-            table.transact({it["userId"]: Delete(keys.membership(it["userId"], organization_id)) for it in page.items})
+        page = members.list_members(organization_id, _PAGE, after, consistent=True)
+        if page.members:
+            table.transact({member.user_id: Delete(member.membership_key) for member in page.members})
         after = page.next_sk

@@ -6,53 +6,70 @@ invitation is void if the inviter lost the role that is required to send it. The
 `invitees`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
 from controlplane.core.emails import normalize_email
+from controlplane.core.errors import Conflict, Forbidden, NotFound
+from controlplane.core.ids import InvitationId
 from controlplane.store import caps, keys, organizations
-from controlplane.store.caps import Room
-from controlplane.store.organizations import ROLES, Role
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, table
+from controlplane.store.caps import Capacity
+from controlplane.store.invitation_items import InvitationItem, InvitationLock, Inviter
+from controlplane.store.organization_items import OrganizationItem
+from controlplane.store.organizations import ROLES, MemberItem, Role
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, table
 
 LIFE_SECONDS = 7 * 24 * 3600
 # The counter outlives every invitation that it counted.
 _COUNT_LIFE_SECONDS = LIFE_SECONDS + 24 * 3600
-_TRIES = 8
 
 
-class AlreadyInvited(StoreError):
-    """The address has a pending invitation, `invitation_id`, which expires at `expires_at` (Unix time)."""
+class AlreadyInvited(Conflict):
+    message = "This address already has a pending invitation. Cancel it before you send another."
 
     def __init__(self, invitation_id: str, expires_at: int) -> None:
-        super().__init__("already invited")
-        self.invitation_id = invitation_id
-        self.expires_at = expires_at
+        super().__init__(
+            details={
+                "field": "email",
+                "reason": "already_invited",
+                "invitationId": invitation_id,
+                "expiresAt": clock.timestamp(expires_at),
+            }
+        )
 
 
-class AlreadyMember(StoreError):
-    """The address belongs to a member."""
+class AlreadyMember(Conflict):
+    message = "This address belongs to a member of the organization."
+
+    def __init__(self) -> None:
+        super().__init__(details={"field": "email", "reason": "already_member"})
 
 
-class CallerMayNot(StoreError):
+class TooManyInvitations(Conflict):
+    message = "The organization has reached its limit of pending invitations. Cancel some, or wait until they expire."
+
+    def __init__(self, current: int, limit: int | None) -> None:
+        super().__init__(details={"reason": "invitation_limit", "limit": limit, "current": current})
+
+
+class AddressNotInvitable(Conflict):
+    """The address has too many pending invitations. The message hides this, as they belong to other organizations."""
+
+    message = "This address can't be invited at the moment. Try again in a few days."
+
+    def __init__(self) -> None:
+        super().__init__(details={"field": "email", "reason": "not_invitable"})
+
+
+class RoleLost(Forbidden):
     """The caller no longer has the required role."""
 
 
-class UnknownInvitation(StoreError):
+class UnknownInvitation(NotFound):
     """The invitation doesn't exist, or has ended."""
-
-
-class OrganizationFull(StoreError):
-    """The organization has reached its limit of pending invitations, as in `room`."""
-
-    def __init__(self, room: Room) -> None:
-        super().__init__("too many pending invitations")
-        self.room = room
-
-
-class AddressFull(StoreError):
-    """The address has reached its limit of pending invitations, across all organizations."""
 
 
 class Limits(NamedTuple):
@@ -62,15 +79,26 @@ class Limits(NamedTuple):
     address: int
 
 
-class _Seen(NamedTuple):
-    """The state that an invitation depends on. `lock_is_free`: no lock, or one of an expired or void invitation."""
+class InvitationPage(NamedTuple):
+    invitations: list[InvitationItem]
+    next_sk: str | None
 
-    inviter: dict[str, Any]
-    account: dict[str, Any] | None
-    lock: dict[str, Any] | None
-    lock_is_free: bool
-    organization_room: Room
-    address_room: Room
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """The stored state that a new invitation depends on.
+
+    account_id: the user with the invited address, if there is one.
+    replaced: the address's expired or void invitation, which the new one replaces.
+    pending: the address's valid invitation, which rules out another one.
+    """
+
+    inviter: MemberItem
+    account_id: str | None
+    replaced: InvitationLock | None
+    pending: InvitationLock | None
+    sent: Capacity
+    received: Capacity
 
 
 def least_inviter(role: Role) -> Role:
@@ -78,122 +106,111 @@ def least_inviter(role: Role) -> Role:
     return "owner" if role == "owner" else "admin"
 
 
-def list_invitations(organization_id: str, limit: int, after: str | None) -> QueryPage:
+def list_invitations(organization_id: str, limit: int, after: str | None) -> InvitationPage:
     """Returns one page of pending invitations, newest first, without void ones."""
-    items: list[dict[str, Any]] = []
+    valid: list[InvitationItem] = []
     while True:
-        page = _query_unexpired(organization_id, limit - len(items), after)
-        items += keep_valid(page.items)
-        if page.next_sk is None or len(items) == limit:
-            return QueryPage(items, page.next_sk)
+        page = _query_unexpired(organization_id, limit - len(valid), after)
+        valid += keep_valid(map(InvitationItem.from_item, page.items))
+        if page.next_sk is None or len(valid) == limit:
+            return InvitationPage(valid, page.next_sk)
         after = page.next_sk
 
 
-def is_pending(invitation: Mapping[str, Any]) -> bool:
-    """Returns True if the invitation hasn't expired. It may still be void."""
-    return bool(invitation["expiresAt"] > clock.now())
-
-
-def keep_valid(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the listed items that are not void. One consistent read per 100 inviters."""
-    inviters = [keys.membership(item["invitedBy"]["id"], organization_of(item["invitationId"])) for item in items]
-    distinct = list(dict.fromkeys(inviters))
-    roles = {key: found["role"] for key, found in zip(distinct, table.batch_get(distinct), strict=True) if found}
+def keep_valid(invitations: Iterable[InvitationItem]) -> list[InvitationItem]:
+    """Returns the invitations that are not void. One consistent read per 100 inviters."""
+    invitations = list(invitations)
+    inviters = list(dict.fromkeys(invitation.inviter_key for invitation in invitations))
+    roles = {key: found["role"] for key, found in zip(inviters, table.batch_get(inviters), strict=True) if found}
     return [
-        item
-        for item, inviter in zip(items, inviters, strict=True)
-        if inviter in roles and ROLES.index(roles[inviter]) >= ROLES.index(least_inviter(item["role"]))
+        invitation
+        for invitation in invitations
+        if (role := roles.get(invitation.inviter_key)) is not None
+        and ROLES.index(role) >= ROLES.index(least_inviter(invitation.role))
     ]
 
 
 def create_invitation(
     organization_id: str, email: str, role: Role, *, inviter_id: str, limits: Limits, extra_legs: Mapping[str, Leg]
-) -> dict[str, Any]:
+) -> InvitationItem:
     """Creates an invitation if the inviter has the required role and the limits allow it.
 
-    The legs in `extra_legs` go first in the transaction. Raises AlreadyInvited, AlreadyMember, CallerMayNot,
-    OrganizationFull, AddressFull, and LegFailed if a leg of `extra_legs` fails.
+    The legs in `extra_legs` go first in the transaction. Raises AlreadyInvited, AlreadyMember, RoleLost,
+    TooManyInvitations, AddressNotInvitable, and LegFailed if a leg of `extra_legs` fails.
     """
     address = normalize_email(email)
-    for _ in range(_TRIES):
-        seen = _look(organization_id, address, inviter_id, limits)
-        item = _new_invitation(organization_id, email, role, seen.inviter)
-        expires_at = int(clock.now()) + _COUNT_LIFE_SECONDS
-        received = keys.invitations_received(address)
+    sent, received = keys.invitations_made(organization_id), keys.invitations_received(address)
+
+    def create() -> InvitationItem:
+        state = _read_state(organization_id, address, inviter_id, limits)
+        invitation = _new_invitation(organization_id, email, role, state.inviter)
+        until = int(clock.now()) + _COUNT_LIFE_SECONDS
         legs: dict[str, Leg] = {
             **extra_legs,
             "inviter": organizations.role_check(inviter_id, organization_id, least_inviter(role)),
-            **_no_member(organization_id, seen.account),
-            **_instead_of(seen),
-            "invitee": _lock(keys.invitee(address, organization_id), item, seen),
-            "organization": caps.make_one(keys.invitations_made(organization_id), "made", seen.organization_room),
-            "address": caps.make_one(received, "made", seen.address_room, ", #expiresAt = :until", until=expires_at),
-            "invitation": Put(item, "attribute_not_exists(pk)"),
+            **_check_not_member(organization_id, state.account_id),
+            **({"replaced": Delete(state.replaced.invitation_key)} if state.replaced else {}),
+            "invitee": _put_lock(address, invitation, state.replaced),
+            "organization": caps.count_creation(sent, "made", state.sent),
+            "address": caps.count_creation(received, "made", state.received, ", #expiresAt = :until", until=until),
+            "invitation": Put(invitation.to_item(), "attribute_not_exists(pk)"),
         }
         try:
             table.transact(legs)
-        except LegFailed as refusal:
-            held = refusal.items.get("invitee")
-            if held is not None and held["invitationId"] == item["invitationId"]:
-                return item  # our own write: its response was lost and it was retried
-            _refuse(refusal, seen)
-            continue  # the state that was read has changed: retry
-        return item
-    raise Throttled("the invitations of this address keep changing")
+        except LegFailed as failure:
+            lock = failure.items.get("invitee")
+            if lock is None or lock["invitationId"] != invitation.invitation_id:
+                raise _cause_of(failure, state) from None
+            # Our own write: its response was lost and it was retried.
+        return invitation
+
+    return retry_on_conflict(create, "the address's set of invitations")
 
 
-def delete_invitation(organization_id: str, invitation: Mapping[str, Any], caller_id: str, least: Role) -> None:
-    """Cancels the invitation if the caller has at least the role `least`.
+def delete_invitation(invitation: InvitationItem, caller_id: str, least: Role) -> None:
+    """Cancels the invitation if it is pending and the caller has at least the role `least`.
 
-    Raises UnknownInvitation, CallerMayNot.
+    Raises UnknownInvitation, RoleLost.
     """
-    invitee = keys.invitee(normalize_email(invitation["email"]), organization_id)
-    ours = {"id": invitation["invitationId"]}
+    if not invitation.is_pending:
+        raise UnknownInvitation
+    own = {"id": invitation.invitation_id}
     legs: dict[str, Leg] = {
-        "caller": organizations.role_check(caller_id, organization_id, least),
-        "invitation": Delete(listed_key(invitation["invitationId"]), "attribute_exists(pk)"),
-        "invitee": Delete(invitee, "#invitationId = :id", ours),
+        "caller": organizations.role_check(caller_id, invitation.invitation_id.organization_id, least),
+        "invitation": Delete(invitation.key, "attribute_exists(pk)"),
+        "invitee": Delete(invitation.lock_key, "#invitationId = :id", own),
     }
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        raise (CallerMayNot if refusal.leg == "caller" else UnknownInvitation) from None
-
-
-def organization_of(invitation_id: str) -> str:
-    return _locate(invitation_id).organization_id
-
-
-def listed_key(invitation_id: str) -> keys.Key:
-    """Returns the key of the item that the organization lists."""
-    return keys.invitation(*_locate(invitation_id))
+    except LegFailed as failure:
+        raise (RoleLost if failure.leg == "caller" else UnknownInvitation) from None
 
 
 def resolve_locks(
-    user_id: str | None, locks: Sequence[Mapping[str, Any]]
-) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    user_id: str | None, locks: Sequence[InvitationLock]
+) -> list[tuple[InvitationItem, OrganizationItem]]:
     """Returns the invitations for the locks of one address, each with its organization. Includes void ones.
 
     Omits expired invitations and those of organizations that the user has blocked. Consistent.
     """
     wanted: list[keys.Key] = []
     for lock in locks:
-        if is_pending(lock):
-            organization_id = organization_of(lock["invitationId"])
+        if lock.is_pending:
+            organization_id = lock.invitation_id.organization_id
             # Without an account there are no blocks: no block is stored under an empty id.
             block = keys.block(user_id or "", organization_id)
-            wanted += [listed_key(lock["invitationId"]), keys.organization(organization_id), block]
+            wanted += [lock.invitation_key, keys.organization(organization_id), block]
     found = table.batch_get(wanted)
     return [
-        (item, organization)
-        for item, organization, blocked in zip(found[::3], found[1::3], found[2::3], strict=True)
-        if item is not None and organization is not None and blocked is None
+        (InvitationItem.from_item(item), OrganizationItem.from_item(organization))
+        for item, organization, block in zip(found[::3], found[1::3], found[2::3], strict=True)
+        if item is not None and organization is not None and block is None
     ]
 
 
-def _look(organization_id: str, address: str, inviter_id: str, limits: Limits) -> _Seen:
-    """Reads the state that an invitation depends on. Raises CallerMayNot if the inviter isn't a member."""
-    inviter, account, lock, made, received = table.batch_get(
+def _read_state(organization_id: str, address: str, inviter_id: str, limits: Limits) -> _State:
+    """Reads the state that a new invitation depends on. Raises RoleLost if the inviter isn't a member."""
+    inviter, account, lock_item, sent, received = table.batch_get(
         [
             keys.member(organization_id, inviter_id),
             keys.user_email(address),
@@ -203,41 +220,52 @@ def _look(organization_id: str, address: str, inviter_id: str, limits: Limits) -
         ]
     )
     if inviter is None:
-        raise CallerMayNot
-    return _Seen(
-        inviter,
-        account,
-        lock,
-        _is_free(lock),
-        caps.look(made, "made", limits.organization, lambda: _count_sent(organization_id, limits.organization)),
-        caps.look(received, "made", limits.address, lambda: _count_received(address, account, limits.address)),
+        raise RoleLost
+    account_id = account["userId"] if account else None
+    lock = InvitationLock.from_item(lock_item) if lock_item else None
+    is_valid = lock is not None and _is_valid(lock)
+    return _State(
+        inviter=MemberItem.from_item(inviter),
+        account_id=account_id,
+        replaced=None if is_valid else lock,
+        pending=lock if is_valid else None,
+        sent=caps.read_capacity(
+            sent.get("made") if sent else None,
+            limits.organization,
+            lambda: _count_sent(organization_id, limits.organization),
+        ),
+        received=caps.read_capacity(
+            received.get("made") if received else None,
+            limits.address,
+            lambda: _count_received(address, account_id, limits.address),
+        ),
     )
 
 
 def _count_sent(organization_id: str, limit: int) -> int:
     """Returns the number of pending invitations of the organization. Void ones are excluded only at the limit."""
     items = _query_unexpired(organization_id, None, None, consistent=True).items
-    return len(items) if len(items) < limit else len(keep_valid(items))
+    return len(items) if len(items) < limit else len(keep_valid(map(InvitationItem.from_item, items)))
 
 
-def _count_received(address: str, account: Mapping[str, Any] | None, limit: int) -> int:
+def _count_received(address: str, account_id: str | None, limit: int) -> int:
     """Returns the number of pending invitations for the address.
 
     At the limit, counts only those that the person sees as pending, because they can answer only these.
     """
-    locks = table.query(keys.invitee_pk(address), prefix=keys.INVITEE_PREFIX, consistent=True).items
-    pending = [lock for lock in locks if is_pending(lock)]
+    items = table.query(keys.invitee_pk(address), prefix=keys.INVITEE_PREFIX, consistent=True).items
+    pending = [lock for lock in map(InvitationLock.from_item, items) if lock.is_pending]
     if len(pending) < limit:
         return len(pending)
-    seen = resolve_locks(account["userId"] if account else None, pending)
-    return len(keep_valid([item for item, _ in seen]))
+    return len(keep_valid(invitation for invitation, _ in resolve_locks(account_id, pending)))
 
 
-def _is_free(lock: dict[str, Any] | None) -> bool:
-    if lock is None or not is_pending(lock):
-        return True
-    listed = table.get(listed_key(lock["invitationId"]))
-    return listed is None or not keep_valid([listed])
+def _is_valid(lock: InvitationLock) -> bool:
+    """Returns True if the lock's invitation is neither expired nor void."""
+    if not lock.is_pending:
+        return False
+    item = table.get(lock.invitation_key)
+    return item is not None and bool(keep_valid([InvitationItem.from_item(item)]))
 
 
 def _query_unexpired(
@@ -259,62 +287,49 @@ def _query_unexpired(
     )
 
 
-def _locate(invitation_id: str) -> ids.Located:
-    located = ids.locate(ids.INVITATION, invitation_id)
-    if located is None:
-        raise LookupError("an invitation's item holds no invitation id")
-    return located
+def _new_invitation(organization_id: str, email: str, role: Role, inviter: MemberItem) -> InvitationItem:
+    return InvitationItem(
+        invitation_id=InvitationId.of(organization_id, ids.new_local()),
+        email=email,
+        role=role,
+        created_at=clock.timestamp(),
+        expires_at=int(clock.now()) + LIFE_SECONDS,
+        invited_by=Inviter(id=inviter.user_id, name=inviter.name, email=inviter.email),
+    )
 
 
-def _new_invitation(organization_id: str, email: str, role: Role, inviter: dict[str, Any]) -> dict[str, Any]:
-    local = ids.new_local()
-    return {
-        **keys.invitation(organization_id, local)._asdict(),
-        "invitationId": ids.owned(ids.INVITATION, organization_id, local),
-        "email": email,
-        "role": role,
-        "createdAt": clock.timestamp(),
-        "expiresAt": int(clock.now()) + LIFE_SECONDS,
-        "invitedBy": {"id": inviter["userId"], "name": inviter["name"], "email": inviter["email"]},
-    }
-
-
-def _no_member(organization_id: str, account: dict[str, Any] | None) -> dict[str, Leg]:
+def _check_not_member(organization_id: str, account_id: str | None) -> dict[str, Leg]:
     """Returns the leg that fails if the address's account is a member. Empty if the address has no account."""
-    if account is None:
+    if account_id is None:
         return {}
-    return {"member": Check(keys.member(organization_id, account["userId"]), "attribute_not_exists(pk)")}
+    return {"member": Check(keys.member(organization_id, account_id), "attribute_not_exists(pk)")}
 
 
-def _instead_of(seen: _Seen) -> dict[str, Leg]:
-    """Returns the leg that removes the address's expired or void invitation, which the new one replaces."""
-    if seen.lock is None or not seen.lock_is_free:
-        return {}
-    return {"replaced": Delete(listed_key(seen.lock["invitationId"]))}
-
-
-def _lock(invitee: keys.Key, item: dict[str, Any], seen: _Seen) -> Put:
-    lock = {**invitee._asdict(), "invitationId": item["invitationId"], "expiresAt": item["expiresAt"]}
-    if seen.lock is None or not seen.lock_is_free:
+def _put_lock(address: str, invitation: InvitationItem, replaced: InvitationLock | None) -> Put:
+    lock: dict[str, Any] = InvitationLock(
+        invitation_id=invitation.invitation_id, expires_at=invitation.expires_at
+    ).to_item(address)
+    if replaced is None:
         return Put(lock, "attribute_not_exists(pk)")
     # The lock must still be that of the invitation whose listed item this transaction removes.
-    return Put(lock, "#invitationId = :seen", {"seen": seen.lock["invitationId"]})
+    return Put(lock, "#invitationId = :seen", {"seen": replaced.invitation_id})
 
 
-def _refuse(refusal: LegFailed, seen: _Seen) -> None:
-    """Raises the error for the failed transaction. Returns if it should be retried with a new read."""
-    if refusal.leg not in {"inviter", "member", "invitee", "organization", "address"}:
-        raise refusal
-    if "inviter" in refusal.items:
-        raise CallerMayNot from None
-    if "member" in refusal.items:
-        raise AlreadyMember from None
-    held = refusal.items.get("invitee")
-    if held is not None and not seen.lock_is_free and seen.lock == held:
-        raise AlreadyInvited(held["invitationId"], held["expiresAt"]) from None
-    if "invitee" in refusal.items:
-        return
-    if "organization" in refusal.items and seen.organization_room.is_full:
-        raise OrganizationFull(seen.organization_room) from None
-    if "address" in refusal.items and seen.address_room.is_full:
-        raise AddressFull from None
+def _cause_of(failure: LegFailed, state: _State) -> Exception:
+    """Returns the error for a failed creation: WriteConflict if the state has changed since it was read."""
+    if failure.leg not in {"inviter", "member", "invitee", "organization", "address"}:
+        return failure
+    if "inviter" in failure.items:
+        return RoleLost()
+    if "member" in failure.items:
+        return AlreadyMember()
+    lock, pending = failure.items.get("invitee"), state.pending
+    if lock is not None and pending is not None and InvitationLock.from_item(lock) == pending:
+        return AlreadyInvited(pending.invitation_id, pending.expires_at)
+    if "invitee" in failure.items:
+        return WriteConflict()
+    if "organization" in failure.items and state.sent.is_full:
+        return TooManyInvitations(state.sent.current, state.sent.limit)
+    if "address" in failure.items and state.received.is_full:
+        return AddressNotInvitable()
+    return WriteConflict()

@@ -4,30 +4,60 @@ Invitations are matched by the account's verified address. Blocking an organizat
 person. The organization isn't notified: it can still invite, and its invitations stay pending until they expire.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
-from controlplane.core import clock, ids
+from controlplane.core import clock
 from controlplane.core.emails import normalize_email
+from controlplane.core.errors import Conflict, NotFound
+from controlplane.core.ids import InvitationId
 from controlplane.store import invitations, keys, organizations
-from controlplane.store.invitations import AlreadyMember, UnknownInvitation, is_pending, least_inviter, listed_key
+from controlplane.store.invitation_items import InvitationItem, InvitationLock
+from controlplane.store.invitations import least_inviter
+from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import Membership, Ownership, Role
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, StoreError, Throttled, Update, table
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Update, table
 
-_TRIES = 8
 _PAGE = 50
 # Limits the read if most stored invitations are hidden because they expired or their organization is blocked.
 _MAX_PAGES = 20
 
 
-class InviterMayNot(StoreError):
-    """The invitation is void: the inviter lost the role that is required to send it."""
+class InvitationGone(NotFound):
+    """The invitation doesn't exist, has expired, or is for another address."""
+
+    message = "This invitation is no longer available. It was canceled or used, or it has expired."
 
 
-class Invitation(NamedTuple):
+class AlreadyMember(Conflict):
+    message = "You are already a member of this organization. The invitation was removed."
+
+
+class InvitationVoid(Conflict):
+    message = (
+        "This invitation is no longer valid, because the person who sent it can't invite people to that role anymore. "
+        "Ask an admin or owner of the organization for a new one."
+    )
+
+
+class OwnsTooMany(Conflict):
+    message = (
+        "You already own the maximum number of organizations. Hand another one over first, or ask to be invited as an "
+        "admin."
+    )
+
+
+class NotBlocked(NotFound):
+    message = "You haven't blocked this organization."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivedInvitation:
     """An unexpired invitation as the invited person sees it. `expires_at` is a Unix time."""
 
-    invitation_id: str
+    invitation_id: InvitationId
     organization_id: str
     organization_name: str
     role: Role
@@ -39,9 +69,35 @@ class Invitation(NamedTuple):
 class Received(NamedTuple):
     """Invitations, the soonest to expire first, and whether more are pending than were requested."""
 
-    pending: list[Invitation]
-    void: list[Invitation]
+    pending: list[ReceivedInvitation]
+    void: list[ReceivedInvitation]
     has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockItem:
+    """An organization whose invitations the user has blocked."""
+
+    organization_id: str
+    name: str
+    created_at: str
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(organization_id=item["organizationId"], name=item["name"], created_at=item["createdAt"])
+
+    def to_item(self, user_id: str) -> dict[str, Any]:
+        return {
+            **keys.block(user_id, self.organization_id)._asdict(),
+            "organizationId": self.organization_id,
+            "name": self.name,
+            "createdAt": self.created_at,
+        }
+
+
+class BlockPage(NamedTuple):
+    blocks: list[BlockItem]
+    next_sk: str | None
 
 
 def list_received(profile: Mapping[str, Any], most: int) -> Received:
@@ -49,8 +105,8 @@ def list_received(profile: Mapping[str, Any], most: int) -> Received:
 
     Omits those of blocked organizations. Void ones never displace pending ones.
     """
-    pending: list[Invitation] = []
-    void: list[Invitation] = []
+    pending: list[ReceivedInvitation] = []
+    void: list[ReceivedInvitation] = []
     after = None
     for _ in range(_MAX_PAGES):
         page = table.query(
@@ -60,7 +116,7 @@ def list_received(profile: Mapping[str, Any], most: int) -> Received:
             after=after,
             consistent=True,
         )
-        for invitation in _resolve(profile["userId"], page):
+        for invitation in _resolve(profile["userId"], page.items):
             (void if invitation.is_void else pending).append(invitation)
         after = page.next_sk
         if after is None or len(pending) > most:
@@ -69,180 +125,178 @@ def list_received(profile: Mapping[str, Any], most: int) -> Received:
     return Received(_soonest_first(pending[:most]), _soonest_first(void[:most]), has_more)
 
 
-def list_for_address(email: str) -> list[Invitation]:
+def list_for_address(email: str) -> list[ReceivedInvitation]:
     """Returns all unexpired invitations to an address, including void ones and those of blocked organizations."""
     locks = table.query(keys.invitee_pk(normalize_email(email)), prefix=keys.INVITEE_PREFIX, consistent=True)
-    return _resolve(None, locks)
+    return _resolve(None, locks.items)
 
 
-def accept_invitation(invitation_id: str, profile: Mapping[str, Any], limit: int | None = None) -> Membership:
+def accept_invitation(invitation_id: InvitationId, profile: Mapping[str, Any], limit: int | None = None) -> Membership:
     """Makes the profile's user, whose address is verified, a member with the invitation's role.
 
     One transaction creates the membership, updates the owner count, and removes the invitation. It also checks that
     the user still has the invited address and the inviter the required role. `limit` is the number of organizations
-    that the user can own. Raises UnknownInvitation (also if it expired or is for another address), AlreadyMember (the
-    invitation is then removed), InviterMayNot, OwnsTooMany.
+    that the user can own. Raises InvitationGone, AlreadyMember (the invitation is then removed), InvitationVoid,
+    OwnsTooMany.
     """
-    person = dict(profile)
-    for _ in range(_TRIES):
-        item, organization = _find_for(invitation_id, person)
-        joined = Membership(organization["organizationId"], organization["slug"], organization["name"], item["role"])
-        ownership = organizations.count_ownership(person, limit) if joined.role == "owner" else None
+
+    def accept() -> Membership:
+        nonlocal profile
+        invitation, organization = _get_pending(invitation_id, profile)
+        joined = Membership(
+            organization_id=organization.organization_id,
+            slug=organization.slug,
+            name=organization.name,
+            role=invitation.role,
+        )
+        ownership = organizations.count_ownership(profile, limit) if joined.role == "owner" else None
         try:
-            table.transact(_acceptance(joined, item, person, ownership))
-        except LegFailed as refusal:
-            if {"roster", "membership"} & refusal.items.keys() and not _is_ended(refusal):
-                _discard(item)
-                raise AlreadyMember from None
-            person = _read_again(refusal, ownership)
-        else:
-            return joined
-    raise Throttled("the account keeps changing")
+            table.transact(_acceptance(joined, invitation, profile, ownership))
+        except LegFailed as failure:
+            profile = _read_conflict(failure, invitation, ownership)
+            raise WriteConflict from None
+        return joined
+
+    return retry_on_conflict(accept, "the account")
 
 
-def decline_invitation(invitation_id: str, profile: Mapping[str, Any]) -> str:
-    """Declines the invitation. Returns the organization's name. Raises UnknownInvitation."""
-    item, organization = _find_for(invitation_id, profile)
-    if not _discard(item):
-        raise UnknownInvitation
-    return str(organization["name"])
+def decline_invitation(invitation_id: InvitationId, profile: Mapping[str, Any]) -> str:
+    """Declines the invitation. Returns the organization's name. Raises InvitationGone."""
+    invitation, organization = _get_pending(invitation_id, profile)
+    if not _remove(invitation):
+        raise InvitationGone
+    return organization.name
 
 
-def block_organization(invitation_id: str, profile: Mapping[str, Any]) -> str:
-    """Declines the invitation and blocks its organization. Returns the organization's name.
-
-    Raises UnknownInvitation.
-    """
-    item, organization = _find_for(invitation_id, profile)
-    key = keys.block(profile["userId"], organization["organizationId"])
-    block = {
-        **key._asdict(),
-        "organizationId": organization["organizationId"],
-        "name": organization["name"],
-        "createdAt": clock.timestamp(),
-    }
+def block_organization(invitation_id: InvitationId, profile: Mapping[str, Any]) -> str:
+    """Declines the invitation and blocks its organization. Returns the organization's name. Raises InvitationGone."""
+    invitation, organization = _get_pending(invitation_id, profile)
+    block = BlockItem(
+        organization_id=organization.organization_id, name=organization.name, created_at=clock.timestamp()
+    )
     exists = Check(keys.user(profile["userId"]), "attribute_exists(pk)")
-    if not _discard(item, {"account": exists, "block": Put(block)}):
-        raise UnknownInvitation
-    return str(organization["name"])
+    if not _remove(invitation, {"account": exists, "block": Put(block.to_item(profile["userId"]))}):
+        raise InvitationGone
+    return organization.name
 
 
-def unblock_organization(user_id: str, organization_id: str) -> str | None:
-    """Unblocks the organization's invitations. Returns its name, or None if it wasn't blocked."""
+def unblock_organization(user_id: str, organization_id: str) -> str:
+    """Unblocks the organization's invitations. Returns its name. Raises NotBlocked."""
     block = table.delete(Delete(keys.block(user_id, organization_id)))
-    return str(block["name"]) if block else None
+    if block is None:
+        raise NotBlocked
+    return BlockItem.from_item(block).name
 
 
-def list_blocked(user_id: str, limit: int, after: str | None) -> QueryPage:
+def list_blocked(user_id: str, limit: int, after: str | None) -> BlockPage:
     """Returns one page of the organizations that the user has blocked, ordered by id."""
-    return table.query(keys.blocks_pk(user_id), limit=limit, after=after, consistent=True)
+    page = table.query(keys.blocks_pk(user_id), limit=limit, after=after, consistent=True)
+    return BlockPage([BlockItem.from_item(item) for item in page.items], page.next_sk)
 
 
 def forget_address(email: str) -> None:
     """Removes everything stored about invitations to an address, after the pending ones were declined."""
-    left: list[keys.Key] = []
+    deleted: list[keys.Key] = []
     for item in table.query(keys.invitee_pk(normalize_email(email)), consistent=True).items:
-        left.append(keys.Key(item["pk"], item["sk"]))
-        if "invitationId" in item:
-            left.append(listed_key(item["invitationId"]))
-    table.delete_all(left)
+        deleted.append(keys.Key(item["pk"], item["sk"]))
+        if item["sk"].startswith(keys.INVITEE_PREFIX):
+            deleted.append(InvitationLock.from_item(item).invitation_key)
+    table.delete_all(deleted)
 
 
 def forget_blocks(user_id: str) -> None:
     """Removes the list of organizations that a deleted user has blocked."""
-    table.delete_all(keys.block(user_id, item["organizationId"]) for item in list_all_blocked(user_id))
+    table.delete_all(keys.block(user_id, block.organization_id) for block in list_all_blocked(user_id))
 
 
-def list_all_blocked(user_id: str) -> list[dict[str, Any]]:
+def list_all_blocked(user_id: str) -> list[BlockItem]:
     """Returns every organization that the user has blocked, ordered by id."""
-    return table.query(keys.blocks_pk(user_id), consistent=True).items
+    return [BlockItem.from_item(item) for item in table.query(keys.blocks_pk(user_id), consistent=True).items]
 
 
-def _soonest_first(found: list[Invitation]) -> list[Invitation]:
-    return sorted(found, key=lambda invitation: invitation.expires_at)
+def _soonest_first(received: list[ReceivedInvitation]) -> list[ReceivedInvitation]:
+    return sorted(received, key=lambda invitation: invitation.expires_at)
 
 
-def _resolve(user_id: str | None, page: QueryPage) -> list[Invitation]:
-    found = invitations.resolve_locks(user_id, page.items)
-    valid = {item["invitationId"] for item in invitations.keep_valid([item for item, _ in found])}
+def _resolve(user_id: str | None, locks: Iterable[Mapping[str, Any]]) -> list[ReceivedInvitation]:
+    found = invitations.resolve_locks(user_id, [InvitationLock.from_item(lock) for lock in locks])
+    valid = {kept.invitation_id for kept in invitations.keep_valid(invitation for invitation, _ in found)}
     return [
-        Invitation(
-            item["invitationId"],
-            organization["organizationId"],
-            organization["name"],
-            item["role"],
-            item["invitedBy"]["name"],
-            item["expiresAt"],
-            item["invitationId"] not in valid,
+        ReceivedInvitation(
+            invitation_id=invitation.invitation_id,
+            organization_id=organization.organization_id,
+            organization_name=organization.name,
+            role=invitation.role,
+            invited_by=invitation.invited_by.name,
+            expires_at=invitation.expires_at,
+            is_void=invitation.invitation_id not in valid,
         )
-        for item, organization in found
+        for invitation, organization in found
     ]
 
 
-def _find_for(invitation_id: str, profile: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns a pending invitation to the profile's address, and its organization. Raises UnknownInvitation."""
-    located = ids.locate(ids.INVITATION, invitation_id)
-    if located is None:
-        raise UnknownInvitation
-    item, organization = table.batch_get([keys.invitation(*located), keys.organization(located.organization_id)])
-    if item is None or organization is None or not is_pending(item):
-        raise UnknownInvitation
-    if normalize_email(item["email"]) != profile["email"]:
-        raise UnknownInvitation
-    return item, organization
+def _get_pending(invitation_id: InvitationId, profile: Mapping[str, Any]) -> tuple[InvitationItem, OrganizationItem]:
+    """Returns a pending invitation to the profile's address, and its organization. Raises InvitationGone."""
+    item, organization = table.batch_get(
+        [keys.invitation(*invitation_id.location), keys.organization(invitation_id.organization_id)]
+    )
+    if item is None or organization is None:
+        raise InvitationGone
+    invitation = InvitationItem.from_item(item)
+    if not invitation.is_pending or normalize_email(invitation.email) != profile["email"]:
+        raise InvitationGone
+    return invitation, OrganizationItem.from_item(organization)
 
 
 def _acceptance(
-    joined: Membership, item: dict[str, Any], person: dict[str, Any], ownership: Ownership | None
+    joined: Membership, invitation: InvitationItem, profile: Mapping[str, Any], ownership: Ownership | None
 ) -> dict[str, Leg]:
-    organization_id, slug, name, role = joined
-    key, exists = keys.organization(organization_id), "attribute_exists(pk)"
-    one_more = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
-    same_address = Check(keys.user(person["userId"]), "#email = :email", {"email": person["email"]})
-    roster, own = organizations.member_items(organization_id, slug, name, role, person)
+    key, exists = keys.organization(joined.organization_id), "attribute_exists(pk)"
+    count_owner = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
+    same_address = Check(keys.user(profile["userId"]), "#email = :email", {"email": profile["email"]})
+    roster, membership = organizations.membership_legs(joined, profile)
+    inviter_id, least = invitation.invited_by.id, least_inviter(joined.role)
     return {
-        **_consume(item),
-        "inviter": organizations.role_check(item["invitedBy"]["id"], organization_id, least_inviter(role)),
-        "organization": one_more if ownership else Check(key, exists),
+        **_removal(invitation),
+        "inviter": organizations.role_check(inviter_id, joined.organization_id, least),
+        "organization": count_owner if ownership else Check(key, exists),
         "account": ownership.leg if ownership else same_address,
         "roster": roster,
-        "membership": own,
+        "membership": membership,
     }
 
 
-def _is_ended(refusal: LegFailed) -> bool:
-    return bool({"invitation", "invitee", "inviter"} & refusal.items.keys())
-
-
-def _read_again(refusal: LegFailed, ownership: Ownership | None) -> dict[str, Any]:
+def _read_conflict(failure: LegFailed, invitation: InvitationItem, ownership: Ownership | None) -> dict[str, Any]:
     """Returns the current profile after a failed acceptance, for a retry, or raises the error for the failure."""
-    if {"invitation", "invitee"} & refusal.items.keys():
-        raise UnknownInvitation from None
-    if "inviter" in refusal.items:
-        raise InviterMayNot from None
-    if refusal.leg != "account":
-        raise refusal
-    if ownership is not None:
-        ownership.refuse()
-    if refusal.item is None:
-        raise UnknownInvitation from None
-    return refusal.item
+    if {"invitation", "invitee"} & failure.items.keys():
+        raise InvitationGone from None
+    if "inviter" in failure.items:
+        raise InvitationVoid from None
+    if {"roster", "membership"} & failure.items.keys():
+        _remove(invitation)
+        raise AlreadyMember from None
+    if failure.leg != "account":
+        raise failure
+    if ownership is not None and ownership.capacity.is_full:
+        raise OwnsTooMany from None
+    if failure.item is None:
+        raise InvitationGone from None
+    return failure.item
 
 
-def _consume(item: Mapping[str, Any]) -> dict[str, Leg]:
+def _removal(invitation: InvitationItem) -> dict[str, Leg]:
     """Returns the legs that remove both items of a pending invitation. They fail if it has expired by then."""
-    invitation_id = item["invitationId"]
-    invitee = keys.invitee(normalize_email(item["email"]), invitations.organization_of(invitation_id))
+    own = {"id": invitation.invitation_id}
     return {
-        "invitation": Delete(listed_key(invitation_id), "#expiresAt > :now", {"now": int(clock.now())}),
-        "invitee": Delete(invitee, "#invitationId = :id", {"id": invitation_id}),
+        "invitation": Delete(invitation.key, "#expiresAt > :now", {"now": int(clock.now())}),
+        "invitee": Delete(invitation.lock_key, "#invitationId = :id", own),
     }
 
 
-def _discard(item: Mapping[str, Any], extra_legs: Mapping[str, Leg] | None = None) -> bool:
+def _remove(invitation: InvitationItem, extra_legs: Mapping[str, Leg] | None = None) -> bool:
     """Removes the invitation in one transaction with `extra_legs`. Returns False if the transaction fails."""
     try:
-        table.transact({**_consume(item), **(extra_legs or {})})
+        table.transact({**_removal(invitation), **(extra_legs or {})})
     except LegFailed:
         return False
     return True

@@ -10,13 +10,16 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock, ids
-from controlplane.core.emails import normalize_email
+from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import feedback, keys, organizations, repositories, scans
+from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.leases import LeaseLost
+from controlplane.store.organizations import MemberItem
 from controlplane.store.repositories import NotLinked, UnknownRepository
+from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans import Failure
 from controlplane.store.table import (
     ConditionFailed,
@@ -24,14 +27,12 @@ from controlplane.store.table import (
     Leg,
     LegFailed,
     QueryPage,
-    Throttled,
     Update,
     table,
 )
 
 _DELETED = Failure("DELETED", "The project, repository or organization was deleted.")
 _PAGE = 100
-_TRIES = 8
 # Two legs each, in transactions of at most 100.
 _PAIRS = 45
 
@@ -53,10 +54,10 @@ class Subject(NamedTuple):
         """Returns the subject of the id. Raises LookupError if the id isn't of a deletable kind."""
         if ids.is_root(ids.ORGANIZATION, subject_id):
             return cls(subject_id, subject_id, None, final)
-        for prefix, attribute in ((ids.PROJECT, "projectId"), (ids.REPOSITORY, "repositoryId")):
-            located = ids.locate(prefix, subject_id)
-            if located is not None:
-                return cls(subject_id, located.organization_id, attribute, final)
+        for kind, attribute in ((ProjectId, "projectId"), (RepositoryId, "repositoryId")):
+            parsed = kind.parse(subject_id)
+            if parsed is not None:
+                return cls(parsed, parsed.organization_id, attribute, final)
         raise LookupError("a deletion names nothing that can be deleted")
 
     def page(self, prefix: str, after: str | None) -> QueryPage:
@@ -121,16 +122,20 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
 
 def _end(work: Mapping[str, Any]) -> Mapping[str, Any]:
     """Ends a request or scan, and frees its repository if it still exists. Returns the updated item."""
-    for _ in range(_TRIES):
+
+    def end() -> Mapping[str, Any]:
+        nonlocal work
         with suppress(LeaseLost):
             scans.end_work(work, _DELETED, "attribute_exists(pk)", {})
-        now = table.get(_key(work))
-        if now is None or now["status"] not in ("starting", *scans.OPEN):
-            return now or work
-        if now["status"] == work["status"]:
-            return _end_without_repository(now)
-        work = now  # its status has changed since it was read
-    raise Throttled("the scan keeps changing")
+        current = table.get(_key(work))
+        if current is None or current["status"] not in ("starting", *scans.OPEN):
+            return current or work
+        if current["status"] == work["status"]:
+            return _end_without_repository(current)
+        work = current  # its status has changed since it was read
+        raise WriteConflict
+
+    return retry_on_conflict(end, "the scan")
 
 
 def _end_without_repository(work: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -163,8 +168,8 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
             legs[f"attempt at {item['itemId']}"] = Delete(keys.issue_attempt(item["itemId"]))
         try:
             table.transact(legs)
-        except LegFailed as refusal:
-            items = [item for item in items if item["itemId"] not in refusal.items]
+        except LegFailed as failure:
+            items = [item for item in items if item["itemId"] not in failure.items]
         else:
             return
 
@@ -184,7 +189,7 @@ def remove_links(subject: Subject, after: str | None) -> str | None:
 
 def remove_vendors(subject: Subject, after: str | None) -> str | None:
     """Deletes the project's vendors, with their decisions."""
-    page = subject.page(keys.vendor_prefix(scans.located(ids.PROJECT, subject.subject_id).local), after)
+    page = subject.page(keys.vendor_prefix(ProjectId.stored(subject.subject_id).local), after)
     _delete(page.items)
     return page.next_sk
 
@@ -206,9 +211,10 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
     """Deletes memberships, and clears the organization as the members' default."""
     page = subject.page(keys.MEMBER_PREFIX, after)
     # Memberships go first, so that no user can set the default again; the roster goes last, because it leads to both.
-    table.delete_all(keys.membership(member["userId"], subject.organization_id) for member in page.items)
-    for member in page.items:
-        organizations.forget_default(member["userId"], subject.organization_id)
+    members = [MemberItem.from_item(item) for item in page.items]
+    table.delete_all(member.membership_key for member in members)
+    for member in members:
+        organizations.forget_default(member.user_id, subject.organization_id)
     _delete(page.items)
     return page.next_sk
 
@@ -224,7 +230,7 @@ def remove_keys(subject: Subject, after: str | None) -> str | None:
 def remove_invitations(subject: Subject, after: str | None) -> str | None:
     """Deletes invitations, with the locks on their addresses."""
     page = subject.page(keys.INVITATION_PREFIX, after)
-    table.delete_all(keys.invitee(normalize_email(item["email"]), subject.organization_id) for item in page.items)
+    table.delete_all(InvitationItem.from_item(item).lock_key for item in page.items)
     _delete(page.items)
     return page.next_sk
 

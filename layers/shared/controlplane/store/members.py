@@ -4,92 +4,107 @@ Both sides of a membership and the organization's owner count change in one tran
 role. So an organization always has an owner, even under concurrent changes.
 """
 
-from typing import Any
+from typing import NamedTuple
 
+from controlplane.core.errors import Forbidden
 from controlplane.store import keys, organizations
-from controlplane.store.organizations import Membership, Ownership, Role
-from controlplane.store.table import Delete, Leg, LegFailed, QueryPage, StoreError, Update, table
+from controlplane.store.organizations import MemberItem, Membership, Ownership, Role
+from controlplane.store.retry import WriteConflict
+from controlplane.store.table import Delete, Leg, LegFailed, Update, table
 
 
-class LastOwner(StoreError):
+class LastOwner(Forbidden):
     """The organization would be left without an owner."""
 
+    message = "This is the organization's last owner. Make another member an owner first."
 
-class MembershipMoved(StoreError):
-    """The member's or the caller's role changed concurrently: re-read both and retry."""
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "last_owner"})
 
 
-def list_members(organization_id: str, limit: int, after: str | None) -> QueryPage:
+class OwnsTooMany(Forbidden):
+    message = "This member already owns the maximum number of organizations. Choose another member."
+
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(details={"reason": "owner_limit", "limit": limit})
+
+
+class MemberPage(NamedTuple):
+    members: list[MemberItem]
+    next_sk: str | None
+
+
+def list_members(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> MemberPage:
     """Returns one page of the roster, ordered by user id."""
-    return table.query(keys.organization_pk(organization_id), prefix=keys.MEMBER_PREFIX, limit=limit, after=after)
+    page = table.query(
+        keys.organization_pk(organization_id),
+        prefix=keys.MEMBER_PREFIX,
+        limit=limit,
+        after=after,
+        consistent=consistent,
+    )
+    return MemberPage([MemberItem.from_item(item) for item in page.items], page.next_sk)
 
 
-def find_member_beside_caller(
+def find_member_and_caller(
     organization_id: str, user_id: str, caller_id: str
-) -> tuple[dict[str, Any] | None, Membership | None]:
-    """Returns a member's roster item and the caller's own membership, in one consistent round trip."""
-    return organizations.get_beside_membership(keys.member(organization_id, user_id), caller_id, organization_id)
+) -> tuple[MemberItem | None, Membership | None]:
+    """Returns a member's roster entry and the caller's own membership, in one consistent round trip."""
+    key = keys.member(organization_id, user_id)
+    item, caller = organizations.get_with_membership(key, caller_id, organization_id)
+    return MemberItem.from_item(item) if item else None, caller
 
 
-def change_role(
-    organization_id: str,
-    member: dict[str, Any],
-    role: Role,
-    caller_id: str,
-    least: Role,
-    *,
-    limit: int | None = None,
-) -> None:
-    """Changes the role of the roster item's member, if the caller has at least the role `least`.
+def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, limit: int | None = None) -> None:
+    """Changes the member's role, if the caller has at least the role `least`.
 
-    `limit` is how many organizations one person can own. Raises LastOwner, OwnsTooMany, MembershipMoved.
+    `limit` is how many organizations one person can own. Raises LastOwner, OwnsTooMany; WriteConflict if the member's
+    or the caller's role has changed.
     """
-    user_id, held = member["userId"], member["role"]
-    change, unmoved, values = "SET #role = :role", "#role = :held", {"role": role, "held": held}
+    change, unchanged, values = "SET #role = :role", "#role = :held", {"role": role, "held": member.role}
     ownership = None
-    if role == "owner" != held:
-        profile = table.get(keys.user(user_id))
+    if role == "owner" != member.role:
+        profile = table.get(keys.user(member.user_id))
         if profile is None:
-            raise MembershipMoved
+            raise WriteConflict
         ownership = organizations.count_ownership(profile, limit)
     _transact(
         {
             # A transaction allows one operation per item: for a change of one's own role, these two legs check it.
-            **_caller(organization_id, user_id, caller_id, least),
-            "member": Update(keys.member(organization_id, user_id), change, unmoved, values),
-            "membership": Update(keys.membership(user_id, organization_id), change, unmoved, values),
+            **_check_caller(member, caller_id, least),
+            "member": Update(member.key, change, unchanged, values),
+            "membership": Update(member.membership_key, change, unchanged, values),
             **({"ownership": ownership.leg} if ownership else {}),
-            **_owners(organization_id, (role == "owner") - (held == "owner")),
+            **_count_owners(member.organization_id, (role == "owner") - (member.role == "owner")),
         },
         ownership,
     )
 
 
-def delete_member(organization_id: str, member: dict[str, Any], caller_id: str, least: Role) -> None:
-    """Deletes the roster item's membership, if the caller has at least the role `least`.
+def delete_member(member: MemberItem, caller_id: str, least: Role) -> None:
+    """Deletes the membership, if the caller has at least the role `least`.
 
-    Raises LastOwner, MembershipMoved.
+    Raises LastOwner; WriteConflict if the member's or the caller's role has changed.
     """
-    user_id, held = member["userId"], member["role"]
-    unmoved, values = "#role = :held", {"held": held}
+    unchanged, values = "#role = :held", {"held": member.role}
     _transact(
         {
-            **_caller(organization_id, user_id, caller_id, least),
-            "member": Delete(keys.member(organization_id, user_id), unmoved, values),
-            "membership": Delete(keys.membership(user_id, organization_id), unmoved, values),
-            **_owners(organization_id, -(held == "owner")),
+            **_check_caller(member, caller_id, least),
+            "member": Delete(member.key, unchanged, values),
+            "membership": Delete(member.membership_key, unchanged, values),
+            **_count_owners(member.organization_id, -(member.role == "owner")),
         }
     )
-    organizations.forget_default(user_id, organization_id)
+    organizations.forget_default(member.user_id, member.organization_id)
 
 
-def _caller(organization_id: str, user_id: str, caller_id: str, least: Role) -> dict[str, Leg]:
-    if caller_id == user_id:
+def _check_caller(member: MemberItem, caller_id: str, least: Role) -> dict[str, Leg]:
+    if caller_id == member.user_id:
         return {}
-    return {"caller": organizations.role_check(caller_id, organization_id, least)}
+    return {"caller": organizations.role_check(caller_id, member.organization_id, least)}
 
 
-def _owners(organization_id: str, change: int) -> dict[str, Leg]:
+def _count_owners(organization_id: str, change: int) -> dict[str, Leg]:
     if change == 0:
         return {}
     least = 1 if change > 0 else 2
@@ -105,8 +120,8 @@ def _owners(organization_id: str, change: int) -> dict[str, Leg]:
 def _transact(legs: dict[str, Leg], ownership: Ownership | None = None) -> None:
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        if ownership is not None and refusal.leg == "ownership":
-            ownership.refuse()
+    except LegFailed as failure:
+        if ownership is not None and failure.leg == "ownership" and ownership.capacity.is_full:
+            raise OwnsTooMany(ownership.capacity.limit) from None
         # `owners` is the last leg, so it is the first failed one only if all other conditions held.
-        raise (LastOwner if refusal.leg == "owners" else MembershipMoved) from None
+        raise (LastOwner if failure.leg == "owners" else WriteConflict) from None

@@ -6,29 +6,93 @@ authorizes. An organization's slug and name never change, so the user's side has
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids
+from controlplane.core.errors import Conflict, NotFound, Unauthorized
+from controlplane.core.ids import MemberId
 from controlplane.store import caps, keys
 from controlplane.store.keys import Key
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store.organization_items import BillingItem, OrganizationItem
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, Update, table
 
 Role = Literal["owner", "admin", "member"]
 # From the least to the most powerful.
 ROLES: tuple[Role, ...] = ("member", "admin", "owner")
 
-_TRIES = 8
 
-OPENING_BILLING: dict[str, Any] = {"credits": 0, "topUp": {"enabled": False, "threshold": None, "amount": None}}
-
-
-class Membership(NamedTuple):
-    """An organization and a member's role in it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """An organization and a member's role in it: the user's side of a membership."""
 
     organization_id: str
     slug: str
     name: str
     role: Role
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(organization_id=item["organizationId"], slug=item["slug"], name=item["name"], role=item["role"])
+
+    def to_item(self, user_id: str) -> dict[str, Any]:
+        return {
+            **keys.membership(user_id, self.organization_id)._asdict(),
+            "organizationId": self.organization_id,
+            "slug": self.slug,
+            "name": self.name,
+            "role": self.role,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberItem:
+    """An entry of an organization's roster, with the profile fields that the roster shows."""
+
+    organization_id: str
+    user_id: str
+    name: str
+    email: str
+    image: str | None
+    role: Role
+    joined_at: str
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            organization_id=keys.organization_of(item["pk"]),
+            user_id=item["userId"],
+            name=item["name"],
+            email=item["email"],
+            image=item["image"],
+            role=item["role"],
+            joined_at=item["joinedAt"],
+        )
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "userId": self.user_id,
+            "name": self.name,
+            "email": self.email,
+            "image": self.image,
+            "role": self.role,
+            "joinedAt": self.joined_at,
+        }
+
+    @property
+    def member_id(self) -> MemberId:
+        return MemberId.of(self.organization_id, self.user_id.removeprefix(f"{ids.USER}_"))
+
+    @property
+    def key(self) -> Key:
+        return keys.member(self.organization_id, self.user_id)
+
+    @property
+    def membership_key(self) -> Key:
+        """The key of the user's side of the membership."""
+        return keys.membership(self.user_id, self.organization_id)
 
 
 class Account(NamedTuple):
@@ -54,58 +118,58 @@ def role_check(user_id: str, organization_id: str, least: Role) -> Check:
     return Check(keys.membership(user_id, organization_id), f"#role IN ({names})", {role: role for role in held})
 
 
-class UnknownOrganization(StoreError):
-    """The organization doesn't exist or was deleted."""
+class UnknownOrganization(NotFound):
+    """The organization doesn't exist or was deleted, possibly while the request ran."""
 
 
-class NotMember(StoreError):
+class NotMember(NotFound):
     """The user isn't a member of the organization, or no longer is."""
 
-
-class SlugTaken(StoreError):
-    """Another organization has the slug."""
+    message = "You aren't a member of this organization."
 
 
-class AccountGone(StoreError):
-    """The account was deleted, or its address differs from the profile that was read."""
+class SlugTaken(Conflict):
+    """Also raised for a retry without an Idempotency-Key: the organization created first is in the caller's list."""
+
+    message = "Another organization uses this slug. Choose a different one, such as one of details.suggestions."
+
+    def __init__(self, slug: str, suggestions: list[str] | None = None) -> None:
+        super().__init__(details={"field": "slug", "slug": slug, "suggestions": suggestions or []})
 
 
-class OwnsTooMany(StoreError):
-    """The user owns the maximum number of organizations: `current` of `limit`."""
+class OwnsTooMany(Conflict):
+    message = "You already own the maximum number of organizations. Hand one over, or ask the operator."
 
-    def __init__(self, room: caps.Room) -> None:
-        super().__init__("owns too many organizations")
-        self.current, self.limit = room.current, room.limit
+    def __init__(self, current: int, limit: int | None) -> None:
+        super().__init__(details={"reason": "organization_limit", "limit": limit, "current": current})
+
+
+class AccountGone(Unauthorized):
+    """The account was deleted, so its tokens are no longer valid."""
+
+    def __init__(self) -> None:
+        super().__init__(reason="the account of this token is gone")
 
 
 class Ownership(NamedTuple):
-    """A leg that counts another ownership on the user's profile, and the remaining capacity when it was built."""
+    """A leg that counts another ownership on the user's profile, and the capacity when it was built."""
 
     leg: Update
-    room: caps.Room
-
-    def refuse(self) -> None:
-        """Raises OwnsTooMany if the limit made the leg fail. Otherwise the caller must re-read the profile."""
-        if self.room.is_full:
-            raise OwnsTooMany(self.room) from None
-
-
-def _membership(item: dict[str, Any]) -> Membership:
-    return Membership(item["organizationId"], item["slug"], item["name"], item["role"])
+    capacity: caps.Capacity
 
 
 def find_membership(user_id: str, organization_id: str) -> Membership | None:
     """Returns the membership, or None. The read is consistent because it authorizes."""
     item = table.get(keys.membership(user_id, organization_id))
-    return _membership(item) if item else None
+    return Membership.from_item(item) if item else None
 
 
-def get_beside_membership(
+def get_with_membership(
     key: Key, user_id: str, organization_id: str
 ) -> tuple[dict[str, Any] | None, Membership | None]:
     """Returns an organization's item and the user's membership there, in one round trip."""
     item, membership = table.batch_get([key, keys.membership(user_id, organization_id)])
-    return item, _membership(membership) if membership else None
+    return item, Membership.from_item(membership) if membership else None
 
 
 def get_account(user_id: str) -> Account:
@@ -117,7 +181,7 @@ def get_account(user_id: str) -> Account:
         if item["sk"] == keys.PROFILE_SK:
             profile = item
         elif item["sk"].startswith(keys.MEMBERSHIP_PREFIX):
-            memberships.append(_membership(item))
+            memberships.append(Membership.from_item(item))
     return Account(profile, memberships)
 
 
@@ -132,41 +196,36 @@ def count_ownership(profile: Mapping[str, Any], limit: int | None) -> Ownership:
     def count_owned() -> int:
         return sum(held.role == "owner" for held in get_account(user_id).memberships)
 
-    room = caps.look(profile, "ownerships", limit, count_owned)
-    leg = caps.make_one(keys.user(user_id), "ownerships", room, email=profile["email"])
+    capacity = caps.read_capacity(profile.get("ownerships"), limit, count_owned)
+    leg = caps.count_creation(keys.user(user_id), "ownerships", capacity, email=profile["email"])
     same = "#email = :email"
-    return Ownership(Update(leg.key, leg.change, f"{same} AND {leg.when}" if leg.when else same, leg.values), room)
+    return Ownership(Update(leg.key, leg.change, f"{same} AND {leg.when}" if leg.when else same, leg.values), capacity)
 
 
-def find_organization(organization_id: str) -> dict[str, Any] | None:
-    return table.get(keys.organization(organization_id))
+def find_organization(organization_id: str) -> OrganizationItem | None:
+    item = table.get(keys.organization(organization_id))
+    return OrganizationItem.from_item(item) if item else None
 
 
-def member_items(organization_id: str, slug: str, name: str, role: Role, profile: dict[str, Any]) -> tuple[Put, Put]:
+def membership_legs(membership: Membership, profile: Mapping[str, Any]) -> tuple[Put, Put]:
     """Returns both legs of a new membership, the roster's first; each fails if its item exists."""
-    shown = {field: profile[field] for field in ("userId", "name", "email", "image")}
-    user_id = profile["userId"]
-    roster = {
-        **keys.member(organization_id, user_id)._asdict(),
-        **shown,
-        "role": role,
-        "joinedAt": clock.timestamp(),
-    }
-    own = {
-        **keys.membership(user_id, organization_id)._asdict(),
-        "organizationId": organization_id,
-        "slug": slug,
-        "name": name,
-        "role": role,
-    }
+    member = MemberItem(
+        organization_id=membership.organization_id,
+        user_id=profile["userId"],
+        name=profile["name"],
+        email=profile["email"],
+        image=profile["image"],
+        role=membership.role,
+        joined_at=clock.timestamp(),
+    )
     absent = "attribute_not_exists(pk)"
-    return Put(roster, absent), Put(own, absent)
+    return Put(member.to_item(), absent), Put(membership.to_item(member.user_id), absent)
 
 
 def create_organization(
     name: str,
     slug: str,
-    owner: dict[str, Any],
+    owner: Mapping[str, Any],
     extra_legs: Mapping[str, Leg] | None = None,
     *,
     limit: int | None = None,
@@ -176,54 +235,53 @@ def create_organization(
     One transaction writes the slug, organization, billing, membership, and `extra_legs`. `limit` is how many
     organizations the user can own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg in `extra_legs`.
     """
-    organization_id = ids.new_root(ids.ORGANIZATION)
-    made = Membership(organization_id, slug, name, "owner")
-    for _ in range(_TRIES):
+    created = Membership(organization_id=ids.new_root(ids.ORGANIZATION), slug=slug, name=name, role="owner")
+
+    def create() -> Membership:
+        nonlocal owner
         ownership = count_ownership(owner, limit)
         try:
-            table.transact({**(extra_legs or {}), **_creation(made, owner), "owner": ownership.leg})
-        except LegFailed as refusal:
-            holder = refusal.items.get("slug")
+            table.transact({**(extra_legs or {}), **_creation(created, owner), "owner": ownership.leg})
+        except LegFailed as failure:
+            holder = failure.items.get("slug")
             # The slug's holder is this organization if our own write succeeded but its response was lost.
-            if holder is not None and holder["organizationId"] == organization_id:
-                return made
-            if refusal.leg == "slug":
-                raise SlugTaken from None
-            if refusal.leg != "owner":
+            if holder is not None and holder["organizationId"] == created.organization_id:
+                return created
+            if failure.leg == "slug":
+                raise SlugTaken(slug) from None
+            if failure.leg != "owner":
                 raise
-            ownership.refuse()
-            if refusal.item is None:
+            if ownership.capacity.is_full:
+                raise OwnsTooMany(ownership.capacity.current, limit) from None
+            if failure.item is None:
                 raise AccountGone from None
-            owner = refusal.item
-        else:
-            return made
-    raise Throttled("the account keeps changing")
+            owner = failure.item
+            raise WriteConflict from None
+        return created
+
+    return retry_on_conflict(create, "the account")
 
 
-def _creation(made: Membership, owner: dict[str, Any]) -> dict[str, Leg]:
-    organization_id, slug, name, role = made
-    roster, own = member_items(organization_id, slug, name, role, owner)
-    absent = "attribute_not_exists(pk)"
+def _creation(created: Membership, owner: Mapping[str, Any]) -> dict[str, Leg]:
+    organization_id, absent = created.organization_id, "attribute_not_exists(pk)"
+    organization = OrganizationItem(
+        organization_id=organization_id,
+        name=created.name,
+        slug=created.slug,
+        plan="free",
+        owners=1,
+        keys=0,
+        key_version=0,
+        projects=0,
+        created_at=clock.timestamp(),
+    )
+    roster, membership = membership_legs(created, owner)
     return {
-        "slug": Put({**keys.organization_slug(slug)._asdict(), "organizationId": organization_id}, absent),
-        "organization": Put(
-            {
-                **keys.organization(organization_id)._asdict(),
-                "organizationId": organization_id,
-                "name": name,
-                "slug": slug,
-                "plan": "free",
-                "owners": 1,
-                "keys": 0,
-                "keyVersion": 0,
-                "projects": 0,
-                "createdAt": clock.timestamp(),
-            },
-            absent,
-        ),
-        "billing": Put({**keys.billing(organization_id)._asdict(), **OPENING_BILLING}, absent),
+        "slug": Put({**keys.organization_slug(created.slug)._asdict(), "organizationId": organization_id}, absent),
+        "organization": Put(organization.to_item(), absent),
+        "billing": Put(BillingItem(organization_id=organization_id).to_item(), absent),
         "roster": roster,
-        "membership": own,
+        "membership": membership,
     }
 
 
@@ -242,8 +300,8 @@ def save_organization(user_id: str, organization_id: str) -> None:
     }
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        if refusal.leg != "membership":
+    except LegFailed as failure:
+        if failure.leg != "membership":
             raise
         raise NotMember from None
 

@@ -16,6 +16,11 @@ def organization_pk(organization_id: str) -> str:
     return f"ORG#{organization_id}"
 
 
+def organization_of(pk: str) -> str:
+    """Returns the id of the organization that the partition belongs to."""
+    return pk.removeprefix("ORG#")
+
+
 # {pk: ORG#org_2f…, sk: META, name: Acme, slug: acme, plan: pro, owners: 1, keys: 2, keyVersion: 7, projects: 3,
 #  createdAt: 2026-…}
 def organization(organization_id: str) -> Key:
