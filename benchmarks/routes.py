@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import entities
 from benchmarks.world import World
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.core.scopes import SCOPES
 from controlplane.store import credential_index, organizations, sessions, users
 from controlplane.store.table import table
@@ -81,7 +81,7 @@ def _member(world: World) -> Request:
     )
     for put in organizations.membership_legs(membership, person):
         table.put(put)
-    return {"path": {"memberId": ids.member_id(world.organization_id, person["userId"])}}
+    return {"path": {"memberId": MemberId.of_user(world.organization_id, person["userId"])}}
 
 
 def _new_organization(world: World) -> Request:

@@ -29,6 +29,7 @@ from controlplane.store import (
 from controlplane.store.credential_index import Credential
 from controlplane.store.keys import Key
 from controlplane.store.members import LastOwner
+from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.table import ConditionFailed, Delete, LegFailed, StoreError, Throttled, table
 from ops import members, personal_data
 from ops.credential_backfill import DEVICE, FAMILY, IDENTITY, TOKEN
@@ -212,11 +213,8 @@ def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:
 def _last_owner_of(user_id: str) -> list[str]:
     owned = [it for it in organizations.get_account(user_id).memberships if it.role == "owner"]
     items = table.batch_get([keys.organization(membership.organization_id) for membership in owned])
-    return sorted(
-        membership.slug
-        for membership, organization in zip(owned, items, strict=True)
-        if organization is not None and organization["owners"] < 2
-    )
+    found = [OrganizationItem.from_item(item) for item in items if item is not None]
+    return sorted(organization.slug for organization in found if organization.owners < 2)
 
 
 def _leave_all(user_id: str, *, with_organizations: bool) -> int:

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.core import clock, tokens
-from controlplane.core.ids import member_id
+from controlplane.core.ids import MemberId
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.queues.worker import create_worker
@@ -129,7 +129,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         "repositoryId": [repository.repository_id, unlinked.repository_id],
         # Separate projects: requests delete them early, and a repository without a project can't be scanned.
         "projectId": [link.project_id for _ in range(_SPARE) for link in world.connected_repository(company).links],
-        "memberId": [member_id(company.organization_id, member.user_id) for member in members],
+        "memberId": [MemberId.of_user(company.organization_id, member.user_id) for member in members],
         "keyId": [key.item.key_id for key in keys],
         "sessionId": [entry.session_id for entry in spare_sessions],
         "scanId": [scan.scan_id],

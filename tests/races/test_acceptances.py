@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.core.ids import InvitationId
+from controlplane.core.ids import InvitationId, MemberId
 from controlplane.store import invitees, organizations, users
 from controlplane.store.table import table
 from ops import members
@@ -59,7 +58,7 @@ class Invited:
         return members.remove_member(self.company.organization_id, self.second.user_id)
 
     def _inviter_path(self) -> str:
-        return f"/v1/members/{ids.member_id(self.company.organization_id, self.second.user_id)}"
+        return f"/v1/members/{MemberId.of_user(self.company.organization_id, self.second.user_id)}"
 
     def is_member(self) -> bool:
         membership = organizations.find_membership(self.person.user_id, self.company.organization_id)

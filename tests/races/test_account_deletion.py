@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.store import device, keys, sessions, sign_in, token_families, users
 from controlplane.store.table import table
 from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials
@@ -54,7 +54,7 @@ class Leaver:
         return lambda: delete_account(self.user_id, users.find_user(self.user_id))
 
     def demote_b(self) -> Any:
-        path = f"/v1/members/{ids.member_id(self.company.organization_id, self.b.user_id)}"
+        path = f"/v1/members/{MemberId.of_user(self.company.organization_id, self.b.user_id)}"
         return self.api.patch(path, self.b.token, json_body={"role": "member"})
 
     def is_gone(self) -> bool:

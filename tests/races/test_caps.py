@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.core.ids import InvitationId
+from controlplane.core.ids import InvitationId, MemberId
 from controlplane.core.settings import settings
 from controlplane.store import invitations, invitees, organizations, users
 from controlplane.store.invitees import OwnsTooMany
@@ -57,7 +56,7 @@ class Grants:
         return reply.status == 201
 
     def grant(self) -> bool:
-        member = ids.member_id(self.company.organization_id, self.person.user_id)
+        member = MemberId.of_user(self.company.organization_id, self.person.user_id)
         reply = self.api.patch(f"/v1/members/{member}", self.company.owner.token, json_body={"role": "owner"})
         assert reply.status == 200 or reply.error["details"]["reason"] == "owner_limit"
         return reply.status == 200

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.store import keys
 from controlplane.store.table import table
 from tests.races.stage import Stage
@@ -42,7 +42,7 @@ class Team:
         return item["role"] if item else None
 
     def _path(self, person: Person) -> str:
-        return f"/v1/members/{ids.member_id(self.company.organization_id, person.user_id)}"
+        return f"/v1/members/{MemberId.of_user(self.company.organization_id, person.user_id)}"
 
 
 type Acts = Callable[[Team], list[Callable[[], Reply]]]

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.core import ids
+from controlplane.core.ids import MemberId
 
 ORGANIZATION = "org_0123456789abcdef"
 
@@ -16,7 +17,7 @@ def test_an_owned_id_locates_its_organization_and_its_own_part():
 
 def test_a_member_id_locates_the_organization_and_the_user():
     user = ids.new_root(ids.USER)
-    located = ids.locate(ids.MEMBER, ids.member_id(ORGANIZATION, user))
+    located = ids.locate(ids.MEMBER, MemberId.of_user(ORGANIZATION, user))
     assert located == (ORGANIZATION, user[4:])
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.store import keys, organizations
 from controlplane.store.table import Delete, Put, table
 from tests.support import invariants
@@ -165,7 +165,7 @@ class TestInviter:
     ):
         second = world.member(company, "admin")
         invitation_id = invite(visitor, company, person.email, role, by=second)
-        member = ids.member_id(company.organization_id, second.user_id)
+        member = MemberId.of_user(company.organization_id, second.user_id)
         for change in (
             lambda: visitor.api.patch(f"/v1/members/{member}", company.owner.token, json_body={"role": "member"}),
             lambda: visitor.api.delete(f"/v1/members/{member}", company.owner.token),
@@ -188,7 +188,7 @@ class TestInviter:
     ):
         second = world.member(company, "owner")
         invite(visitor, company, person.email, "admin", by=second)
-        member = ids.member_id(company.organization_id, second.user_id)
+        member = MemberId.of_user(company.organization_id, second.user_id)
         visitor.api.patch(f"/v1/members/{member}", company.owner.token, json_body={"role": "admin"})
         visitor.get("/invitations")
         assert visitor.submit(ACCEPT).status == 200

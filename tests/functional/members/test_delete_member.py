@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.store import keys, organizations
 from controlplane.store.table import table
 from tests.support import invariants
@@ -11,7 +11,7 @@ from tests.support.world import ALL_SCOPES, Company, Person, World
 
 
 def remove(api: Api, company: Company, caller: Person, person: Person) -> Reply:
-    return api.delete(f"/v1/members/{ids.member_id(company.organization_id, person.user_id)}", caller.token)
+    return api.delete(f"/v1/members/{MemberId.of_user(company.organization_id, person.user_id)}", caller.token)
 
 
 def belongs(company: Company, person: Person) -> bool:
@@ -92,14 +92,14 @@ class Test403:
 
     def test_a_key_removes_nobody(self, api: Api, world: World, company: Company):
         person = world.member(company)
-        member_id = ids.member_id(company.organization_id, person.user_id)
+        member_id = MemberId.of_user(company.organization_id, person.user_id)
         reply = api.delete(f"/v1/members/{member_id}", world.key(company))
         assert reply.error["details"] == {"requiredScope": "members.write"}
         assert belongs(company, person)
 
     def test_without_the_scope(self, api: Api, world: World, company: Company):
         person = world.member(company)
-        member_id = ids.member_id(company.organization_id, person.user_id)
+        member_id = MemberId.of_user(company.organization_id, person.user_id)
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "members.write"])
         assert api.delete(f"/v1/members/{member_id}", token).code == "INSUFFICIENT_SCOPE"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.store import organizations
 from tests.support.api import Api
 from tests.support.world import ALL_SCOPES, World
@@ -18,7 +18,7 @@ class Test200:
         assert reply.status == 200
         assert reply.data == [
             {
-                "id": ids.member_id(company.organization_id, owner.user_id),
+                "id": MemberId.of_user(company.organization_id, owner.user_id),
                 "role": "owner",
                 "joinedAt": "2026-03-04T05:06:07.000Z",
                 "user": {"id": owner.user_id, "name": owner.name, "email": owner.email, "image": None},

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.store import keys, organizations
 from controlplane.store.table import table
 from tests.support import invariants
@@ -15,7 +15,7 @@ ROLES = ["owner", "admin", "member"]
 
 
 def target(company: Company, person: Person) -> str:
-    return f"/v1/members/{ids.member_id(company.organization_id, person.user_id)}"
+    return f"/v1/members/{MemberId.of_user(company.organization_id, person.user_id)}"
 
 
 def give(api: Api, company: Company, caller: Person, person: Person, role: Any) -> Reply:

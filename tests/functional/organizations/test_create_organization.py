@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.core.settings import settings
 from controlplane.store import keys, organizations
 from controlplane.store.organizations import Membership
@@ -332,7 +332,7 @@ class TestLimit:
         first, _ = world.company(owner=person), world.company(owner=person)
         second = world.member(first, "owner")
         self.refused(api, person)
-        member = ids.member_id(first.organization_id, person.user_id)
+        member = MemberId.of_user(first.organization_id, person.user_id)
         assert api.patch(f"/v1/members/{member}", second.token, json_body={"role": "admin"}).status == 200
         assert create(api, person, name="One more").status == 201
         self.refused(api, person)
@@ -347,7 +347,7 @@ class TestLimit:
             world.company(owner=person)
         company = world.company()
         world.member(company, "admin", person)
-        member = ids.member_id(company.organization_id, person.user_id)
+        member = MemberId.of_user(company.organization_id, person.user_id)
         path = f"/v1/members/{member}"
         reply = api.patch(path, company.owner.token, json_body={"role": "owner"})
         assert (reply.status, reply.code) == (403, "FORBIDDEN")

@@ -124,6 +124,11 @@ class ScanRequestId(OwnedId):
 class MemberId(OwnedId):
     prefix = MEMBER
 
+    @classmethod
+    def of_user(cls, organization_id: str, user_id: str) -> Self:
+        """Returns the id of the user's membership in the organization."""
+        return cls.of(organization_id, user_id[4:])
+
 
 def _random(length: int) -> str:
     return "".join(_ALPHABET[byte & 31] for byte in secrets.token_bytes(length))
@@ -181,10 +186,6 @@ def owned(prefix: str, organization_id: str, local: str) -> str:
 def within(prefix: str) -> str:
     """Returns a new id of an item that is only accessed through an owned item, such as a website of a project."""
     return f"{prefix}_{new_local()}"
-
-
-def member_id(organization_id: str, user_id: str) -> str:
-    return f"{MEMBER}_{organization_id[4:]}{user_id[4:]}"
 
 
 def session_id(local: str) -> str:

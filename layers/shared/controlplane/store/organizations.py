@@ -83,7 +83,7 @@ class MemberItem:
 
     @property
     def member_id(self) -> MemberId:
-        return MemberId.of(self.organization_id, self.user_id.removeprefix(f"{ids.USER}_"))
+        return MemberId.of_user(self.organization_id, self.user_id)
 
     @property
     def key(self) -> Key:
