@@ -37,7 +37,7 @@ _MISSPELT_WEB_SCHEME: Final = re.compile(r"h*t+p+s*")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 # Schemes that can't serve an app.
-_REFUSED_SCHEMES: Final = frozenset(
+_UNSUPPORTED_SCHEMES: Final = frozenset(
     {
         # The address carries the code or the content itself.
         *("about", "blob", "cid", "data", "javascript", "jar", "livescript", "mocha", "vbscript"),
@@ -95,7 +95,7 @@ class Origin:
     kind: AddressKind
 
 
-class _Refused(Exception):
+class _Invalid(Exception):
     """Carries the reason to `parse_origin`, which adds the value as the client sent it."""
 
 
@@ -114,8 +114,8 @@ def parse_origin(value: str) -> Origin:
     """
     try:
         return _parse(_checked_text(value))
-    except _Refused as refusal:
-        raise InvalidOrigin(value, str(refusal)) from None
+    except _Invalid as error:
+        raise InvalidOrigin(value, str(error)) from None
 
 
 def _parse(text: str) -> Origin:
@@ -132,20 +132,20 @@ def _parse(text: str) -> Origin:
 def _checked_text(value: str) -> str:
     """Returns the trimmed value. Rejects whitespace, control, and invisible characters, and ambiguous syntax."""
     if len(value) > MAX_ADDRESS_LENGTH:
-        raise _Refused(f"An address may have at most {MAX_ADDRESS_LENGTH} characters.")
+        raise _Invalid(f"An address may have at most {MAX_ADDRESS_LENGTH} characters.")
     text = value.strip(" \t\r\n")
     if not text:
-        raise _Refused("An address must not be empty.")
+        raise _Invalid("An address must not be empty.")
     if text.isascii():
         hidden = not text.isprintable() or " " in text
     else:
         hidden = any(_is_hidden(character) for character in text)
     if hidden:
-        raise _Refused("An address must not contain spaces, control characters or invisible characters.")
+        raise _Invalid("An address must not contain spaces, control characters or invisible characters.")
     if "\\" in text:
-        raise _Refused("An address must not contain a backslash.")
+        raise _Invalid("An address must not contain a backslash.")
     if "%" in text:
-        raise _Refused("An address must be written without percent-encoding and without an IPv6 zone.")
+        raise _Invalid("An address must be written without percent-encoding and without an IPv6 zone.")
     return text
 
 
@@ -159,7 +159,7 @@ def _is_hidden(character: str) -> bool:
 def _parse_website(text: str) -> Origin:
     authority = _without_path(text)
     if "@" in authority:
-        raise _Refused("An address must not contain a user name or password.")
+        raise _Invalid("An address must not contain a user name or password.")
     if authority.startswith("["):
         return _parse_ipv6(authority)
     host, port = _split_port(authority)
@@ -170,21 +170,21 @@ def _parse_website(text: str) -> Origin:
         return _parse_ipv4(name, port)
     if _is_development_name(name):
         return Origin(name + port, "development")
-    _refuse_public_suffix(name)
+    _reject_public_suffix(name)
     return Origin(name + port, "domain")
 
 
 def _parse_wildcard(host: str, port: str) -> Origin:
     star, _, parent = host.partition(".")
     if star != "*" or "*" in parent or not parent:
-        raise _Refused("A * must be the whole address or the whole first label, as in *.example.com.")
+        raise _Invalid("A * must be the whole address or the whole first label, as in *.example.com.")
     name = _normalised_name(parent)
     if _ends_in_number(name):
-        raise _Refused("A * can't precede an IP address.")
+        raise _Invalid("A * can't precede an IP address.")
     if len(name) + len("*.") > MAX_HOST_LENGTH:
-        raise _Refused(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
+        raise _Invalid(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
     if not _is_development_name(name):
-        _refuse_public_suffix(name)
+        _reject_public_suffix(name)
     return Origin(f"*.{name}{port}", "wildcard")
 
 
@@ -193,18 +193,18 @@ def _parse_ipv4(name: str, port: str) -> Origin:
         # Rejects octal, hexadecimal, and short forms, which programs parse as different addresses.
         address = IPv4Address(name)
     except AddressValueError:
-        raise _Refused("An IPv4 address must be four decimal numbers from 0 to 255, as in 203.0.113.7.") from None
+        raise _Invalid("An IPv4 address must be four decimal numbers from 0 to 255, as in 203.0.113.7.") from None
     return Origin(f"{address}{port}", _kind_of_ipv4(address))
 
 
 def _parse_ipv6(authority: str) -> Origin:
     literal, bracket, after = authority[1:].partition("]")
     if not bracket or (after and not after.startswith(":")):
-        raise _Refused("An IPv6 address must be in brackets, as in [2001:db8::1].")
+        raise _Invalid("An IPv6 address must be in brackets, as in [2001:db8::1].")
     try:
         address = IPv6Address(literal)
     except AddressValueError:
-        raise _Refused("The text in brackets is not an IPv6 address.") from None
+        raise _Invalid("The text in brackets is not an IPv6 address.") from None
     port = _normalised_port(after[1:]) if after else ""
     mapped = address.ipv4_mapped
     if mapped is None:
@@ -219,7 +219,7 @@ def _kind_of_ipv4(address: IPv4Address) -> AddressKind:
         return "development"
     first_octet = int(address) >> 24
     if first_octet == 0 or first_octet >= 224:  # "this network"; multicast, reserved and broadcast
-        raise _Refused("No website can have this IP address.")
+        raise _Invalid("No website can have this IP address.")
     return "domain"
 
 
@@ -227,28 +227,28 @@ def _kind_of_ipv6(address: IPv6Address) -> AddressKind:
     if address.is_loopback or address in _UNSPECIFIED or any(address in block for block in _DEVELOPMENT_IPV6):
         return "development"
     if address not in _GLOBAL_UNICAST_IPV6 or any(address in block for block in _TUNNELLED_IPV6):
-        raise _Refused("No website can have this IP address.")
+        raise _Invalid("No website can have this IP address.")
     return "domain"
 
 
 def _without_path(text: str) -> str:
     authority = text.removesuffix("/")
     if not authority or "/" in authority or "?" in authority or "#" in authority:
-        raise _Refused("An address must be a host with an optional port, without a path, query or fragment.")
+        raise _Invalid("An address must be a host with an optional port, without a path, query or fragment.")
     return authority
 
 
 def _split_port(authority: str) -> tuple[str, str]:
     host, colon, port = authority.partition(":")
     if ":" in port:
-        raise _Refused("An IPv6 address must be in brackets, as in [2001:db8::1].")
+        raise _Invalid("An IPv6 address must be in brackets, as in [2001:db8::1].")
     return host, _normalised_port(port) if colon else ""
 
 
 def _normalised_port(text: str, without: frozenset[int] = _DEFAULT_PORTS) -> str:
     """Returns `:8443`, for example, or an empty string for a port in `without`."""
     if not _PORT.fullmatch(text) or not 1 <= int(text) <= MAX_PORT:
-        raise _Refused(f"What follows the host and a colon must be a port from 1 to {MAX_PORT}.")
+        raise _Invalid(f"What follows the host and a colon must be a port from 1 to {MAX_PORT}.")
     port = int(text)
     return "" if port in without else f":{port}"
 
@@ -259,7 +259,7 @@ def _normalised_name(host: str) -> str:
     labels = [_normalised_label(label) for label in name.split(".")]
     name = ".".join(labels)
     if len(name) > MAX_HOST_LENGTH:
-        raise _Refused(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
+        raise _Invalid(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
     return name
 
 
@@ -269,7 +269,7 @@ def _normalised_label(label: str) -> str:
     if not label.isascii() or label.startswith("xn--"):
         label = _a_label(label)
     if not _LABEL.fullmatch(label):
-        raise _Refused(
+        raise _Invalid(
             "Each part of a host name must have 1 to 63 letters, digits or hyphens, and no hyphen at either end."
         )
     return label
@@ -281,7 +281,7 @@ def _mapped(host: str) -> str:
     try:
         return idna.uts46_remap(host, std3_rules=True)
     except idna.IDNAError:
-        raise _Refused("The host name has a character that no internationalised domain name may have.") from None
+        raise _Invalid("The host name has a character that no internationalised domain name may have.") from None
 
 
 def _a_label(label: str) -> str:
@@ -290,7 +290,7 @@ def _a_label(label: str) -> str:
     try:
         return idna.alabel(label).decode("ascii")
     except idna.IDNAError:
-        raise _Refused("The host name is not a valid internationalised domain name.") from None
+        raise _Invalid("The host name is not a valid internationalised domain name.") from None
 
 
 def _ends_in_number(name: str) -> bool:
@@ -301,12 +301,12 @@ def _is_development_name(name: str) -> bool:
     return name == "localhost" or name.endswith(_DEVELOPMENT_ENDINGS)
 
 
-def _refuse_public_suffix(name: str) -> None:
+def _reject_public_suffix(name: str) -> None:
     """Rejects a suffix shared by many owners (`com`, `co.uk`, `github.io`) and a name without a known suffix."""
     if name in _DEVELOPMENT_SUFFIXES or _public_suffixes().is_public(name):
-        raise _Refused("This is a suffix that many owners share; name a host below it.")
+        raise _Invalid("This is a suffix that many owners share; name a host below it.")
     if not _public_suffixes().is_private(name):
-        raise _Refused("The host name does not end in a known top-level domain.")
+        raise _Invalid("The host name does not end in a known top-level domain.")
 
 
 @cache
@@ -319,22 +319,22 @@ def _public_suffixes() -> PublicSuffixList:
 def _parse_app(scheme: str, rest: str) -> Origin:
     # Before lowercasing, which would turn the Kelvin sign into a plain k.
     if not (scheme + rest).isascii():
-        raise _Refused("The address of an app must be written in ASCII.")
+        raise _Invalid("The address of an app must be written in ASCII.")
     scheme, rest = scheme.lower(), rest.lower()
     if not _SCHEME.fullmatch(scheme):
-        raise _Refused("The scheme must start with a letter and have only letters, digits, +, - and dots.")
-    if scheme in _REFUSED_SCHEMES:
-        raise _Refused("No app is served from this scheme.")
+        raise _Invalid("The scheme must start with a letter and have only letters, digits, +, - and dots.")
+    if scheme in _UNSUPPORTED_SCHEMES:
+        raise _Invalid("No app is served from this scheme.")
     if _MISSPELT_WEB_SCHEME.fullmatch(scheme):
-        raise _Refused("The scheme looks like a misspelt https.")
+        raise _Invalid("The scheme looks like a misspelt https.")
     host, colon, port_text = rest.removesuffix("/").partition(":")
     if not _APP_HOST.fullmatch(host) or (colon and not host):
-        raise _Refused(
+        raise _Invalid(
             "The address of an app must be a scheme, ://, an optional host of letters, digits, dots, hyphens and "
             "underscores, and an optional port."
         )
     if scheme == "chrome-extension" and not _CHROME_EXTENSION_ID.fullmatch(host):
-        raise _Refused("The ID of a Chrome extension must be 32 letters from a to p.")
+        raise _Invalid("The ID of a Chrome extension must be 32 letters from a to p.")
     # A custom scheme has no default port, so no port is dropped.
     port = _normalised_port(port_text, without=frozenset()) if colon else ""
     return Origin(f"{scheme}://{host}{port}", "app")

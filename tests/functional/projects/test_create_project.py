@@ -395,7 +395,7 @@ class Test402:
 
 
 class Test403:
-    def test_an_invalid_body_is_reported_before_the_plan(self, api: Api, world: World):
+    def test_an_invalid_body_is_reported_before_a_forbidden_organization(self, api: Api, world: World):
         theirs = world.company().organization_id
         token = world.company().owner.token
         assert create(api, token, organizationId=theirs, region="mars").code == "INVALID_REGION"
