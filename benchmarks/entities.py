@@ -16,7 +16,17 @@ from benchmarks.world import World
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import billing, device, findings, inbox, repositories, scan_requests, scans, sessions
+from controlplane.store import (
+    billing,
+    device,
+    device_approvals,
+    findings,
+    inbox,
+    repositories,
+    scan_requests,
+    scans,
+    sessions,
+)
 from controlplane.store.device import Issued
 from controlplane.store.findings import Finding, Location
 from controlplane.store.inbox import Discovery, InboxItem
@@ -34,7 +44,7 @@ def ask(world: World, *, approved: bool = False) -> Issued:
     """Makes a device request, approved by the owner if asked to."""
     asking = device.create(CLIENT, CHALLENGE, ["projects.read"], "laptop", "192.0.2.7")
     if approved:
-        device.approve(asking.user_code, world.user_id, ["projects.read"])
+        device_approvals.approve(asking.user_code, world.user_id, ["projects.read"])
     return asking
 
 

@@ -14,7 +14,7 @@ from benchmarks import entities
 from benchmarks.world import World
 from controlplane.core.ids import MemberId
 from controlplane.core.scopes import SCOPES
-from controlplane.store import credential_index, organizations, sessions, users
+from controlplane.store import credential_index, organizations, sessions, user_tokens, users
 from controlplane.store.table import table
 
 type Request = dict[str, Any]
@@ -79,9 +79,9 @@ def _member(world: World) -> Request:
     membership = organizations.Membership(
         organization_id=world.organization_id, slug="benchmark", name="Benchmark", role="member"
     )
-    for put in organizations.membership_legs(membership, person):
+    for put in organizations.membership_legs(membership, person.to_item()):
         table.put(put)
-    return {"path": {"memberId": MemberId.of_user(world.organization_id, person["userId"])}}
+    return {"path": {"memberId": MemberId.of_user(world.organization_id, person.user_id)}}
 
 
 def _new_organization(world: World) -> Request:
@@ -93,7 +93,7 @@ def _new_organization(world: World) -> Request:
 @lru_cache
 def _founder(world: World) -> str:
     person = users.create_user(_email(world), "Benchmark Founder")
-    return users.create_token(person["userId"], sorted(SCOPES), 3600)
+    return user_tokens.create_token(person.user_id, sorted(SCOPES), 3600)
 
 
 def _organization(world: World) -> Request:
@@ -256,7 +256,7 @@ def _invited(world: World) -> Request:
     email = _email(world)
     person = users.create_user(email, "Benchmark Guest")
     made = world.call("POST", "/v1/invitations", body={"email": email, "role": "member"})
-    return _form(world, sessions.create(person["userId"]), invitation_id=made["id"])
+    return _form(world, sessions.create(person.user_id), invitation_id=made["id"])
 
 
 def _blocked(world: World) -> Request:

@@ -20,7 +20,7 @@ from benchmarks.peers.naive import sample_project
 from benchmarks.process import TargetFailed, Worker
 from benchmarks.project import TABLE, Function, table_definition
 from controlplane.core.scopes import SCOPES
-from controlplane.store import api_keys, billing, keys, organizations, users
+from controlplane.store import api_keys, billing, keys, organizations, user_tokens, users
 from controlplane.store.codec import encode_item
 from controlplane.store.table import Update, table
 
@@ -81,10 +81,10 @@ def populated(package: Package, functions: dict[str, Function], engine: str, add
 
     create_table(engine)
     owner = users.create_user("owner@example.com", "Benchmark Owner")
-    organization = organizations.create_organization("Benchmark", "benchmark", owner)
+    organization = organizations.create_organization("Benchmark", "benchmark", owner.to_item())
     billing.change_plan(organization.organization_id, "enterprise")
-    token = users.create_token(owner["userId"], sorted(SCOPES), 86_400)
-    key = api_keys.create_key(organization.organization_id, "benchmark", owner["userId"], "benchmark").secret
+    token = user_tokens.create_token(owner.user_id, sorted(SCOPES), 86_400)
+    key = api_keys.create_key(organization.organization_id, "benchmark", owner.user_id, "benchmark").secret
     # The limit is not what is measured here; its counter and its check are.
     for secret in (keys.user_token(_digest(token)), keys.key_secret(_digest(key))):
         table.update(Update(secret, "SET #rateLimit = :many", None, {"many": _UNLIMITED}))
@@ -102,7 +102,7 @@ def populated(package: Package, functions: dict[str, Function], engine: str, add
             if group in package.functions
         }
         routes = {route: group for group, function in functions.items() for route in function.routes}
-        world = World(organization.organization_id, owner["userId"], token, key, workers, routes)
+        world = World(organization.organization_id, owner.user_id, token, key, workers, routes)
         if "projects" in workers:
             created = [world.create_project() for _ in range(PROJECTS)]
             world.projects = [project["id"] for project in created]

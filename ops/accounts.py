@@ -18,19 +18,22 @@ from controlplane.store import (
     credential_index,
     deletions,
     device,
+    device_approvals,
     identities,
     invitees,
     keys,
     organizations,
     revocations,
     token_families,
-    users,
+    user_tokens,
 )
-from controlplane.store.credential_index import Credential
+from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.members import LastOwner
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.table import ConditionFailed, Delete, LegFailed, StoreError, Throttled, table
+from controlplane.store.user_tokens import UserTokenItem
+from controlplane.store.users import UserItem
 from ops import members, personal_data
 from ops.credential_backfill import DEVICE, FAMILY, IDENTITY, TOKEN
 from ops.personal_data import Subject
@@ -70,7 +73,7 @@ def revoke_credentials(user_id: str) -> Ended:
     return _look_until_nothing_is_left(user_id, forget=False)
 
 
-def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organizations: bool = False) -> dict[str, Any]:
+def delete_account(user_id: str, profile: UserItem | None, *, with_organizations: bool = False) -> dict[str, Any]:
     """Deletes the user's credentials, identities, invitations, memberships, account, and whatever else names them.
 
     profile: None to remove only what an interrupted deletion left.
@@ -81,14 +84,14 @@ def delete_account(user_id: str, profile: dict[str, Any] | None, *, with_organiz
     last = _last_owner_of(user_id)
     if last and not with_organizations:
         raise LastOwnerOf(last)
-    subject = Subject(user_id, profile["email"] if profile else None)
+    subject = Subject(user_id, profile.email if profile else None)
     ended = _look(user_id, forget=True)
     left = _leave_all(user_id, with_organizations=with_organizations)
     declined = _decline_all(profile) if profile else 0
     # Erase before the account is deleted: after that, a repeated command no longer knows the address.
     erased = Counter(personal_data.erase(subject))
     if profile:
-        invitees.forget_address(profile["email"])
+        invitees.forget_address(profile.email)
         _remove_profile(profile)
     invitees.forget_blocks(user_id)
     # From here on, no new request creates a credential for the account, but one in flight may just have written one.
@@ -150,22 +153,22 @@ def _end_listed(user_id: str, *, forget: bool) -> Ended:
         after = page.next_sk
 
 
-def _forget(credential: Credential) -> None:
+def _forget(credential: CredentialItem) -> None:
     """Deletes the items of a revoked device, which would otherwise remain until they expire."""
     families, requests = {credential.family_id}, []
     if credential.request_digest is not None:
         requests = [keys.device_request(credential.request_digest)]
         # The device may have redeemed its code since the index entry was read.
-        request = table.get(requests[0])
-        families.add(request.get("familyId") if request else None)
+        request = device.find_by_digest(credential.request_digest)
+        families.add(request.family_id if request else None)
     table.delete_all([*(keys.token_family(family) for family in families if family), *requests])
 
 
 def _end_identities(user_id: str) -> Ended:
     ended = Ended()
-    for item in identities.list_identities(user_id):
+    for identity in identities.list_identities(user_id):
         with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
-            table.delete(Delete(keys.Key(item["pk"], item["sk"]), "#userId = :user", {"user": user_id}))
+            table.delete(Delete(identity.as_subject.key, "#userId = :user", {"user": user_id}))
             ended = ended.plus(Ended(sign_ins=1))
     identities.forget(user_id)
     return ended
@@ -193,16 +196,16 @@ def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:
         table.delete(Delete(key))
         return Ended(sign_ins=1)
     if key.pk.startswith(TOKEN) and "familyId" not in item:
-        users.revoke_token(item)
+        user_tokens.revoke_token(UserTokenItem.from_item(item))
         return Ended(tokens=1)
     ended = Ended()
     family_id = item.get("familyId") or (key.pk.removeprefix(FAMILY) if key.pk.startswith(FAMILY) else None)
     if key.pk.startswith(DEVICE) and item["status"] == "approved":
         # A device can redeem its code during the scan, after the scan has passed its token family.
-        family_id = device.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
+        family_id = device_approvals.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
         ended = Ended(devices=family_id is None)
-    family = table.get(keys.token_family(family_id)) if family_id else None
-    if family_id and family is not None and family["state"] == "live":
+    family = token_families.find_family(family_id) if family_id else None
+    if family_id and family is not None and family.state == "live":
         token_families.revoke(family_id, _REASON)
         ended = Ended(devices=1)
     if key.pk.startswith(TOKEN) or forget:
@@ -240,29 +243,29 @@ def _leave_all(user_id: str, *, with_organizations: bool) -> int:
     return left
 
 
-def _decline_all(profile: dict[str, Any]) -> int:
+def _decline_all(profile: UserItem) -> int:
     """Declines the invitations to the user's address and returns their number."""
     ended = 0
-    for invitation in invitees.list_for_address(profile["email"]):
+    for invitation in invitees.list_for_address(profile.email):
         try:
-            invitees.decline_invitation(invitation.invitation_id, profile)
+            invitees.decline_invitation(invitation.invitation_id, profile.to_item())
         except invitees.InvitationGone:
             continue  # concurrently canceled or expired
         ended += 1
     return ended
 
 
-def _remove_profile(profile: dict[str, Any]) -> None:
+def _remove_profile(profile: UserItem) -> None:
     """Deletes the account and its claim to the address, atomically. The next sign-in creates a new account."""
-    own = {"user": profile["userId"]}
+    own = {"user": profile.user_id}
     try:
         table.transact(
             {
-                "profile": Delete(keys.user(profile["userId"]), "attribute_exists(pk)"),
-                "email": Delete(keys.user_email(normalize_email(profile["email"])), "#userId = :user", own),
+                "profile": Delete(keys.user(profile.user_id), "attribute_exists(pk)"),
+                "email": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", own),
             }
         )
-    except LegFailed as refusal:
-        if refusal.leg != "profile" or refusal.item is not None:
+    except LegFailed as failure:
+        if failure.leg != "profile" or failure.item is not None:
             raise
         # A concurrent run of this command was faster.

@@ -10,8 +10,12 @@ from contextlib import suppress
 from typing import Any
 
 from controlplane.core import clock
-from controlplane.store import credential_index, device, identities, keys, token_families
+from controlplane.store import device_approvals, identities, keys, user_tokens
+from controlplane.store.device import DeviceRequestItem
+from controlplane.store.identities import IdentityItem
 from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
+from controlplane.store.token_families import TokenFamilyItem
+from controlplane.store.user_tokens import UserTokenItem
 from ops.table_scan import scan_pages
 
 TOKEN, FAMILY, DEVICE, IDENTITY = (
@@ -48,7 +52,7 @@ def _save(position: dict[str, str] | None, completed_at: str | None) -> None:
 def _list(item: dict[str, Any]) -> bool:
     """Lists the credential or identity, unless it is already listed or has expired. Returns True if it listed it."""
     if item["pk"].startswith(IDENTITY):
-        return identities.record_if_missing(item)
+        return identities.record_if_missing(IdentityItem.from_item(item))
     if item["pk"].startswith(DEVICE) and item["status"] in {"denied", "redeemed"}:
         key = keys.Key(item["pk"], item["sk"])
         with suppress(ConditionFailed):  # concurrently removed
@@ -63,16 +67,16 @@ def _list(item: dict[str, Any]) -> bool:
 
 
 def _list_credential(item: dict[str, Any]) -> bool:
-    key = keys.Key(item["pk"], item["sk"])
     if item["pk"].startswith(FAMILY) and item["state"] == "live" and "listedAs" not in item:
         # A concurrent refresh lists the family itself.
-        same = Check(key, "#state = :live AND #current = :current", {"live": "live", "current": item["current"]})
-        entry = token_families.entry(item, item["expiresAt"], clock.timestamp(item["rotatedAt"]))
-        table.transact({"family": same, "listed": entry})
+        family = TokenFamilyItem.from_item(item)
+        same = Check(family.key, "#state = :live AND #current = :current", {"live": "live", "current": family.current})
+        entry = family.entry(family.expires_at, clock.timestamp(family.rotated_at))
+        table.transact({"family": same, "listed": entry.upsert()})
     elif item["pk"].startswith(TOKEN) and "listedAs" not in item and "familyId" not in item:
-        credential_index.list_older_token(item)
+        user_tokens.list_older_token(UserTokenItem.from_item(item))
     elif item["pk"].startswith(DEVICE) and item["status"] == "approved" and "listedAs" not in item:
-        device.list_older_approval(item)
+        device_approvals.list_older_approval(DeviceRequestItem.from_item(item))
     else:
         return False
     return True

@@ -6,17 +6,18 @@ from controlplane.core import ids
 from controlplane.store import billing, keys, organizations, users
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.table import table
+from controlplane.store.users import UserItem
 from ops.errors import NotFound
 
 
-def find_user(reference: str) -> dict[str, Any] | None:
+def find_user(reference: str) -> UserItem | None:
     """Returns the profile of the user with this email address or id, or None."""
     if "@" in reference:
         return users.find_user_by_email(reference)
     return users.find_user(reference) if ids.is_root(ids.USER, reference) else None
 
 
-def get_user(reference: str) -> dict[str, Any]:
+def get_user(reference: str) -> UserItem:
     """Returns the user's profile. Raises NotFound."""
     profile = find_user(reference)
     if profile is None:
@@ -47,9 +48,16 @@ def get_organization_id(reference: str) -> str:
     return get_organization(reference).organization_id
 
 
-def user_document(profile: dict[str, Any]) -> dict[str, Any]:
+def user_document(profile: UserItem) -> dict[str, Any]:
     """Returns the displayed fields of a user, without organizations."""
-    return {name: profile[name] for name in ("userId", "email", "name", "image", "savedOrganizationId", "createdAt")}
+    return {
+        "userId": profile.user_id,
+        "email": profile.email,
+        "name": profile.name,
+        "image": profile.image,
+        "savedOrganizationId": profile.saved_organization_id,
+        "createdAt": profile.created_at,
+    }
 
 
 def membership_document(membership: organizations.Membership) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from controlplane.store import (
     projects,
     repositories,
     scan_requests,
+    user_tokens,
     users,
 )
 from controlplane.store.organizations import Role
@@ -31,6 +32,7 @@ from controlplane.store.project_items import AUDITABLE_KIND, Address, ProjectIte
 from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.scan_requests import ScanInProgress
 from controlplane.store.table import table
+from controlplane.store.users import UserItem
 from finding_intake.service import take_finding
 from ops import identities, members
 from ops.intake import read_message
@@ -108,10 +110,10 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
             ensure_findings(project)
         if hosted is not None and demo is ORGANIZATIONS[0]:
             entry = ensure_repository(project, hosted)
-            ensure_scan(entry["repositoryId"], project.project_id, owner["userId"])
+            ensure_scan(entry["repositoryId"], project.project_id, owner.user_id)
             repository_entries.append(entry)
         if demo.has_key:
-            api_key_entries.append(ensure_key(organization_id, owner["userId"], known.get("apiKeys", [])))
+            api_key_entries.append(ensure_key(organization_id, owner.user_id, known.get("apiKeys", [])))
     known_tokens = {user["userId"]: user["accessToken"] for user in known.get("users", [])}
     return {
         "organizations": [
@@ -120,9 +122,9 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
         "users": [
             {
                 "email": user.email,
-                "userId": profiles[user.email]["userId"],
+                "userId": profiles[user.email].user_id,
                 "accessToken": ensure_token(
-                    profiles[user.email]["userId"], known_tokens.get(profiles[user.email]["userId"])
+                    profiles[user.email].user_id, known_tokens.get(profiles[user.email].user_id)
                 ),
                 "role": user.role,
                 "organizationId": ids_by_slug[user.organization],
@@ -134,16 +136,16 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
     }
 
 
-def ensure_user(email: str, name: str) -> dict[str, Any]:
+def ensure_user(email: str, name: str) -> UserItem:
     """Returns the profile of the account with the address."""
     return users.find_user_by_email(email) or users.create_user(email, name)
 
 
-def ensure_organization(slug: str, name: str, owner: dict[str, Any], plan: str, least_credits: int) -> str:
+def ensure_organization(slug: str, name: str, owner: UserItem, plan: str, least_credits: int) -> str:
     """Returns the id of the organization, on the given plan and with at least `least_credits`."""
     organization = find_organization(slug)
     if organization is None:
-        organization_id = organizations.create_organization(name, slug, owner).organization_id
+        organization_id = organizations.create_organization(name, slug, owner.to_item()).organization_id
     else:
         organization_id = organization.organization_id
     stored, account = billing.get_billing(organization_id)
@@ -154,16 +156,16 @@ def ensure_organization(slug: str, name: str, owner: dict[str, Any], plan: str, 
     return organization_id
 
 
-def ensure_member(organization_id: str, profile: dict[str, Any], role: Role) -> None:
+def ensure_member(organization_id: str, profile: UserItem, role: Role) -> None:
     """Ensures that the user is a member of the organization with that role."""
-    membership = organizations.find_membership(profile["userId"], organization_id)
+    membership = organizations.find_membership(profile.user_id, organization_id)
     if membership is None:
         organization = organizations.find_organization(organization_id)
         if organization is None:
             raise LookupError("the organization was there a moment ago")
-        members.add_member(organization, profile, role)
+        members.add_member(organization, profile.to_item(), role)
     elif membership.role != role:
-        members.change_role(organization_id, profile["userId"], role)
+        members.change_role(organization_id, profile.user_id, role)
 
 
 def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> ProjectItem:
@@ -266,7 +268,7 @@ def ensure_token(user_id: str, known: str | None) -> str:
         and set(item["scopes"]) >= set(SCOPES)
     ):
         return known
-    return users.create_token(user_id, list(SCOPES), _TOKEN_LIFE_SECONDS)
+    return user_tokens.create_token(user_id, list(SCOPES), _TOKEN_LIFE_SECONDS)
 
 
 def ensure_key(organization_id: str, created_by: str, known: Iterable[Mapping[str, str]]) -> dict[str, str]:

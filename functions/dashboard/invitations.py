@@ -58,4 +58,4 @@ def _get_profile(user_id: str) -> dict[str, Any]:
     profile = users.find_user(user_id)
     if profile is None:
         raise LookupError("the session's account doesn't exist")
-    return profile
+    return profile.to_item()

@@ -4,7 +4,6 @@ The content security policy of the pages forbids scripts and resources of other 
 """
 
 import hashlib
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -19,8 +18,9 @@ from controlplane.core.regions import REGIONS
 from controlplane.core.settings import settings
 from controlplane.core.urls import consent_runtime_url, dashboard_base_url, public_base_url
 from controlplane.http.web_session import FORM_TOKEN, SignedOut, WebSession, form_token
-from dashboard import service
+from controlplane.store.sign_in import AddressNotAccepted, AddressNotVerified, AnotherIdentity
 from dashboard.errors import ProviderUnavailable, SignInRejected
+from dashboard.sign_in import SignInCanceled, SignInLost, own_page
 
 _HERE = Path(__file__).parent
 _POLICY = (
@@ -111,33 +111,41 @@ def page(
     template: str,
     session: WebSession | None = None,
     *,
-    status: int = 200,
-    headers: Mapping[str, str] | None = None,
+    failure: ApiError | None = None,
+    done: str | None = None,
     **content: Any,
 ) -> Response:
-    """Renders the template to a response. All content is escaped."""
+    """Renders the template to a response. All content is escaped.
+
+    failure: the error that the page shows as `problem`. It sets the response's status and adds its headers.
+    done: the change that the page confirms.
+    """
     signed_in = session is not None and session.access is not None
     text = _templates.get_template(f"{template}.html").render(
         style=address(f"/assets/{style()[0]}"),
         signed_in=signed_in,
         form_token=form_token(session.secret) if session is not None and signed_in else "",
         reference=f"{public_base_url()}/docs",
-        devices_offered=service.devices_are_offered(),
+        devices_offered=settings.device_authorization_enabled,
+        problem=failure.public if failure else None,
+        done=done,
         **content,
     )
-    return Response(text, status, {**HEADERS, **(headers or {})})
+    if failure is None:
+        return Response(text, 200, HEADERS)
+    return Response(text, failure.status, {**HEADERS, **failure.headers})
 
 
 def redirect(location: str, cookies: list[str] | None = None) -> Response:
     """Returns a 303 redirect, which the browser follows with GET."""
-    answer = Response(b"", 303, {**HEADERS, "location": location})
+    response = Response(b"", 303, {**HEADERS, "location": location})
     for cookie in cookies or []:
-        answer.headers.append("set-cookie", cookie)
-    return answer
+        response.headers.append("set-cookie", cookie)
+    return response
 
 
 def sign_in_address(target: str) -> str:
-    return f"{address('/sign-in')}?return_to={quote(service.own_page(target), safe='')}"
+    return f"{address('/sign-in')}?return_to={quote(own_page(target), safe='')}"
 
 
 class PageLook:
@@ -147,7 +155,7 @@ class PageLook:
         raise NotImplementedError("pages declare no body")
 
     def success(self, content: Any) -> Response:
-        raise NotImplementedError("pages answer for themselves")
+        raise NotImplementedError("pages build their own responses")
 
     def failure(self, error: ApiError) -> Response:
         if isinstance(error, SignedOut) and error.method == "GET":
@@ -155,20 +163,18 @@ class PageLook:
         again = sign_in_address(error.target.partition("?")[0]) if isinstance(error, SignedOut) else None
         return page(
             "refused",
-            status=error.status,
-            headers=error.headers,
+            failure=error,
             title=_TITLES.get(error.status, _TITLES[500]),
-            message=error.public,
             sign_in=again or sign_in_address("/") if isinstance(error, _OF_SIGN_IN) else again,
         )
 
 
 _OF_SIGN_IN = (
-    service.SignInLost,
-    service.SignInCanceled,
+    SignInLost,
+    SignInCanceled,
     SignInRejected,
-    service.AddressUnverified,
-    service.AddressNotAccepted,
-    service.AnotherIdentity,
+    AddressNotVerified,
+    AddressNotAccepted,
+    AnotherIdentity,
     ProviderUnavailable,
 )

@@ -22,7 +22,7 @@ from requests.adapters import HTTPAdapter
 from controlplane.core import clock, deadline
 from controlplane.core.connections import BoundedConnection
 from controlplane.core.emails import is_email
-from controlplane.store.sign_in import Identity
+from controlplane.store.sign_in import Claims
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
 _SCOPE = "openid email profile"
@@ -75,28 +75,28 @@ class Provider:
         query = {"client_id": client_id, "post_logout_redirect_uri": return_to, "logout_uri": return_to}
         return f"{endpoint}?{urlencode(query)}"
 
-    def redeem(self, client_id: str, redirect_uri: str, code: str, verifier: str, nonce: str) -> Identity:
-        """Redeems the code and returns the identity of the user. Raises ProviderUnavailable, SignInRejected."""
+    def redeem(self, client_id: str, redirect_uri: str, code: str, verifier: str, nonce: str) -> Claims:
+        """Redeems the code and returns the claims about the user. Raises ProviderUnavailable, SignInRejected."""
         endpoint = self._metadata()["token_endpoint"]
         try:
             with self._session(client_id, redirect_uri) as session, deadline.spending():
-                answer = session.fetch_token(
+                response = session.fetch_token(
                     endpoint,
                     grant_type="authorization_code",
                     code=code,
                     code_verifier=verifier,
                     allow_redirects=False,
                 )
-        except OAuthError as refusal:
-            raise SignInRejected(details=[], reason=f"token endpoint: {refusal.error}") from refusal
+        except OAuthError as failure:
+            raise SignInRejected(details=[], reason=f"token endpoint: {failure.error}") from failure
         except (
             ValueError
         ) as failure:  # not JSON; before RequestException, because requests' JSON error is a subclass of both
             raise SignInRejected(details=[], reason="token endpoint: unreadable answer") from failure
         except requests.RequestException as failure:
             raise ProviderUnavailable(reason=type(failure).__name__) from failure
-        claims = self._verify(answer.get("id_token"), answer.get("access_token"), client_id, nonce)
-        return _identity(self.issuer, claims)
+        claims = self._verify(response.get("id_token"), response.get("access_token"), client_id, nonce)
+        return _checked(self.issuer, claims)
 
     def _session(self, client_id: str, redirect_uri: str) -> OAuth2Session:
         session = OAuth2Session(
@@ -165,12 +165,12 @@ def _fetch(url: str) -> dict[str, Any]:
     try:
         with requests.Session() as session, deadline.spending():
             _restrict(session)
-            answer = session.get(url, timeout=_TIMEOUT_SECONDS, headers={"Accept": "application/json"})
-        content = answer.json() if answer.ok else None
+            response = session.get(url, timeout=_TIMEOUT_SECONDS, headers={"Accept": "application/json"})
+        content = response.json() if response.ok else None
     except requests.RequestException as failure:
         raise ProviderUnavailable(reason=type(failure).__name__) from failure
     if not isinstance(content, dict):
-        raise ProviderUnavailable(reason=f"status {answer.status_code}")
+        raise ProviderUnavailable(reason=f"status {response.status_code}")
     return content
 
 
@@ -205,8 +205,8 @@ def _restrict(session: requests.Session) -> None:
         session.mount(scheme, _BoundedAdapter())
 
 
-def _identity(issuer: str, claims: dict[str, Any]) -> Identity:
-    """Converts the claims to an identity, without fields that an account can't store. Raises SignInRejected."""
+def _checked(issuer: str, claims: dict[str, Any]) -> Claims:
+    """Returns the claims without fields that an account can't store. Raises SignInRejected."""
     subject = claims["sub"]
     if not isinstance(subject, str) or not 0 < len(subject) <= _SUBJECT_LENGTH:
         raise SignInRejected(details=[], reason="id_token: sub")
@@ -215,7 +215,14 @@ def _identity(issuer: str, claims: dict[str, Any]) -> Identity:
         email = None
     if not isinstance(image, str) or len(image) > _URL_LENGTH or not image.startswith("https://"):
         image = None
-    return Identity(issuer, subject, email, _is_true(claims.get("email_verified")), _name(claims), image)
+    return Claims(
+        issuer=issuer,
+        subject=subject,
+        email=email,
+        email_verified=_is_true(claims.get("email_verified")),
+        name=_name(claims),
+        image=image,
+    )
 
 
 def _is_true(claim: Any) -> bool:

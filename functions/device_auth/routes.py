@@ -7,7 +7,7 @@ from controlplane.http.anonymous import Anonymous, AnonymousCaller
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
 from controlplane.store.device import FIRST_INTERVAL_SECONDS, LIFE_SECONDS
-from controlplane.store.token_families import Pair
+from controlplane.store.token_families import Pair, RefreshRefused
 from device_auth import service
 from device_auth.dialect import MEDIA_TYPE, OAuthForm
 from device_auth.schemas import (
@@ -31,15 +31,15 @@ def _by_anyone(counter: str, per_minute: int, *required: str) -> Anonymous:
     return Anonymous(counter, per_minute, service.is_enabled, {MEDIA_TYPE: OAuthForm(required)})
 
 
-AsksForCode = Annotated[AnonymousCaller, _by_anyone("device.code", CODES_PER_MINUTE)]
-AsksForToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_MINUTE, "grant_type")]
+RequestsCode = Annotated[AnonymousCaller, _by_anyone("device.code", CODES_PER_MINUTE)]
+RequestsToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_MINUTE, "grant_type")]
 # Shares the token endpoint's rate limit: both look up a secret.
 RevokesToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_MINUTE)]
 
 
 @router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Request a device code", status_code=201)
 @refuses(service.UnknownClient, service.InvalidScope)
-async def create_device_code(caller: AsksForCode, body: DeviceCodeCreate) -> DeviceCode:
+async def create_device_code(caller: RequestsCode, body: DeviceCodeCreate) -> DeviceCode:
     """Starts device authorization with a PKCE code challenge (S256). Limited to 10 requests a minute per IP address.
 
     Show `verificationUri` and `userCode` to the user, then poll `POST /v1/auth/device/token`. This endpoint also
@@ -69,10 +69,10 @@ async def create_device_code(caller: AsksForCode, body: DeviceCodeCreate) -> Dev
     service.CodeUsed,
     service.CodeExpired,
     service.WrongVerifier,
-    service.RefreshRefused,
+    RefreshRefused,
     service.AccessDenied,
 )
-async def create_device_token(_caller: AsksForToken, body: TokenCreate) -> Token:
+async def create_device_token(_caller: RequestsToken, body: TokenCreate) -> Token:
     """Exchanges an approved device code or a refresh token for tokens. Limited to 30 requests a minute per IP address.
 
     Until the user decides, `details.status` is `authorization_pending`: poll again after the interval. If you poll too

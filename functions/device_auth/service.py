@@ -7,8 +7,7 @@ section 3.5, RFC 7009 section 2.2.1.
 import base64
 import hashlib
 import hmac
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from controlplane.core import tokens
 from controlplane.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
@@ -16,11 +15,9 @@ from controlplane.core.scopes import READ_SCOPES, SCOPES
 from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url
 from controlplane.store import device, token_families
-from controlplane.store.device import Issued
-from controlplane.store.table import Throttled
+from controlplane.store.device import DeviceRequestItem, Issued
+from controlplane.store.retry import retry_on_conflict
 from controlplane.store.token_families import Pair
-
-_TRIES = 4
 
 
 class AuthorizationPending(Conflict):
@@ -68,13 +65,6 @@ class AccessDenied(Forbidden):
 class WrongVerifier(Unauthorized):
     oauth_error: ClassVar[str] = "invalid_grant"
     message = "The code verifier doesn't match the code challenge."
-
-
-class RefreshRefused(Unauthorized):
-    """Raised for every invalid refresh token, so that a caller can't tell why it is invalid."""
-
-    oauth_error: ClassVar[str] = "invalid_grant"
-    message = "This refresh token is unknown, expired, used, or revoked. Request a new device code."
 
 
 class UnknownClient(InvalidPayload):
@@ -135,31 +125,32 @@ def redeem(device_code: str, code_verifier: str, client_id: str) -> Pair:
     AccessDenied, AuthorizationPending, PolledTooSoon.
     """
     _check_client(client_id)
-    for _ in range(_TRIES):
-        item = device.find(device_code)
-        if item is None or item["clientId"] != client_id:
+
+    def attempt() -> Pair:
+        request = device.find(device_code)
+        if request is None or request.client_id != client_id:
             raise CodeExpired
-        if not hmac.compare_digest(_challenge(code_verifier), item["challenge"]):
+        if not hmac.compare_digest(_challenge(code_verifier), request.challenge):
             raise WrongVerifier
-        try:
-            return _redeem_as_it_stands(item)
-        except device.NotRedeemable:
-            continue  # decided or redeemed since the read
-    raise Throttled("the device request keeps changing")
+        return _redeem(request)
+
+    return retry_on_conflict(attempt, "the device request")
 
 
-def _redeem_as_it_stands(item: Mapping[str, Any]) -> Pair:
-    if item["status"] == "redeemed":
+def _redeem(request: DeviceRequestItem) -> Pair:
+    """Redeems the request if its status allows it. Raises WriteConflict if it was decided or redeemed since."""
+    if request.status == "redeemed":
         # One of the two clients that sent the code isn't the device (as in fosite; ASVS 10.4.2 for other codes).
-        token_families.revoke(item["familyId"], "the device code was presented again")
+        if request.family_id is not None:
+            token_families.revoke(request.family_id, "the device code was presented again")
         raise CodeUsed
-    if device.is_expired(item):
+    if request.is_expired:
         raise CodeExpired
-    if item["status"] == "denied":
+    if request.status == "denied":
         raise AccessDenied
-    if item["status"] == "approved":
-        return device.redeem(item)
-    raise PolledTooSoon if device.note_poll(item) else AuthorizationPending
+    if request.status == "approved":
+        return device.redeem(request)
+    raise PolledTooSoon if device.note_poll(request) else AuthorizationPending
 
 
 def refresh(refresh_token: str, client_id: str | None, scope: str | None) -> Pair:
@@ -171,10 +162,6 @@ def refresh(refresh_token: str, client_id: str | None, scope: str | None) -> Pai
         return token_families.rotate(refresh_token, client_id, scopes)
     except token_families.ScopeNotGranted:
         raise InvalidScope("This is more than was approved.") from None
-    except token_families.UnknownRefreshToken:
-        raise RefreshRefused from None
-    except token_families.RefreshTokenReused:
-        raise RefreshRefused(reason="a used refresh token was presented; its family is revoked") from None
 
 
 def revoke(token: str, client_id: str | None) -> None:

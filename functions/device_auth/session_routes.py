@@ -13,7 +13,7 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from device_auth import session_service
+from controlplane.store import credential_index, revocations, user_tokens
 from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])
@@ -31,8 +31,8 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
     user's sessions; no scope is needed. API keys get 403, because they don't belong to a user.
     """
     codec = CursorCodec(cursor, "listSessions", access.user_id)
-    page = session_service.list_sessions(access.user_id, limit, codec.after)
-    current = session_service.current_session(access.principal.token)
+    page = credential_index.list_credentials(access.user_id, limit, codec.after)
+    current = user_tokens.entry_local_of(access.principal.token)
     items = [
         Session(
             id=credential.session_id,
@@ -46,18 +46,18 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
             current=credential.local == current,
             scopes=credential.scopes,
         )
-        for credential in page.credentials
+        for credential in page.live
     ]
     return Page(items, codec.cursor(page.next_sk))
 
 
 @router.delete("/v1/me/sessions/{sessionId}", operation_id="revokeSession", summary="Revoke a session or device")
-@refuses(session_service.UnknownSession)
+@refuses(revocations.UnknownSession)
 async def revoke_session(access: Person, session_id: SessionId) -> RevokedSession:
     """Revokes a session or device immediately: requests with its tokens, refresh tokens included, get 401.
 
     The session that makes the request can revoke itself. Any user token can revoke its own user's sessions; no scope
     is needed.
     """
-    session_service.revoke_session(access.user_id, session_id)
+    revocations.revoke_session(access.user_id, session_id)
     return RevokedSession(deleted=True)

@@ -1,7 +1,7 @@
 """`assent-ops user`, the commands about signing in: identities and the email address."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,14 @@ from ops.command import command
 from ops.errors import Conflict, Misused, NotFound, Refused
 from ops.output import Shown, confirm
 
+if TYPE_CHECKING:
+    from controlplane.store.identities import IdentityItem
+
 app = typer.Typer()
 
-_SHOWN = ("issuer", "subject", "createdAt")
+
+def _document(identity: "IdentityItem") -> dict[str, str]:
+    return {"issuer": identity.issuer, "subject": identity.subject, "createdAt": identity.created_at}
 
 
 @command(app, "identities")
@@ -24,8 +29,8 @@ def list_identities(user: User) -> Shown:
     from controlplane.store import identities
     from ops.lookup import get_user
 
-    found = identities.list_identities(get_user(user)["userId"])
-    return Shown([{name: item[name] for name in _SHOWN} for item in found])
+    found = identities.list_identities(get_user(user).user_id)
+    return Shown([_document(identity) for identity in found])
 
 
 @command(app, "move-identity")
@@ -60,12 +65,12 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     if (to_subject is None) == (to_user is None):
         raise Misused("Give either --to-subject or --to-user.")
     profile = get_user(user)
-    to = get_user(to_user)["userId"] if to_user is not None else str(to_subject)
-    if to in {profile["userId"], subject}:
+    to = get_user(to_user).user_id if to_user is not None else str(to_subject)
+    if to in {profile.user_id, subject}:
         raise Misused("The identity is there already.")
-    confirm(f"Move the identity {subject} of {profile['email']} to {to_user or to_subject}?", yes=yes)
+    confirm(f"Move the identity {subject} of {profile.email} to {to_user or to_subject}?", yes=yes)
     try:
-        moved = identities.move_identity(profile["userId"], subject, issuer, to=to, is_user=to_user is not None)
+        moved = identities.move_identity(profile.user_id, subject, issuer, to=to, is_user=to_user is not None)
     except identities.UnknownIdentity:
         raise NotFound(f"{user} has no one identity {subject}. See `user identities`, and name the --issuer.") from None
     except IdentityTaken:
@@ -75,8 +80,8 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
             f"{to_user} has an identity from this issuer, or may have one that is not recorded: "
             "`user record-identities` tells."
         ) from None
-    ended = accounts.revoke_credentials(profile["userId"])
-    return Shown({"userId": moved["userId"], **{name: moved[name] for name in _SHOWN}, **ended.document()})
+    ended = accounts.revoke_credentials(profile.user_id)
+    return Shown({"userId": moved.user_id, **_document(moved), **ended.document()})
 
 
 @command(app, "record-identities")
@@ -104,20 +109,19 @@ def set_email(
     """
     from controlplane.core.emails import is_email, normalize_email
     from controlplane.store import sign_in, users
+    from controlplane.store.retry import WriteConflict
     from ops.lookup import get_user, user_document
 
     if not is_email(email):
         raise Misused(f"{email!r} is not an email address.")
     profile = get_user(user)
-    confirm(f"Change the address of {profile['email']} to {email}?", yes=yes)
+    confirm(f"Change the address of {profile.email} to {email}?", yes=yes)
     try:
-        if profile["email"] != normalize_email(email):
+        if profile.email != normalize_email(email):
             profile = users.change_address(profile, email)
+        profile = sign_in.refresh(profile, None, None)
     except users.EmailTaken:
         raise Conflict(f"{email} has an account already.") from None
-    except users.AccountChanged:
+    except WriteConflict:
         raise Refused("The account has just changed. Look at it, and try again.") from None
-    shown = sign_in.refresh(profile, None, None)
-    if shown is None:
-        raise Refused("The account has just changed. Look at it, and try again.")
-    return Shown(user_document(shown))
+    return Shown(user_document(profile))

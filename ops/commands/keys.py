@@ -32,7 +32,7 @@ def create_key(
     from controlplane.store import api_keys, organizations
     from ops.lookup import get_organization_id, get_user
 
-    organization_id, user_id = get_organization_id(organization), get_user(created_by)["userId"]
+    organization_id, user_id = get_organization_id(organization), get_user(created_by).user_id
     if organizations.find_membership(user_id, organization_id) is None:
         raise Refused(f"{created_by} is not a member of {organization}. Attribute the key to a member.")
     try:

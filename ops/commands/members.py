@@ -31,10 +31,10 @@ def add_member(
 
     joined, profile = get_organization(organization), get_user(user)
     try:
-        members.add_member(joined, profile, role)
+        members.add_member(joined, profile.to_item(), role)
     except members.AlreadyMember:
         raise Conflict(f"{user} is a member of {organization} already. Use `member set-role`.") from None
-    return _changed(joined.organization_id, profile["userId"], role)
+    return _changed(joined.organization_id, profile.user_id, role)
 
 
 @command(app, "list")
@@ -56,7 +56,7 @@ def set_role(
     from ops import members
     from ops.lookup import get_organization_id, get_user
 
-    organization_id, user_id = get_organization_id(organization), get_user(user)["userId"]
+    organization_id, user_id = get_organization_id(organization), get_user(user).user_id
     try:
         members.change_role(organization_id, user_id, role)
     except members.UnknownMember:
@@ -73,7 +73,7 @@ def remove_member(organization: Organization, user: User, yes: Yes = False) -> S
     from ops import members
     from ops.lookup import get_organization_id, get_user
 
-    organization_id, user_id = get_organization_id(organization), get_user(user)["userId"]
+    organization_id, user_id = get_organization_id(organization), get_user(user).user_id
     confirm(f"Remove {user} from {organization}?", yes=yes)
     try:
         members.remove_member(organization_id, user_id)

@@ -38,7 +38,7 @@ def create_organization(
     profile = get_user(owner)
     slug = body.slug or derive_slug(body.name)
     try:
-        made = organizations.create_organization(body.name, slug, profile)
+        made = organizations.create_organization(body.name, slug, profile.to_item())
     except organizations.SlugTaken:
         free = ", ".join(suggest_slugs(slug))
         raise Conflict(f"Another organization has the slug {slug}. Free are: {free}.") from None
@@ -61,7 +61,7 @@ def list_organizations(
     from controlplane.store import organizations
     from ops.lookup import get_user, membership_document
 
-    account = organizations.get_account(get_user(user)["userId"])
+    account = organizations.get_account(get_user(user).user_id)
     return Shown([membership_document(it) for it in sorted(account.memberships, key=lambda it: it.slug)])
 
 

@@ -34,17 +34,17 @@ def create_token(
 ) -> Shown:
     """Create a token and print it once: only its hash is stored, so it can't be shown again."""
     from controlplane.core import clock
-    from controlplane.store import users
+    from controlplane.store import user_tokens
     from ops.lookup import get_user
 
     profile = get_user(user)
     scopes = sorted(SCOPES if ALL in scope else set(scope))
     expires_at = clock.timestamp(int(clock.now()) + life)
-    secret = users.create_token(profile["userId"], scopes, life)
+    secret = user_tokens.create_token(profile.user_id, scopes, life)
     document = {
         "accessToken": secret,
-        "userId": profile["userId"],
-        "email": profile["email"],
+        "userId": profile.user_id,
+        "email": profile.email,
         "scopes": scopes,
         "expiresAt": expires_at,
     }

@@ -37,11 +37,12 @@ def create_user(
 def show_user(user: User) -> Shown:
     """Show an account and its organizations."""
     from controlplane.store import organizations
+    from controlplane.store.users import UserItem
     from ops.lookup import get_user, membership_document, user_document
 
-    account = organizations.get_account(get_user(user)["userId"])
+    account = organizations.get_account(get_user(user).user_id)
     memberships = [membership_document(membership) for membership in account.memberships]
-    return Shown({**user_document(account.profile), "organizations": memberships})
+    return Shown({**user_document(UserItem.from_item(account.profile)), "organizations": memberships})
 
 
 @command(app, "set-organization")
@@ -50,7 +51,7 @@ def set_organization(user: User, organization: Organization) -> Shown:
     from controlplane.store import organizations
     from ops.lookup import get_organization_id, get_user, user_document
 
-    user_id, organization_id = get_user(user)["userId"], get_organization_id(organization)
+    user_id, organization_id = get_user(user).user_id, get_organization_id(organization)
     if organizations.find_membership(user_id, organization_id) is None:
         raise Refused(f"{user} is no member of {organization}. Use `member add` first.")
     organizations.save_organization(user_id, organization_id)
@@ -69,9 +70,9 @@ def revoke_credentials(user: User, yes: Yes = False) -> Shown:
     from ops.lookup import get_user
 
     profile = get_user(user)
-    confirm(f"End every session, token and device of {profile['email']}?", yes=yes)
-    ended = accounts.revoke_credentials(profile["userId"])
-    return Shown({"userId": profile["userId"], "email": profile["email"], **ended.document()})
+    confirm(f"End every session, token and device of {profile.email}?", yes=yes)
+    ended = accounts.revoke_credentials(profile.user_id)
+    return Shown({"userId": profile.user_id, "email": profile.email, **ended.document()})
 
 
 @command(app, "export")
@@ -87,7 +88,7 @@ def export_user(user: User) -> Shown:
     profile = find_user(user)
     if profile is None and not ids.is_root(ids.USER, user):
         raise NotFound(f"There is no user {user}.")
-    subject = personal_data.Subject(profile["userId"] if profile else user, profile["email"] if profile else None)
+    subject = personal_data.Subject(profile.user_id if profile else user, profile.email if profile else None)
     return Shown(personal_data.export(subject))
 
 
@@ -112,16 +113,16 @@ def delete_user(
     from ops.lookup import find_user
 
     profile = find_user(user)
-    user_id = profile["userId"] if profile else user
+    user_id = profile.user_id if profile else user
     if profile is None and not accounts.is_left_over(user_id):
         raise NotFound(f"There is no user {user}.")
     also = " with every organization that only they own" if with_organizations else ""
-    confirm(f"Delete {profile['email'] if profile else user_id}{also} for good?", yes=yes)
+    confirm(f"Delete {profile.email if profile else user_id}{also} for good?", yes=yes)
     try:
         ended = accounts.delete_account(user_id, profile, with_organizations=with_organizations)
-    except accounts.LastOwnerOf as refusal:
+    except accounts.LastOwnerOf as failure:
         raise Refused(
-            f"{user_id} is the last owner of {', '.join(refusal.slugs)}. Make another member an owner there first "
+            f"{user_id} is the last owner of {', '.join(failure.slugs)}. Make another member an owner there first "
             "(`member set-role`, or `member add` with --role owner), or delete these too with --with-organizations."
         ) from None
     return Shown({"deleted": True, "userId": user_id, **ended})

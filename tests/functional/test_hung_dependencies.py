@@ -234,7 +234,7 @@ class TestIssuer:
     @pytest.mark.parametrize("ill", list(Ill))
     def test_a_sign_in_ends_with_a_page_that_says_so(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
         with hung_server(ill) as server:
-            monkeypatch.setattr("dashboard.service._providers", {})
+            monkeypatch.setattr("dashboard.sign_in._providers", {})
             monkeypatch.setitem(settings.__dict__, "sign_in_issuer", server.url)
             monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "pages")
             reply, seconds = timed(lambda: api.get("/sign-in"))

@@ -11,8 +11,9 @@ import pytest
 from controlplane.core import cursors, keyring, tokens
 from controlplane.core.errors import InvalidPayload
 from controlplane.core.settings import SigningSecret, settings
-from controlplane.store import device as device_store
-from controlplane.store.device import USER_CODE_LETTERS, UnknownUserCode
+from controlplane.store import device_approvals
+from controlplane.store.device import LIFE_SECONDS, USER_CODE_LETTERS
+from controlplane.store.device_approvals import UnknownUserCode
 from controlplane.store.table import table
 from tests.functional.device_auth.devices import ask, refresh, works
 from tests.support.api import Api, Reply
@@ -49,7 +50,7 @@ def only_new(monkeypatch: pytest.MonkeyPatch) -> Fleet:
 @pytest.fixture
 def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
     running = Issuer()
-    monkeypatch.setattr("dashboard.service._providers", {})
+    monkeypatch.setattr("dashboard.sign_in._providers", {})
     monkeypatch.setitem(settings.__dict__, "sign_in_issuer", running.url)
     monkeypatch.setitem(settings.__dict__, "sign_in_client_id", running.client_id)
     yield running
@@ -120,7 +121,7 @@ class TestAcrossAMixedFleet:
     def test_a_code_that_is_given_again_means_the_later_device(self, api: Api, world: World, fleet: Fleet, now):
         fleet.first()
         user_code = ask(api, deviceName="old").user_code
-        now.advance(device_store.LIFE_SECONDS)
+        now.advance(LIFE_SECONDS)
         letters = iter(user_code.replace("-", ""))
         choose = secrets.choice
         with pytest.MonkeyPatch.context() as patch:
@@ -130,7 +131,7 @@ class TestAcrossAMixedFleet:
             fleet.second()
             assert ask(api, deviceName="new").user_code == user_code
         fleet.first()
-        assert device_store.find_by_user_code(user_code, world.person().user_id).device_name == "new"
+        assert device_approvals.find_by_user_code(user_code, world.person().user_id).device_name == "new"
 
     def test_a_refresh_token_is_rotated_and_its_repetition_gets_the_same_pair(
         self, api: Api, world: World, fleet: Fleet
@@ -256,7 +257,7 @@ class TestAfterTheOldKeyIsDropped:
         only_new.second()
         assert refresh(api, token).status == 401
         with pytest.raises(UnknownUserCode):
-            device_store.approve(device.user_code, company.owner.user_id, [])
+            device_approvals.approve(device.user_code, company.owner.user_id, [])
         assert keys_of(api, company, f"&limit=1&cursor={cursor}").status == 400
         assert stranger.get(callback(issuer.authorize(leads_to, "subject-1"))).status == 400
         assert browser.submit("/device", user_code="BBBB-BBBB").status == 403

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
+from controlplane.core.ids import MemberId
 from controlplane.core.scopes import SCOPES
 from controlplane.core.settings import settings
 from controlplane.http import web_session
@@ -64,7 +64,7 @@ def test_a_user_token(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, n
     _limit(monkeypatch, requests_per_minute_user=1)
     company, other = world.company(), world.company()
     person = world.member(company, "member")
-    request = Request(api, "PATCH", f"/v1/members/{ids.member_id(other.organization_id, other.owner.user_id)}")
+    request = Request(api, "PATCH", f"/v1/members/{MemberId.of_user(other.organization_id, other.owner.user_id)}")
     assert request.refusal() == (413, "PAYLOAD_TOO_LARGE")
     request.body = b"{"
     assert request.refusal() == (401, "UNAUTHORIZED")
@@ -77,7 +77,7 @@ def test_a_user_token(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, n
     request.token = world.token(person.user_id, sorted(SCOPES))
     _correct_the_body(request, {"role": "admin"})
     assert request.refusal() == (404, "NOT_FOUND")
-    request.path = f"/v1/members/{ids.member_id(company.organization_id, company.owner.user_id)}"
+    request.path = f"/v1/members/{MemberId.of_user(company.organization_id, company.owner.user_id)}"
     assert request.refusal() == (403, "FORBIDDEN")
 
 

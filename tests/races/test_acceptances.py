@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.core.ids import InvitationId, MemberId
-from controlplane.store import invitees, organizations, users
+from controlplane.store import invitees, organizations
 from controlplane.store.table import table
 from ops import members
 from tests.races.stage import Stage
@@ -15,7 +15,7 @@ from tests.support.asgi import DirectApi
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.threads import hammer
-from tests.support.world import Person, World
+from tests.support.world import Person, World, get_profile
 
 pytestmark = pytest.mark.races
 
@@ -33,7 +33,7 @@ class Invited:
         body = {"email": self.person.email, "role": role}
         invitation_id = api.post("/v1/invitations", self.second.token, json_body=body).data["id"]
         self.invitation_id = InvitationId.stored(invitation_id)
-        self.profile = users.find_user(self.person.user_id)
+        self.profile = get_profile(self.person.user_id).to_item()
 
     def accept(self) -> object:
         return invitees.accept_invitation(self.invitation_id, self.profile, 20)

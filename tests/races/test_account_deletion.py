@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import device, keys, sessions, sign_in, token_families, users
+from controlplane.store import device, device_approvals, keys, sessions, sign_in, token_families, users
 from controlplane.store.table import table
 from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials
 from tests.races.stage import Stage, moments_later
@@ -36,16 +36,23 @@ class Leaver:
 
     def __init__(self, world: World, api: DirectApi) -> None:
         self.api = api
-        self.identity = sign_in.Identity("https://issuer.example", "a", "ada@example.com", True, "Ada", None)
+        self.identity = sign_in.Claims(
+            issuer="https://issuer.example",
+            subject="a",
+            email="ada@example.com",
+            email_verified=True,
+            name="Ada",
+            image=None,
+        )
         self.profile = sign_in.sign_in(self.identity)
-        self.user_id = self.profile["userId"]
+        self.user_id = self.profile.user_id
         self.company: Company = world.company()
         token = world.token(self.user_id)
         self.a = world.member(self.company, "owner", Person(self.user_id, "ada@example.com", "Ada", token))
         self.b = self.company.owner
         with moments_later(1):
             issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
-        device.approve(issued.user_code, self.user_id, ["projects.read"])
+        device_approvals.approve(issued.user_code, self.user_id, ["projects.read"])
         request = device.find(issued.device_code)
         assert request is not None
         self.pair = device.redeem(request)
@@ -104,7 +111,7 @@ def test_of_two_owners_one_is_deleted_or_the_other_one_steps_down(stage: Stage) 
     race(stage, lambda leaver: [leaver.delete(), leaver.demote_b], check)
 
 
-def test_a_token_that_is_refreshed_meanwhile_lets_nobody_in(stage: Stage) -> None:
+def test_a_token_that_is_refreshed_concurrently_does_not_work(stage: Stage) -> None:
     def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
         deletion, refresh = outcomes
         assert deletion.error is None
@@ -117,7 +124,7 @@ def test_a_token_that_is_refreshed_meanwhile_lets_nobody_in(stage: Stage) -> Non
     race(stage, lambda leaver: [leaver.delete(), lambda: token_families.rotate(leaver.pair.refresh_token)], check)
 
 
-def test_who_signs_in_meanwhile_has_a_new_account_or_none(stage: Stage) -> None:
+def test_a_concurrent_sign_in_gets_a_new_account_or_none(stage: Stage) -> None:
     def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
         deletion, signed_in = outcomes
         assert deletion.error is None
@@ -125,7 +132,7 @@ def test_who_signs_in_meanwhile_has_a_new_account_or_none(stage: Stage) -> None:
         assert signed_in.error is None
         # The next sign-in never gets the deleted account, whatever the concurrent one got.
         later = sign_in.sign_in(leaver.identity)
-        assert later["userId"] != leaver.user_id
+        assert later.user_id != leaver.user_id
 
     race(stage, lambda leaver: [leaver.delete(), lambda: sign_in.sign_in(leaver.identity)], check)
 
@@ -145,7 +152,7 @@ def test_two_deletions_are_one(stage: Stage) -> None:
     explore(stage.client, scenario, yields_at=writes_and_looks, limit=30)
 
 
-def test_whoever_signs_in_meanwhile_keeps_nothing_of_before(stage: Stage) -> None:
+def test_a_concurrent_sign_in_keeps_no_earlier_credential(stage: Stage) -> None:
     def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
         assert isinstance(outcomes[0].get(), Ended)
         assert leaver.api.get("/v1/me", leaver.a.token).status == 401
@@ -163,7 +170,7 @@ def test_a_device_that_comes_for_its_token_during_a_look_is_signed_out_too(stage
     """A pass reads page by page: here the tokens are written to a page it has read, before it reaches the device."""
     user_id = stage.fresh().person().user_id
     issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
-    device.approve(issued.user_code, user_id, ["projects.read"])
+    device_approvals.approve(issued.user_code, user_id, ["projects.read"])
     forget_index()
     given: list[token_families.Pair] = []
 

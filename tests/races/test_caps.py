@@ -65,7 +65,7 @@ class Grants:
         profile = users.find_user(self.person.user_id)
         assert profile is not None
         try:
-            invitees.accept_invitation(self.invitation_id, profile, LIMIT)
+            invitees.accept_invitation(self.invitation_id, profile.to_item(), LIMIT)
         except OwnsTooMany:
             return False
         return True
@@ -122,9 +122,9 @@ class TestOwnedOrganizations:
                 stage.hold()
                 assert case.second.get().status in {201, 409}  # 409: the first one's lease hasn't expired
                 assert owned(person) <= 1
-                table_count = users.find_user(person.user_id)
-                assert table_count is not None
-                assert table_count.get("ownerships", 0) == owned(person)
+                profile = users.find_user(person.user_id)
+                assert profile is not None
+                assert (profile.ownerships or 0) == owned(person)
 
             return Trial(create, check)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import device
-from controlplane.store.device import AlreadyDecided, RequestExpired
+from controlplane.store import device_approvals
+from controlplane.store.device_approvals import AlreadyDecided, RequestExpired
 from tests.functional.device_auth.devices import Device, ask, works
 from tests.races.stage import STILL_AT, Stage
 from tests.races.verdicts import check_first
@@ -40,7 +40,7 @@ def status_of(reply: Reply) -> str:
 def outcome_of(outcome: Outcome) -> str:
     """Returns the result of a user's decision as one word."""
     if isinstance(outcome.error, AlreadyDecided):
-        return outcome.error.status
+        return str(outcome.error.context["decision"])
     if isinstance(outcome.error, RequestExpired):
         return "expired"
     outcome.get()
@@ -56,10 +56,10 @@ class Scene:
         self.asking: Device = ask(stage.api, scope="projects.read billing.read")
 
     def approve(self, user_id: str, *scopes: str) -> Callable[[], None]:
-        return lambda: device.approve(self.asking.user_code, user_id, list(scopes or ["projects.read"]))
+        return lambda: device_approvals.approve(self.asking.user_code, user_id, list(scopes or ["projects.read"]))
 
     def deny(self, user_id: str) -> Callable[[], None]:
-        return lambda: device.deny(self.asking.user_code, user_id)
+        return lambda: device_approvals.deny(self.asking.user_code, user_id)
 
 
 def at(own_clock: Callable[[float], None], seconds: float, act: Callable[[], Any]) -> Callable[[], Any]:
@@ -154,7 +154,7 @@ class TestRedemptions:
 
 
 class TestDecisions:
-    def test_approval_against_denial_by_another_one_of_them_stands(self, stage: Stage) -> None:
+    def test_one_of_an_approval_and_a_concurrent_denial_by_another_user_succeeds(self, stage: Stage) -> None:
         def scenario() -> Race:
             scene = Scene(stage)
 
@@ -200,7 +200,7 @@ class TestDecisions:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_an_approval_that_comes_too_late_lets_nobody_in(
+    def test_an_approval_that_comes_too_late_grants_nothing(
         self, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
@@ -232,7 +232,7 @@ class TestDecisions:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_whatever_breaks_an_approval_counts_once_and_is_not_told_of_another(self, stage: Stage) -> None:
+    def test_an_interrupted_approval_counts_once_and_is_not_reported_as_another_decision(self, stage: Stage) -> None:
         def scenario() -> Trial:
             scene = Scene(stage)
 

@@ -1,14 +1,14 @@
 """An account has one identity per issuer, and an address one account, despite concurrent sign-ins."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from controlplane.store import identities, keys, organizations, sign_in, users
 from controlplane.store.identities import Subject
-from controlplane.store.sign_in import AnotherIdentity, Identity
+from controlplane.store.sign_in import AnotherIdentity, Claims
 from controlplane.store.table import table
+from controlplane.store.users import UserItem
 from ops.identities import move_identity
 from tests.races.stage import Stage
 from tests.races.yields import only_writes
@@ -17,15 +17,16 @@ from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.threads import hammer
+from tests.support.world import get_profile
 
 pytestmark = pytest.mark.races
 
 ISSUER, GRACE = "https://issuer.example", "grace@example.com"
 
 
-def signs_in(subject: str, email: str = GRACE, issuer: str = ISSUER) -> Callable[[], dict[str, Any]]:
-    identity = Identity(issuer, subject, email, True, "Grace", None)
-    return lambda: sign_in.sign_in(identity)
+def signs_in(subject: str, email: str = GRACE, issuer: str = ISSUER) -> Callable[[], UserItem]:
+    claims = Claims(issuer=issuer, subject=subject, email=email, email_verified=True, name="Grace", image=None)
+    return lambda: sign_in.sign_in(claims)
 
 
 def address_holds() -> None:
@@ -48,10 +49,10 @@ class TestFirstSignIns:
 
             def check(outcomes: list[Outcome]) -> None:
                 (profile,) = [outcome.value for outcome in outcomes if outcome.error is None]
-                (refusal,) = [outcome.error for outcome in outcomes if outcome.error is not None]
-                assert isinstance(refusal, AnotherIdentity)
-                assert users.find_user_by_email(GRACE)["userId"] == profile["userId"]
-                assert len(identities.list_identities(profile["userId"])) == 1
+                (failure,) = [outcome.error for outcome in outcomes if outcome.error is not None]
+                assert isinstance(failure, AnotherIdentity)
+                assert get_profile(GRACE).user_id == profile.user_id
+                assert len(identities.list_identities(profile.user_id)) == 1
                 address_holds()
 
             return Race([signs_in("a"), signs_in("b")], check)
@@ -63,7 +64,7 @@ class TestFirstSignIns:
             stage.fresh()
 
             def check(outcomes: list[Outcome]) -> None:
-                assert len({outcome.get()["userId"] for outcome in outcomes}) == 1
+                assert len({outcome.get().user_id for outcome in outcomes}) == 1
                 address_holds()
 
             return Race([signs_in("a"), signs_in("a")], check)
@@ -75,7 +76,7 @@ class TestFirstSignIns:
             stage.fresh()
 
             def check(outcomes: list[Outcome]) -> None:
-                (user_id,) = {outcome.get()["userId"] for outcome in outcomes}
+                (user_id,) = {outcome.get().user_id for outcome in outcomes}
                 assert len(identities.list_identities(user_id)) == 2
                 address_holds()
 
@@ -95,7 +96,7 @@ class TestMove:
     def test_beside_a_sign_in_of_the_old_subject_leaves_one_identity(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
-            user_id = signs_in("old")()["userId"]
+            user_id = signs_in("old")().user_id
 
             def move() -> object:
                 return move_identity(user_id, "old", None, to="new", is_user=False)
@@ -103,7 +104,7 @@ class TestMove:
             def check(outcomes: list[Outcome]) -> None:
                 assert outcomes[0].error is None
                 assert outcomes[1].error is None or isinstance(outcomes[1].error, AnotherIdentity)
-                assert [item["subject"] for item in identities.list_identities(user_id)] == ["new"]
+                assert [item.subject for item in identities.list_identities(user_id)] == ["new"]
                 address_holds()
 
             return Race([move, signs_in("old")], check)
@@ -113,15 +114,15 @@ class TestMove:
     def test_two_moves_give_the_account_one_identity(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
-            owners = [signs_in(subject, f"{subject}@example.com")()["userId"] for subject in ("a", "b")]
-            target = users.create_user(GRACE, "Grace")["userId"]
+            owners = [signs_in(subject, f"{subject}@example.com")().user_id for subject in ("a", "b")]
+            target = users.create_user(GRACE, "Grace").user_id
 
             def move(number: int) -> Callable[[], object]:
                 return lambda: move_identity(owners[number], "ab"[number], None, to=target, is_user=True)
 
             def check(outcomes: list[Outcome]) -> None:
-                (refusal,) = [outcome.error for outcome in outcomes if outcome.error is not None]
-                assert isinstance(refusal, identities.AccountHasIdentity)
+                (failure,) = [outcome.error for outcome in outcomes if outcome.error is not None]
+                assert isinstance(failure, identities.AccountHasIdentity)
                 assert len(identities.list_identities(target)) == 1
                 address_holds()
 
@@ -139,7 +140,7 @@ class TestChangedAddress:
 
             def check(outcomes: list[Outcome]) -> None:
                 profiles = [outcome.get() for outcome in outcomes]
-                assert sorted(profile["email"] == GRACE for profile in profiles) == [False, True]
+                assert sorted(profile.email == GRACE for profile in profiles) == [False, True]
                 address_holds()
 
             return Race([signs_in("a"), signs_in("b")], check)
@@ -149,17 +150,17 @@ class TestChangedAddress:
     def test_that_a_new_person_signs_in_with_is_theirs_or_refused(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
-            first = signs_in("a", "ada@example.com")()["userId"]
+            first = signs_in("a", "ada@example.com")().user_id
 
             def check(outcomes: list[Outcome]) -> None:
                 moved, joined = outcomes
-                assert moved.get()["userId"] == first
+                assert moved.get().user_id == first
                 if joined.error is None:
-                    assert joined.value["userId"] != first
-                    assert users.find_user(first)["email"] == "ada@example.com"
+                    assert joined.value.user_id != first
+                    assert get_profile(first).email == "ada@example.com"
                 else:
                     assert isinstance(joined.error, AnotherIdentity)
-                    assert users.find_user(first)["email"] == GRACE
+                    assert get_profile(first).email == GRACE
                 address_holds()
 
             return Race([signs_in("a"), signs_in("b")], check)
@@ -170,15 +171,15 @@ class TestChangedAddress:
         def scenario() -> Race:
             stage.fresh()
             profile = signs_in("a", "ada@example.com")()
-            made = organizations.create_organization("Acme", "acme", profile)
+            made = organizations.create_organization("Acme", "acme", profile.to_item())
 
             def check(outcomes: list[Outcome]) -> None:
                 assert [outcome.error for outcome in outcomes] == [None, None]
-                after = users.find_user(profile["userId"])
-                roster = table.get(keys.member(made.organization_id, profile["userId"]))
+                after = users.find_user(profile.user_id)
+                roster = table.get(keys.member(made.organization_id, profile.user_id))
                 assert after is not None
-                assert roster["email"] == after["email"]
-                assert "rostersPending" not in after
+                assert roster["email"] == after.email
+                assert not after.rosters_pending
                 address_holds()
 
             return Race([signs_in("a", "b@example.com"), signs_in("a", "c@example.com")], check)
@@ -189,16 +190,16 @@ class TestChangedAddress:
         def scenario() -> Trial:
             stage.fresh()
             profile = signs_in("a", "ada@example.com")()
-            made = [organizations.create_organization(slug, slug, profile) for slug in ("one", "two")]
+            made = [organizations.create_organization(slug, slug, profile.to_item()) for slug in ("one", "two")]
 
             def check(case: Case) -> None:
                 if case.fault.kind is Kind.CRASH:
                     assert isinstance(case.first.error, Crashed)
                 after = case.second.get()
-                assert after["email"] == GRACE
-                assert "rostersPending" not in after
+                assert after.email == GRACE
+                assert not after.rosters_pending
                 for it in made:
-                    assert table.get(keys.member(it.organization_id, profile["userId"]))["email"] == GRACE
+                    assert table.get(keys.member(it.organization_id, profile.user_id))["email"] == GRACE
                 address_holds()
 
             return Trial(signs_in("a"), check)
@@ -208,11 +209,11 @@ class TestChangedAddress:
     def test_a_first_sign_in_that_broke_anywhere_is_finished_by_the_next(self, stage: Stage) -> None:
         def scenario() -> Trial:
             stage.fresh()
-            user_id = users.create_user(GRACE, "Grace")["userId"]
+            user_id = users.create_user(GRACE, "Grace").user_id
 
             def check(case: Case) -> None:
-                assert case.second.get()["userId"] == user_id
-                assert [it["subject"] for it in identities.list_identities(user_id)] == ["a"]
+                assert case.second.get().user_id == user_id
+                assert [it.subject for it in identities.list_identities(user_id)] == ["a"]
                 address_holds()
 
             return Trial(signs_in("a"), check)
@@ -223,12 +224,12 @@ class TestChangedAddress:
 def test_an_identity_is_listed_once_by_two_sign_ins(stage: Stage) -> None:
     def scenario() -> Race:
         stage.fresh()
-        user_id = signs_in("a")()["userId"]
+        user_id = signs_in("a")().user_id
         identities.forget(user_id)
 
         def check(outcomes: list[Outcome]) -> None:
             assert [outcome.error for outcome in outcomes] == [None, None]
-            assert [it["subject"] for it in identities.list_identities(user_id)] == ["a"]
+            assert [it.subject for it in identities.list_identities(user_id)] == ["a"]
             assert identities.get_account(Subject(ISSUER, "a"), user_id)[1] == [Subject(ISSUER, "a").digest]
 
         return Race([signs_in("a"), signs_in("a")], check)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import clock, tokens
-from controlplane.store import credential_index, device, revocations, sessions, token_families, users
+from controlplane.store import credential_index, device_approvals, revocations, sessions, token_families, users
 from ops import accounts, credential_backfill
 from tests.functional.device_auth.devices import Device, ask, refresh, works
 from tests.races.stage import STILL_AT, Stage, moments_later
@@ -36,7 +36,7 @@ class Owner:
         self.pair: dict[str, Any] = self.device.redeem().data if redeemed else {}
         (self.entry,) = [it for it in self.entries() if it.kind == "device"]
 
-    def entries(self) -> list[credential_index.Credential]:
+    def entries(self) -> list[credential_index.CredentialItem]:
         return credential_index.list_credentials(self.person.user_id, 100).credentials
 
     def only(self, *prefixes: str) -> "Owner":
@@ -176,13 +176,13 @@ class TestRevocation:
 
             def check(outcomes: list[Outcome]) -> None:
                 assert outcomes[1].error is None
-                assert outcomes[0].error is None or isinstance(outcomes[0].error, device.AlreadyDecided)
+                assert outcomes[0].error is None or isinstance(outcomes[0].error, device_approvals.AlreadyDecided)
                 assert owner.device.redeem().status == 403
                 owner.check_gone()
 
             credential = owner.entry
             acts = [
-                lambda: device.deny(owner.device.user_code, owner.person.user_id),
+                lambda: device_approvals.deny(owner.device.user_code, owner.person.user_id),
                 lambda: revocations.revoke_credential(credential, "test"),
             ]
             return Race(acts, check)
@@ -231,7 +231,7 @@ class TestBackfill:
         )
 
 
-def test_a_session_begun_during_the_deletion_of_its_account_lets_nobody_in(stage: Stage) -> None:
+def test_a_session_created_during_the_deletion_of_its_account_does_not_work(stage: Stage) -> None:
     def scenario() -> Race:
         user_id = stage.fresh().person().user_id
 
@@ -283,7 +283,7 @@ class TestWhateverBreaks:
             if step == "refresh":
                 pair = asking.redeem().data
             acts: dict[str, Callable[[], Any]] = {
-                "approve": lambda: device.approve(asking.user_code, person.user_id, ["projects.read"]),
+                "approve": lambda: device_approvals.approve(asking.user_code, person.user_id, ["projects.read"]),
                 "redeem": asking.redeem,
                 "refresh": lambda: refresh(stage.api, pair["refreshToken"]),
             }

@@ -19,7 +19,7 @@ from controlplane.github.transport import Transport
 from controlplane.http import reader, strict_json, web_session
 from controlplane.http.client_address import client_address
 from controlplane.store.inbox import Evidence, InboxItem
-from dashboard import service as pages
+from dashboard import sign_in
 from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
@@ -132,7 +132,7 @@ def _library(text: str) -> None:
 
 
 def _open_note(text: str) -> None:
-    pages._open_note("a" * 43, lambda _: text)
+    sign_in._open_note("a" * 43, lambda _: text)
 
 
 # By function name: the call, or the call and the longest text to try if the usual length is too short.
@@ -148,7 +148,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
         web_session._FORM_TYPE, as_bytes(text)
     ),
     "dashboard.provider:Provider.is_named": lambda text: Provider("https://a.test").is_named(text),
-    "dashboard.service:_open_note": _open_note,
+    "dashboard.sign_in:_open_note": _open_note,
     "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
@@ -177,7 +177,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
 
 # The first match counts. Only for functions that can't be called directly.
 EXEMPT: dict[str, str] = {
-    "*.session_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
+    "*_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.service:*": "rules: they hand ids and validated text on to the store",
     "controlplane.store.*": "the store copies validated text into requests to the table",

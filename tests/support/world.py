@@ -6,11 +6,12 @@ from typing import Any
 
 from controlplane.core import clock
 from controlplane.core.scopes import SCOPES
-from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, users
+from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, user_tokens, users
 from controlplane.store.inbox import Discovery, Evidence, InboxItem
 from controlplane.store.project_items import Address
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.table import Delete, Put, table
+from controlplane.store.users import UserItem
 
 _NUMBERS = count(1)
 ALL_SCOPES = sorted(SCOPES)
@@ -42,19 +43,18 @@ class World:
     def person(self, email: str | None = None, name: str = "Ada Lovelace", scopes: list[str] | None = None) -> Person:
         number = next(_NUMBERS)
         profile = users.create_user(email or f"person{number}@example.com", name)
-        token = self.token(profile["userId"], scopes)
-        return Person(profile["userId"], profile["email"], profile["name"], token)
+        token = self.token(profile.user_id, scopes)
+        return Person(profile.user_id, profile.email, profile.name, token)
 
     def token(self, user_id: str, scopes: list[str] | None = None, lifetime_seconds: int = 3600) -> str:
         """Creates a user token, by default with every scope."""
-        return users.create_token(user_id, ALL_SCOPES if scopes is None else scopes, lifetime_seconds)
+        return user_tokens.create_token(user_id, ALL_SCOPES if scopes is None else scopes, lifetime_seconds)
 
     def company(self, plan: str = "pro", name: str = "Acme", owner: Person | None = None) -> Company:
         owner = owner or self.person()
         slug = f"acme-{next(_NUMBERS)}"
-        profile = users.find_user(owner.user_id)
-        assert profile is not None
-        made = organizations.create_organization(name, slug, profile)
+        profile = get_profile(owner.user_id)
+        made = organizations.create_organization(name, slug, profile.to_item())
         if plan != "free":
             billing.change_plan(made.organization_id, plan)
         return Company(made.organization_id, slug, name, owner)
@@ -62,8 +62,7 @@ class World:
     def member(self, company: Company, role: organizations.Role = "member", person: Person | None = None) -> Person:
         """Adds a user, by default a new one, to the organization with that role."""
         person = person or self.person()
-        profile = users.find_user(person.user_id)
-        assert profile is not None
+        profile = get_profile(person.user_id).to_item()
         membership = organizations.Membership(
             organization_id=company.organization_id, slug=company.slug, name=company.name, role=role
         )
@@ -146,6 +145,13 @@ class World:
     def finding(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> InboxItem:
         """Publishes a finding as its source does, and returns the inbox item."""
         return inbox.publish_finding(self.discovery(company, repository, **changes))
+
+
+def get_profile(reference: str) -> UserItem:
+    """Returns the profile of the account with this id or address, which must exist."""
+    profile = users.find_user_by_email(reference) if "@" in reference else users.find_user(reference)
+    assert profile is not None
+    return profile
 
 
 def table_dump() -> list[dict[str, Any]]:

@@ -76,9 +76,9 @@ class TestHeaders:
 
     def test_a_new_token_gets_the_configured_limit(self):
         script = (
-            "from controlplane.core.settings import settings; from controlplane.store import users;"
-            "users.table.transact = lambda legs: print(legs['token'].item['rateLimit']);"
-            "users.create_token('usr_x', [], 60)"
+            "from controlplane.core.settings import settings; from controlplane.store import user_tokens;"
+            "user_tokens.table.transact = lambda legs: print(legs['token'].item['rateLimit']);"
+            "user_tokens.create_token('usr_x', [], 60)"
         )
         environment = {
             **os.environ,

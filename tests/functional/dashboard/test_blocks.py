@@ -7,8 +7,8 @@ import pytest
 from controlplane.core.ids import InvitationId
 from controlplane.store import keys, organizations
 from controlplane.store.table import Delete, table
-from dashboard import service
 from dashboard.invitations import BLOCKED_PER_PAGE
+from dashboard.organizations import PAGE_INVITATIONS
 from tests.functional.dashboard.test_invitations import ACCEPT, DECLINE, invite, pending, role_of
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
@@ -131,10 +131,10 @@ class TestManyInvitations:
 
     def test_are_shown_in_part(self, flooded: Browser):
         reply = flooded.get("/invitations")
-        assert len(flooded.forms()[ACCEPT]) == service.PAGE_INVITATIONS
+        assert len(flooded.forms()[ACCEPT]) == PAGE_INVITATIONS
         assert "There are more invitations. Answer some of these to see them." in text_of(reply)
         flooded.submit(DECLINE)
-        assert len(flooded.forms()[ACCEPT]) == service.PAGE_INVITATIONS
+        assert len(flooded.forms()[ACCEPT]) == PAGE_INVITATIONS
 
     def test_that_are_void_dont_hide_the_others(self, flooded: Browser, company: Company):
         for number in range(self.COUNT):

@@ -57,7 +57,7 @@ class Test200:
         visitor.submit(path(company), confirmation=company.slug)
         assert not any(it["sk"]["S"] == f"ORG#{company.organization_id}" for it in table_dump())
 
-    def test_whoever_signs_in_first_comes_back_to_the_page(self, browser: Browser, company: Company):
+    def test_returns_to_the_page_after_the_sign_in(self, browser: Browser, company: Company):
         assert "return_to=%2Forganizations" in browser.get(path(company)).headers["location"]
 
 
@@ -74,7 +74,7 @@ class Test400:
 
 class Test403:
     @pytest.mark.parametrize("role", ["admin", "member"])
-    def test_nobody_but_an_owner(self, visitor: Browser, world: World, person: Person, role):
+    def test_requires_an_owner(self, visitor: Browser, world: World, person: Person, role):
         company = world.company()
         world.member(company, role, person)
         reply = visitor.get(path(company))

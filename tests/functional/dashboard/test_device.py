@@ -188,7 +188,7 @@ class TestRefusedCode:
         assert review(Browser(api).signed_in(world.person().user_id), device.user_code).status == 404
         assert status_of(device) == "authorization_pending"
 
-    def test_loading_the_page_again_locks_nobody_out(self, visitor: Browser, device: Device):
+    def test_reloading_the_page_does_not_lock_the_user_out(self, visitor: Browser, device: Device):
         for _ in range(12):
             assert review(visitor, device.user_code).status == 200
 

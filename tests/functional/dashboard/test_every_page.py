@@ -166,7 +166,7 @@ class TestWhatIsShown:
             marked = re.findall(r'<a href="([^"]+)" aria-current="page">', visitor.get(page).text)
             assert marked == [page]
 
-    def test_a_stranger_is_told_what_this_is(self, browser: Browser):
+    def test_shows_the_welcome_page_to_a_signed_out_user(self, browser: Browser):
         reply = browser.get("/")
         assert reply.status == 200
         assert 'href="/sign-in"' in reply.text

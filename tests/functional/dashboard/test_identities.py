@@ -7,10 +7,11 @@ from controlplane.http import web_session
 from controlplane.store import identities, keys, organizations, users
 from controlplane.store.identities import Subject
 from controlplane.store.table import Delete, Update, table
+from controlplane.store.users import UserItem
 from tests.functional.dashboard.test_sign_in import principal, sign_in
 from tests.support.browser import Browser, text_of
 from tests.support.issuer import Issuer
-from tests.support.world import World, table_dump
+from tests.support.world import World, get_profile, table_dump
 
 ADA = "ada@example.com"
 
@@ -21,10 +22,8 @@ def forget_lists(user_id: str, subject: Subject) -> None:
     table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"))
 
 
-def account(browser: Browser) -> dict:
-    profile = users.find_user(principal(browser)["userId"])
-    assert profile is not None
-    return profile
+def account(browser: Browser) -> UserItem:
+    return get_profile(principal(browser)["userId"])
 
 
 class TestAnotherSubject:
@@ -45,7 +44,7 @@ class TestAnotherSubject:
         sign_in(browser, issuer)
         self._is_refused(browser, issuer)
         sign_in(browser, issuer)
-        assert account(browser)["email"] == ADA
+        assert account(browser).email == ADA
 
     def test_is_refused_if_the_account_was_pre_made_and_then_joined(
         self, browser: Browser, issuer: Issuer, world: World
@@ -61,7 +60,7 @@ class TestAnotherSubject:
         self._is_refused(browser, issuer)
         # The known identity can still sign in, and is listed from then on.
         sign_in(browser, issuer)
-        assert [it["subject"] for it in identities.list_identities(account(browser)["userId"])] == ["subject-1"]
+        assert [it.subject for it in identities.list_identities(account(browser).user_id)] == ["subject-1"]
         self._is_refused(browser, issuer)
 
     def test_that_joined_under_the_earlier_rule_keeps_working(self, browser: Browser, issuer: Issuer):
@@ -73,10 +72,10 @@ class TestAnotherSubject:
         for subject in ("subject-2", "subject-1", "subject-2"):
             assert sign_in(browser, issuer, subject=subject).status == 303
             assert principal(browser)["userId"] == user_id
-        assert {it["subject"] for it in identities.list_identities(user_id)} == {"subject-1", "subject-2"}
+        assert {it.subject for it in identities.list_identities(user_id)} == {"subject-1", "subject-2"}
         self._is_refused(browser, issuer, "subject-3")
 
-    def test_is_told_the_contact_address(self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch):
+    def test_shows_the_contact_address(self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
         sign_in(browser, issuer)
         reply = sign_in(Browser(browser.api), issuer, subject="subject-2")
@@ -118,13 +117,13 @@ class TestFirstAddress:
 class TestChangedAddress:
     def test_moves_the_account_and_shows_in_every_roster(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
-        user_id = account(browser)["userId"]
-        made = [organizations.create_organization(slug, slug, account(browser)) for slug in ("one", "two")]
+        user_id = account(browser).user_id
+        made = [organizations.create_organization(slug, slug, account(browser).to_item()) for slug in ("one", "two")]
         issuer.changes = {"email": "Countess@Example.com"}
         sign_in(browser, issuer)
         profile = account(browser)
-        assert (profile["userId"], profile["email"]) == (user_id, "countess@example.com")
-        assert "rostersPending" not in profile
+        assert (profile.user_id, profile.email) == (user_id, "countess@example.com")
+        assert not profile.rosters_pending
         assert users.find_user_by_email(ADA) is None
         assert users.find_user_by_email("countess@example.com") == profile
         for it in made:
@@ -135,12 +134,12 @@ class TestChangedAddress:
     ):
         other = world.person("countess@example.com")
         sign_in(browser, issuer)
-        user_id = account(browser)["userId"]
+        user_id = account(browser).user_id
         issuer.changes = {"email": "countess@example.com", "name": "Ada King"}
         assert sign_in(browser, issuer).status == 303
-        assert account(browser)["userId"] == user_id
-        assert (account(browser)["email"], account(browser)["name"]) == (ADA, "Ada King")
-        assert users.find_user_by_email("countess@example.com")["userId"] == other.user_id
+        assert account(browser).user_id == user_id
+        assert (account(browser).email, account(browser).name) == (ADA, "Ada King")
+        assert get_profile("countess@example.com").user_id == other.user_id
 
     def test_of_an_account_with_an_address_from_before_the_definition(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
@@ -148,10 +147,10 @@ class TestChangedAddress:
         users.change_address(profile, "\u00fcnal@example.com")
         issuer.changes = {"email": "\u00dcnal@example.com"}
         assert sign_in(browser, issuer).status == 303
-        assert account(browser)["email"] == "\u00fcnal@example.com"
+        assert account(browser).email == "\u00fcnal@example.com"
         issuer.changes = {}
         sign_in(browser, issuer)
-        assert account(browser)["email"] == ADA
+        assert account(browser).email == ADA
         assert users.find_user_by_email("\u00fcnal@example.com") is None
 
     def test_shows_the_invitations_to_the_new_address(self, browser: Browser, issuer: Issuer, world: World):

@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.store import sessions
-from dashboard import session_service
+from dashboard import session_routes
 from tests.functional.dashboard.test_sign_in import sign_in
 from tests.functional.device_auth.devices import ask, refresh, works
 from tests.support.api import Api
@@ -47,7 +47,7 @@ class TestShown:
         assert name in text_of(reply)
         assert "<b>x" not in reply.text
 
-    def test_nobody_elses(self, api: Api, visitor: Browser, world: World):
+    def test_does_not_list_sessions_of_other_users(self, api: Api, visitor: Browser, world: World):
         ask(api, deviceName="Grace's laptop").approved(world.person().user_id)
         assert "Grace" not in text_of(visitor.get("/sessions"))
 
@@ -57,7 +57,7 @@ class TestShown:
         assert "Ada's laptop" not in text_of(visitor.get("/sessions"))
 
     def test_many_are_paged(self, person: Person, visitor: Browser, world: World, now):
-        for _ in range(session_service.PER_PAGE):
+        for _ in range(session_routes.PER_PAGE):
             now.advance(1)
             world.token(person.user_id)
         first = visitor.get("/sessions")
@@ -126,7 +126,7 @@ class TestAllOthers:
     def test_beyond_a_hundred_it_says_that_there_are_more(
         self, person: Person, visitor: Browser, world: World, monkeypatch: pytest.MonkeyPatch
     ):
-        monkeypatch.setattr(session_service, "_ENDED_AT_ONCE", 2)
+        monkeypatch.setattr(session_routes, "_REVOKED_AT_ONCE", 2)
         world.token(person.user_id)
         world.token(person.user_id)
         visitor.get("/sessions")

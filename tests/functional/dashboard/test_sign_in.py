@@ -10,12 +10,12 @@ import pytest
 
 from controlplane.core.settings import settings
 from controlplane.http import web_session
-from controlplane.store import keys, organizations, users
+from controlplane.store import keys, organizations
 from controlplane.store.table import table
 from tests.support.api import Reply
 from tests.support.browser import Browser, text_of
 from tests.support.issuer import Issuer, _key, callback
-from tests.support.world import World, table_dump
+from tests.support.world import World, get_profile, table_dump
 
 
 def begin(browser: Browser, query: str = "") -> str:
@@ -45,10 +45,10 @@ class TestFirstSignIn:
         issuer.changes = {"email": "Ada@Example.com", "picture": "https://images.example.com/ada.png"}
         reply = sign_in(browser, issuer)
         assert (reply.status, reply.headers["location"]) == (303, "/")
-        profile = users.find_user_by_email("ada@example.com")
-        assert profile["name"] == "Ada Lovelace"
-        assert profile["image"] == "https://images.example.com/ada.png"
-        assert principal(browser)["userId"] == profile["userId"]
+        profile = get_profile("ada@example.com")
+        assert profile.name == "Ada Lovelace"
+        assert profile.image == "https://images.example.com/ada.png"
+        assert principal(browser)["userId"] == profile.user_id
 
     def test_stores_the_identity_and_no_secret(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
@@ -95,13 +95,13 @@ class TestFirstSignIn:
     def test_takes_a_name_that_can_be_shown(self, browser: Browser, issuer: Issuer, claims: dict, name: str):
         issuer.changes = claims
         sign_in(browser, issuer)
-        assert users.find_user_by_email("ada@example.com")["name"] == name
+        assert get_profile("ada@example.com").name == name
 
     @pytest.mark.parametrize("image", ["javascript:alert(1)", "http://example.com/a.png", 7, "https://" + "x" * 3000])
     def test_takes_no_image_but_one_over_tls(self, browser: Browser, issuer: Issuer, image: object):
         issuer.changes = {"picture": image}
         sign_in(browser, issuer)
-        assert users.find_user_by_email("ada@example.com")["image"] is None
+        assert get_profile("ada@example.com").image is None
 
 
 class TestLaterSignIn:
@@ -121,13 +121,13 @@ class TestLaterSignIn:
         issuer.changes = claims
         assert sign_in(browser, issuer).status == 303
         assert principal(browser)["userId"] == first
-        assert users.find_user(first)["email"] == "ada@example.com"
+        assert get_profile(first).email == "ada@example.com"
 
     def test_brings_name_and_image_up_to_date_in_every_roster(self, browser: Browser, issuer: Issuer, world: World):
         sign_in(browser, issuer)
         user_id = principal(browser)["userId"]
-        profile = users.find_user(user_id)
-        made = [organizations.create_organization(slug, slug, profile) for slug in ("one", "two")]
+        profile = get_profile(user_id)
+        made = [organizations.create_organization(slug, slug, profile.to_item()) for slug in ("one", "two")]
         issuer.changes = {"name": "Ada King", "picture": "https://images.example.com/new.png"}
         sign_in(browser, issuer)
         for item in [keys.user(user_id)] + [keys.member(it.organization_id, user_id) for it in made]:
@@ -139,8 +139,8 @@ class TestLaterSignIn:
         sign_in(browser, issuer)
         issuer.changes = {"name": None}
         sign_in(browser, issuer)
-        profile = users.find_user_by_email("ada@example.com")
-        assert (profile["name"], profile["image"]) == ("Ada Lovelace", "https://images.example.com/ada.png")
+        profile = get_profile("ada@example.com")
+        assert (profile.name, profile.image) == ("Ada Lovelace", "https://images.example.com/ada.png")
 
     def test_ends_the_session_that_the_browser_had(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
@@ -323,7 +323,7 @@ class TestRefusedToken:
         issuer.header = {"kid": issuer.key.kid}
         assert sign_in(browser, issuer).status == 400
 
-    def test_a_key_of_nobody(self, browser: Browser, issuer: Issuer):
+    def test_an_unknown_key(self, browser: Browser, issuer: Issuer):
         issuer.signs_with = _key()
         assert sign_in(browser, issuer).status == 400
 
@@ -360,7 +360,7 @@ class TestRefusedToken:
 
 
 class TestProvider:
-    def test_keys_changed_since_are_fetched_anew(self, browser: Browser, issuer: Issuer, monkeypatch):
+    def test_rotated_keys_are_fetched_again(self, browser: Browser, issuer: Issuer, monkeypatch):
         sign_in(browser, issuer)
         monkeypatch.setattr(issuer, "key", _key())
         assert sign_in(browser, issuer).status == 303
@@ -401,9 +401,9 @@ class TestProvider:
         from controlplane.core import urls
 
         urls.read_stage({"stageVariables": {"signInClientId": "pages"}})
-        from dashboard import service
+        from dashboard.sign_in import begin_sign_in
 
-        assert "client_id=pages" in service.begin_sign_in(None).url
+        assert "client_id=pages" in begin_sign_in(None).url
         urls.read_stage(None)
 
     def test_is_asked_for_code_with_a_proof_key_and_a_nonce(self, browser: Browser, issuer: Issuer):

@@ -5,7 +5,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.store import device
+from controlplane.store import device_approvals
 from tests.support.api import Api, Reply
 
 CODE = "/v1/auth/device/code"
@@ -63,7 +63,7 @@ class Device:
 
     def approved(self, user_id: str, scopes: list[str] | None = None) -> "Device":
         """Returns the same device, approved by this person."""
-        device.approve(self.user_code, user_id, ["projects.read"] if scopes is None else scopes)
+        device_approvals.approve(self.user_code, user_id, ["projects.read"] if scopes is None else scopes)
         return self
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.core import tokens
 from controlplane.core.settings import settings
-from controlplane.store import device
+from controlplane.store import device_approvals
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (
     CLIENT,
@@ -111,7 +111,7 @@ class Test200:
 
     def test_both_dialects_reach_the_same_request(self, api: Api, person: Person):
         asked = api.form(CODE, code_form()).body
-        device.approve(asked["user_code"], person.user_id, ["projects.read"])
+        device_approvals.approve(asked["user_code"], person.user_id, ["projects.read"])
         body = {"deviceCode": asked["device_code"], "codeVerifier": VERIFIER, "clientId": CLIENT}
         assert api.post(TOKEN, json_body=body).status == 200
 
@@ -169,7 +169,7 @@ class Test400:
 class Test401:
     def test_an_expired_code(self, api: Api, person: Person, now: FakeClock):
         pending, approved, denied = ask(api), ask(api).approved(person.user_id), ask(api)
-        device.deny(denied.user_code, person.user_id)
+        device_approvals.deny(denied.user_code, person.user_id)
         now.advance(900)
         for asking in (pending, approved, denied):
             reply = asking.redeem()
@@ -275,7 +275,7 @@ class Test401:
 class Test403:
     def test_a_denied_device(self, api: Api, person: Person):
         asking = ask(api)
-        device.deny(asking.user_code, person.user_id)
+        device_approvals.deny(asking.user_code, person.user_id)
         reply = asking.redeem()
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["details"] == {"status": "access_denied"}
@@ -284,7 +284,7 @@ class Test403:
 
     def test_one_that_was_approved_before(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
-        device.deny(asking.user_code, person.user_id)
+        device_approvals.deny(asking.user_code, person.user_id)
         assert asking.redeem().status == 403
 
 
@@ -298,7 +298,7 @@ class Test404:
 
 
 class Test409:
-    def test_nobody_has_decided(self, api: Api):
+    def test_returns_409_until_a_user_decides(self, api: Api):
         reply = ask(api).redeem()
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"status": "authorization_pending"}

@@ -10,7 +10,7 @@ from authlib.integrations.requests_client import OAuth2Session, OAuthError
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
 
-from controlplane.store import device
+from controlplane.store import device_approvals
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CLIENT, DEVICE_GRANT
 from tests.support.api import Api
@@ -74,7 +74,7 @@ def test_it_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Pers
         client.fetch_token(**poll)
     with pytest.raises(OAuthError, match="slow_down"):
         client.fetch_token(**poll)
-    device.approve(asked["user_code"], person.user_id, ["organizations.read"])
+    device_approvals.approve(asked["user_code"], person.user_id, ["organizations.read"])
     now.advance(asked["interval"] + 5)
     token = client.fetch_token(**poll)
     assert token["scope"] == "organizations.read"
@@ -91,7 +91,7 @@ def test_it_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Pers
         client.refresh_token(metadata["token_endpoint"], refresh_token=renewed["refresh_token"])
 
 
-def test_a_refusal_reaches_the_library(client: OAuth2Session, person: Person):
+def test_the_library_receives_a_denial(client: OAuth2Session, person: Person):
     verifier = generate_token(64)
     asked = client.post(
         f"{ADDRESS}/v1/auth/device/code",
@@ -102,7 +102,7 @@ def test_a_refusal_reaches_the_library(client: OAuth2Session, person: Person):
         },
         withhold_token=True,
     ).json()
-    device.deny(asked["user_code"], person.user_id)
+    device_approvals.deny(asked["user_code"], person.user_id)
     with pytest.raises(OAuthError, match="access_denied"):
         client.fetch_token(
             f"{ADDRESS}/v1/auth/device/token",

@@ -76,7 +76,7 @@ class Test200:
         reply = api.get(f"{SESSIONS}?cursor={cursor}", world.person().token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 
-    def test_shows_nobody_elses(self, api: Api, person: Person, world: World):
+    def test_does_not_list_sessions_of_other_users(self, api: Api, person: Person, world: World):
         sessions.create(world.person().user_id)
         assert len(api.get(SESSIONS, person.token).data) == 1
 

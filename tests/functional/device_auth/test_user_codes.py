@@ -5,8 +5,15 @@ import secrets
 import pytest
 
 from controlplane.core.tokens import digest
-from controlplane.store import device, keys, rate
-from controlplane.store.device import AlreadyDecided, RequestExpired, ScopeNotRequested, TooManyTries, UnknownUserCode
+from controlplane.store import device, device_approvals, keys, rate
+from controlplane.store.device_approvals import (
+    AlreadyDecided,
+    RequestExpired,
+    ScopeNotRequested,
+    TooManyTries,
+    UnknownUserCode,
+)
+from controlplane.store.retry import WriteConflict
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, Device, ask, code_body
@@ -25,7 +32,7 @@ class TestFind:
         asking = ask(api, scope="projects.read billing.read", deviceName="laptop")
         asked_at = int(now())
         now.advance(120)
-        assert device.find_by_user_code(asking.user_code, person.user_id) == device.DeviceRequest(
+        assert device_approvals.find_by_user_code(asking.user_code, person.user_id) == device_approvals.DeviceRequest(
             user_code=asking.user_code,
             client_id="assent-cli",
             device_name="laptop",
@@ -41,7 +48,7 @@ class TestFind:
     def test_takes_the_code_as_people_type_it(self, api: Api, person: Person, separator: str, case):
         asking = ask(api)
         typed = " " + case(asking.user_code.replace("-", separator)) + "\n"
-        assert device.find_by_user_code(typed, person.user_id).user_code == asking.user_code
+        assert device_approvals.find_by_user_code(typed, person.user_id).user_code == asking.user_code
 
     @pytest.mark.parametrize(
         "code",
@@ -49,103 +56,104 @@ class TestFind:
     )
     def test_what_cannot_be_a_code_is_unknown(self, person: Person, code: str):
         with pytest.raises(UnknownUserCode):
-            device.find_by_user_code(code, person.user_id)
+            device_approvals.find_by_user_code(code, person.user_id)
 
     def test_says_what_became_of_the_request(self, api: Api, person: Person, now: FakeClock):
         approved, denied, redeemed, pending = (ask(api) for _ in range(4))
         approved.approved(person.user_id)
         redeemed.approved(person.user_id).redeem()
-        device.deny(denied.user_code, person.user_id)
+        device_approvals.deny(denied.user_code, person.user_id)
 
         def statuses() -> list[str]:
             asked = (approved, denied, redeemed, pending)
-            return [device.find_by_user_code(asking.user_code, person.user_id).status for asking in asked]
+            return [device_approvals.find_by_user_code(asking.user_code, person.user_id).status for asking in asked]
 
         assert statuses() == ["approved", "denied", "redeemed", "pending"]
         now.advance(900)
         assert statuses() == ["expired", "denied", "redeemed", "expired"]
 
-    def test_a_code_is_looked_up_by_five_people_whoever_they_are(self, api: Api, world: World):
+    def test_at_most_five_people_can_look_up_a_code(self, api: Api, world: World):
         asking = ask(api)
         people = [world.person().user_id for _ in range(5)]
         for user_id in people:
-            device.find_by_user_code(asking.user_code, user_id)
+            device_approvals.find_by_user_code(asking.user_code, user_id)
         with pytest.raises(UnknownUserCode):
-            device.find_by_user_code(asking.user_code, world.person().user_id)
+            device_approvals.find_by_user_code(asking.user_code, world.person().user_id)
         for user_id in people:
-            assert device.find_by_user_code(asking.user_code, user_id).status == "pending"
+            assert device_approvals.find_by_user_code(asking.user_code, user_id).status == "pending"
 
     def test_a_person_may_look_again_as_often_as_they_like(self, api: Api, person: Person, world: World):
         asking = ask(api)
         for _ in range(12):
-            assert device.find_by_user_code(asking.user_code, person.user_id).status == "pending"
-        assert device.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
+            assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+        assert device_approvals.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
 
     def test_a_person_tries_five_wrong_codes_in_a_quarter_of_an_hour(self, api: Api, world: World, now: FakeClock):
         person, asking = world.person(), ask(api)
         for _ in range(5):
             with pytest.raises(UnknownUserCode):
-                device.find_by_user_code(wrong_code(asking), person.user_id)
-        with pytest.raises(TooManyTries) as refusal:
-            device.find_by_user_code(asking.user_code, person.user_id)
-        assert refusal.value.retry_after_seconds == 900 - int(now()) % 900
-        assert device.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
-        now.advance(refusal.value.retry_after_seconds)
-        assert device.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+                device_approvals.find_by_user_code(wrong_code(asking), person.user_id)
+        with pytest.raises(TooManyTries) as failure:
+            device_approvals.find_by_user_code(asking.user_code, person.user_id)
+        wait_seconds = 900 - int(now()) % 900
+        assert failure.value.headers == {"Retry-After": str(wait_seconds)}
+        assert device_approvals.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
+        now.advance(wait_seconds)
+        assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
 
     def test_right_codes_use_up_no_tries(self, person: Person):
         for number in range(12):
             asking = ask(Api(source_ip=f"203.0.113.{number}"))
-            assert device.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+            assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
 
 
 class TestApprove:
     def test_gives_the_scopes_that_the_person_left(self, api: Api, person: Person):
         asking = ask(api, scope="projects.read billing.read")
-        device.approve(asking.user_code.lower(), person.user_id, ["billing.read"])
+        device_approvals.approve(asking.user_code.lower(), person.user_id, ["billing.read"])
         assert asking.redeem().data["scope"] == "billing.read"
 
     def test_never_more_than_was_asked_for(self, api: Api, person: Person):
         asking = ask(api, scope="billing.read")
         with pytest.raises(ScopeNotRequested):
-            device.approve(asking.user_code, person.user_id, ["billing.read", "projects.write"])
+            device_approvals.approve(asking.user_code, person.user_id, ["billing.read", "projects.write"])
         assert asking.redeem().status == 409
 
     def test_an_expired_request_stays_so(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api)
         now.advance(900)
         with pytest.raises(RequestExpired):
-            device.approve(asking.user_code, person.user_id, [])
+            device_approvals.approve(asking.user_code, person.user_id, [])
 
     @pytest.mark.parametrize("another", [False, True], ids=["the same person", "another person"])
     def test_is_done_once(self, api: Api, person: Person, world: World, another: bool):
         asking = ask(api).approved(person.user_id)
         second = world.person() if another else person
-        with pytest.raises(AlreadyDecided) as refusal:
-            device.approve(asking.user_code, second.user_id, [])
-        assert refusal.value.status == "approved"
+        with pytest.raises(AlreadyDecided) as failure:
+            device_approvals.approve(asking.user_code, second.user_id, [])
+        assert failure.value.context == {"decision": "approved"}
         assert api.get("/v1/me", asking.redeem().data["accessToken"]).data["principal"]["userId"] == person.user_id
 
-    def test_a_denial_stands(self, api: Api, person: Person):
+    def test_a_denied_request_cannot_be_approved(self, api: Api, person: Person):
         asking = ask(api)
-        device.deny(asking.user_code, person.user_id)
-        with pytest.raises(AlreadyDecided) as refusal:
-            device.approve(asking.user_code, person.user_id, [])
-        assert refusal.value.status == "denied"
+        device_approvals.deny(asking.user_code, person.user_id)
+        with pytest.raises(AlreadyDecided) as failure:
+            device_approvals.approve(asking.user_code, person.user_id, [])
+        assert failure.value.context == {"decision": "denied"}
 
     def test_guessing_by_deciding_is_counted_like_guessing_by_looking(self, api: Api, person: Person):
         asking = ask(api)
         for _ in range(2):
             with pytest.raises(UnknownUserCode):
-                device.approve(wrong_code(asking), person.user_id, [])
+                device_approvals.approve(wrong_code(asking), person.user_id, [])
             with pytest.raises(UnknownUserCode):
-                device.deny(wrong_code(asking), person.user_id)
+                device_approvals.deny(wrong_code(asking), person.user_id)
         with pytest.raises(UnknownUserCode):
-            device.find_by_user_code(wrong_code(asking), person.user_id)
+            device_approvals.find_by_user_code(wrong_code(asking), person.user_id)
         with pytest.raises(TooManyTries):
-            device.approve(asking.user_code, person.user_id, [])
+            device_approvals.approve(asking.user_code, person.user_id, [])
         with pytest.raises(TooManyTries):
-            device.deny(asking.user_code, person.user_id)
+            device_approvals.deny(asking.user_code, person.user_id)
 
     def test_a_try_is_returned_to_the_window_it_came_from_or_to_none(self, person: Person, now: FakeClock):
         rate.return_try(person.user_id)
@@ -157,15 +165,15 @@ class TestApprove:
     def test_an_unknown_code(self, api: Api, person: Person):
         for code in (wrong_code(ask(api)), "nonsense"):
             with pytest.raises(UnknownUserCode):
-                device.approve(code, person.user_id, [])
+                device_approvals.approve(code, person.user_id, [])
             with pytest.raises(UnknownUserCode):
-                device.deny(code, person.user_id)
+                device_approvals.deny(code, person.user_id)
 
 
 class TestDeny:
-    def test_the_device_is_told(self, api: Api, person: Person):
+    def test_the_device_gets_403(self, api: Api, person: Person):
         asking = ask(api)
-        device.deny(asking.user_code, person.user_id)
+        device_approvals.deny(asking.user_code, person.user_id)
         assert asking.redeem().status == 403
 
     def test_an_approval_can_be_taken_back_by_who_gave_it_until_it_is_redeemed(
@@ -173,34 +181,34 @@ class TestDeny:
     ):
         asking = ask(api).approved(person.user_id)
         with pytest.raises(AlreadyDecided):
-            device.deny(asking.user_code, world.person().user_id)
-        device.deny(asking.user_code, person.user_id)
+            device_approvals.deny(asking.user_code, world.person().user_id)
+        device_approvals.deny(asking.user_code, person.user_id)
         assert asking.redeem().status == 403
         redeemed = ask(api).approved(person.user_id)
         redeemed.redeem()
-        with pytest.raises(AlreadyDecided) as refusal:
-            device.deny(redeemed.user_code, person.user_id)
-        assert refusal.value.status == "redeemed"
+        with pytest.raises(AlreadyDecided) as failure:
+            device_approvals.deny(redeemed.user_code, person.user_id)
+        assert failure.value.context == {"decision": "redeemed"}
 
     def test_an_expired_request_stays_so(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api)
         now.advance(900)
         with pytest.raises(RequestExpired):
-            device.deny(asking.user_code, person.user_id)
+            device_approvals.deny(asking.user_code, person.user_id)
 
 
 class TestRedeem:
     def test_a_request_that_expired_since_it_was_read_gives_nothing(self, api: Api, person: Person, now: FakeClock):
         item = device.find(ask(api).approved(person.user_id).device_code)
         now.advance(900)
-        with pytest.raises(device.NotRedeemable):
+        with pytest.raises(WriteConflict):
             device.redeem(item)
 
     def test_a_poll_of_a_request_that_was_decided_since_it_was_read_says_so(self, api: Api, person: Person):
         asking = ask(api)
         item = device.find(asking.device_code)
         asking.approved(person.user_id)
-        with pytest.raises(device.NotRedeemable):
+        with pytest.raises(WriteConflict):
             device.note_poll(item)
 
     def test_of_two_polls_that_read_the_same_the_later_one_is_too_early(self, api: Api, now: FakeClock):
@@ -221,7 +229,7 @@ class TestUserCodes:
         # The code has expired and can be reused, though TTL hasn't removed it yet.
         third = ask(api)
         assert third.user_code == taken.user_code
-        assert device.find(taken.device_code)["status"] == "pending"
+        assert device.find(taken.device_code).status == "pending"
 
     def test_they_are_of_twenty_consonants(self):
         found = set("".join(device._new_user_code() for _ in range(200)).replace("-", ""))

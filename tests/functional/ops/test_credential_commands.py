@@ -58,7 +58,7 @@ class TestIndex:
         assert ops("credential", "index").document["read"] == 0
         assert table_dump() == before
 
-    def test_starts_over_when_told_to(self, ops: Ops, guest: Guest):
+    def test_starts_over_with_the_option_again(self, ops: Ops, guest: Guest):
         ops("credential", "index")
         forget_index()
         assert ops("credential", "index", "--again").document["listed"] == 5
@@ -106,7 +106,7 @@ def test_an_identity_from_before_the_index_is_listed_at_the_next_sign_in(guest: 
     assert len(identities.list_identities(guest.user_id)) == 1
 
 
-def test_an_approval_that_was_redeemed_meanwhile_is_listed_by_its_redemption(guest: Guest):
+def test_an_approval_that_is_redeemed_concurrently_is_listed_by_its_redemption(guest: Guest):
     request = device.find(guest.waiting)
     assert request is not None
     forget_index()

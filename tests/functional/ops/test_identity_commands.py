@@ -4,17 +4,17 @@ import pytest
 
 from controlplane.store import identities, keys, organizations, sessions, sign_in, users
 from controlplane.store.identities import Subject
-from controlplane.store.sign_in import AnotherIdentity, Identity
+from controlplane.store.sign_in import AnotherIdentity, Claims
 from controlplane.store.table import Delete, Update, table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
-from tests.support.world import World, table_dump
+from tests.support.world import World, get_profile, table_dump
 
 ISSUER = "https://issuer.example"
 
 
-def identity(subject: str, email: str = "ada@example.com") -> Identity:
-    return Identity(ISSUER, subject, email, True, "Ada", None)
+def identity(subject: str, email: str = "ada@example.com") -> Claims:
+    return Claims(issuer=ISSUER, subject=subject, email=email, email_verified=True, name="Ada", image=None)
 
 
 def forget_lists(user_id: str, *subjects: str) -> None:
@@ -25,7 +25,7 @@ def forget_lists(user_id: str, *subjects: str) -> None:
 
 @pytest.fixture
 def user_id() -> str:
-    return sign_in.sign_in(identity("old"))["userId"]
+    return sign_in.sign_in(identity("old")).user_id
 
 
 class TestIdentities:
@@ -33,7 +33,7 @@ class TestIdentities:
         (shown,) = ops("user", "identities", user_id).document
         assert (shown["issuer"], shown["subject"]) == (ISSUER, "old")
 
-    def test_of_an_account_that_nobody_signed_in_to_are_none(self, ops: Ops, world: World):
+    def test_an_account_without_a_sign_in_has_none(self, ops: Ops, world: World):
         assert ops("user", "identities", world.person().email).document == []
 
     def test_exit_code_3_for_an_unknown_user(self, ops: Ops):
@@ -51,7 +51,7 @@ class TestToSubject:
         document = self.move(ops).document
         assert (document["userId"], document["subject"], document["tokens"]) == (user_id, "new", 1)
         assert api.get("/v1/me", session).status == 401
-        assert sign_in.sign_in(identity("new"))["userId"] == user_id
+        assert sign_in.sign_in(identity("new")).user_id == user_id
         with pytest.raises(AnotherIdentity):
             sign_in.sign_in(identity("old"))
 
@@ -65,7 +65,7 @@ class TestToSubject:
         forget_lists(user_id, "old")
         assert self.move(ops).exit_code == 3
         assert self.move(ops, "--issuer", ISSUER).document["userId"] == user_id
-        assert [it["subject"] for it in identities.list_identities(user_id)] == ["new"]
+        assert [it.subject for it in identities.list_identities(user_id)] == ["new"]
 
     def test_exit_code_4_if_the_subject_has_an_account(self, ops: Ops, user_id: str):
         sign_in.sign_in(identity("new", "grace@example.com"))
@@ -97,11 +97,11 @@ class TestToUser:
         assert ops(*words).document["userId"] == other.user_id
         assert api.get("/v1/me", session).status == 401
         assert identities.list_identities(user_id) == []
-        assert sign_in.sign_in(identity("old", "grace@example.com"))["userId"] == other.user_id
+        assert sign_in.sign_in(identity("old", "grace@example.com")).user_id == other.user_id
         assert ops(*words).document["userId"] == other.user_id
 
     def test_exit_code_4_if_the_other_account_has_one_from_the_issuer(self, ops: Ops, user_id: str):
-        other = sign_in.sign_in(identity("other", "grace@example.com"))["userId"]
+        other = sign_in.sign_in(identity("other", "grace@example.com")).user_id
         before = table_dump()
         words = ("user", "move-identity", user_id, "old", "--to-user", other, "--yes")
         assert ops(*words).exit_code == 4
@@ -119,8 +119,8 @@ class TestRecordIdentities:
         with pytest.raises(AnotherIdentity):
             sign_in.sign_in(identity("grace", "grace@example.com"))
         assert ops("user", "record-identities").document == {"identities": 2, "accounts": 2}
-        assert {it["subject"] for it in identities.list_identities(user_id)} == {"old", "second"}
-        assert sign_in.sign_in(identity("grace", "grace@example.com"))["userId"] == pre_made
+        assert {it.subject for it in identities.list_identities(user_id)} == {"old", "second"}
+        assert sign_in.sign_in(identity("grace", "grace@example.com")).user_id == pre_made
         with pytest.raises(AnotherIdentity):
             sign_in.sign_in(identity("new"))
         before = table_dump()
@@ -130,16 +130,16 @@ class TestRecordIdentities:
 
 class TestSetEmail:
     def test_changes_the_account_and_its_rosters(self, ops: Ops, user_id: str):
-        made = organizations.create_organization("Acme", "acme", users.find_user(user_id))
+        made = organizations.create_organization("Acme", "acme", get_profile(user_id).to_item())
         shown = ops("user", "set-email", "ada@example.com", "Countess@example.com", "--yes").document
         assert shown["email"] == "countess@example.com"
         assert table.get(keys.member(made.organization_id, user_id))["email"] == "countess@example.com"
         assert users.find_user_by_email("ada@example.com") is None
-        assert users.find_user_by_email("countess@example.com")["userId"] == user_id
+        assert get_profile("countess@example.com").user_id == user_id
 
     def test_releases_the_address_to_another_person(self, ops: Ops, user_id: str):
         ops("user", "set-email", user_id, "former@example.com", "--yes")
-        assert sign_in.sign_in(identity("new"))["userId"] != user_id
+        assert sign_in.sign_in(identity("new")).user_id != user_id
 
     def test_refuses_a_taken_address_and_what_is_none(self, ops: Ops, world: World, user_id: str):
         world.person("grace@example.com")

@@ -9,6 +9,7 @@ from controlplane.core import tokens
 from controlplane.store import (
     billing,
     device,
+    device_approvals,
     feedback,
     inbox,
     invitees,
@@ -40,8 +41,15 @@ class Everywhere:
 
     def __init__(self, world: World, api: Api) -> None:
         self.world = world
-        self.identity = sign_in.Identity("https://issuer.example", "canary-subject", EMAIL, True, NAME, None)
-        self.user_id = sign_in.sign_in(self.identity)["userId"]
+        self.identity = sign_in.Claims(
+            issuer="https://issuer.example",
+            subject="canary-subject",
+            email=EMAIL,
+            email_verified=True,
+            name=NAME,
+            image=None,
+        )
+        self.user_id = sign_in.sign_in(self.identity).user_id
         self.session = sessions.create(self.user_id)
         self.token = world.token(self.user_id)
         person = Person(self.user_id, EMAIL, NAME, self.token)
@@ -57,14 +65,14 @@ class Everywhere:
         codes = []
         for _ in range(2):
             issued = device.create("assent-cli", CHALLENGE, ["projects.read"], DEVICE, ADDRESS)
-            device.approve(issued.user_code, self.user_id, ["projects.read"])
+            device_approvals.approve(issued.user_code, self.user_id, ["projects.read"])
             codes.append(issued.device_code)
         request = device.find(codes[0])
         assert request is not None
         self.pair = device.redeem(request)
         self.device_code = codes[1]
-        with pytest.raises(device.UnknownUserCode):
-            device.find_by_user_code("BCDF-GHJK", self.user_id)
+        with pytest.raises(device_approvals.UnknownUserCode):
+            device_approvals.find_by_user_code("BCDF-GHJK", self.user_id)
 
     def _words(self, api: Api) -> None:
         feedback.submit_report(self.user_id, {"category": "bug", "message": TEXT})

@@ -8,7 +8,17 @@ import pytest
 from controlplane.core.ids import KeyId, ProjectId
 from controlplane.core.scopes import SCOPES
 from controlplane.core.tokens import digest
-from controlplane.store import api_keys, billing, keys, members, organizations, projects, repositories, users
+from controlplane.store import (
+    api_keys,
+    billing,
+    keys,
+    members,
+    organizations,
+    projects,
+    repositories,
+    user_tokens,
+    users,
+)
 from controlplane.store.repositories import HostedRepository
 from controlplane.store.table import Delete, table
 from ops.members import add_member, remove_member
@@ -77,7 +87,7 @@ class TestFresh:
         users.create_user("owner@acme.example", "Olivia Owner")
         profile = users.find_user_by_email("owner@acme.example")
         assert profile is not None
-        organizations.create_organization("Acme", "acme", profile)
+        organizations.create_organization("Acme", "acme", profile.to_item())
         demo = ensure_demo()
         assert billing.get_billing(of_plan(demo, "pro"))[0].plan == "pro"
         assert len(demo["users"]) == 4
@@ -113,7 +123,7 @@ class TestAgain:
 
     def test_a_token_of_fewer_scopes_than_there_are_is_replaced(self, demo: dict[str, Any]):
         user = demo["users"][0]
-        weak = users.create_token(user["userId"], ["projects.read"], 10 * 86_400)
+        weak = user_tokens.create_token(user["userId"], ["projects.read"], 10 * 86_400)
         again = ensure_demo({**demo, "users": [{**user, "accessToken": weak}]})
         assert again["users"][0]["accessToken"] not in (weak, user["accessToken"])
 
@@ -135,7 +145,7 @@ class TestAgain:
         organization = organizations.find_organization(pro)
         assert organization is not None
         newcomer = users.create_user("new@acme.example", "Nele New")
-        add_member(organization, newcomer, "admin")
+        add_member(organization, newcomer.to_item(), "admin")
         billing.add_credits(pro, 1000)
         before = table_dump()
         ensure_demo(demo)

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import codec, device, keys, organizations, sessions, sign_in, token_families, users
+from controlplane.store import (
+    codec,
+    device,
+    device_approvals,
+    keys,
+    organizations,
+    sessions,
+    sign_in,
+    token_families,
+    users,
+)
 from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
@@ -27,7 +37,7 @@ class TestCreate:
         }
         profile = users.find_user_by_email("ada@example.com")
         assert profile is not None
-        assert profile["userId"] == made["userId"]
+        assert profile.user_id == made["userId"]
 
     def test_an_address_has_one_account_whatever_its_case(self, ops: Ops, world: World):
         world.person("ada@example.com")
@@ -116,8 +126,15 @@ class Guest:
 
     def __init__(self, world: World) -> None:
         self.email = "ada@example.com"
-        self.identity = sign_in.Identity("https://issuer.example", "subject", self.email, True, "Ada", None)
-        self.user_id = sign_in.sign_in(self.identity)["userId"]
+        self.identity = sign_in.Claims(
+            issuer="https://issuer.example",
+            subject="subject",
+            email=self.email,
+            email_verified=True,
+            name="Ada",
+            image=None,
+        )
+        self.user_id = sign_in.sign_in(self.identity).user_id
         self.waiting = self._approved("laptop")
         pair = device.redeem(self._request(self._approved("desktop")))
         self.refresh_token = pair.refresh_token
@@ -127,7 +144,7 @@ class Guest:
         issued = device.create(
             "assent-cli", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", ["projects.read"], name, "::1"
         )
-        device.approve(issued.user_code, self.user_id, ["projects.read"])
+        device_approvals.approve(issued.user_code, self.user_id, ["projects.read"])
         return issued.device_code
 
     def _request(self, device_code: str) -> dict[str, Any]:
@@ -141,7 +158,7 @@ class Guest:
     def assert_out(self, api: Api) -> None:
         assert self.statuses(api) == [401, 401, 401]
         waiting = device.find(self.waiting)
-        assert waiting is None or waiting["status"] == "denied"
+        assert waiting is None or waiting.status == "denied"
         with pytest.raises(token_families.UnknownRefreshToken):
             token_families.rotate(self.refresh_token)
 
@@ -190,7 +207,7 @@ class TestRevoke:
 
     def test_leaves_the_account_and_the_sign_in(self, ops: Ops, guest: Guest):
         ops("user", "revoke", guest.user_id, "--yes")
-        assert sign_in.sign_in(guest.identity)["userId"] == guest.user_id
+        assert sign_in.sign_in(guest.identity).user_id == guest.user_id
 
     def test_leaves_everybody_else_alone(self, ops: Ops, api: Api, world: World, guest: Guest):
         company = world.company()
@@ -271,7 +288,7 @@ class TestDelete:
 
     def test_the_address_is_free_again_and_makes_another_account(self, ops: Ops, guest: Guest):
         ops("user", "delete", guest.email, "--yes")
-        assert sign_in.sign_in(guest.identity)["userId"] != guest.user_id
+        assert sign_in.sign_in(guest.identity).user_id != guest.user_id
 
     def test_of_a_last_owner_is_refused_with_every_such_organization(
         self, ops: Ops, api: Api, world: World, guest: Guest

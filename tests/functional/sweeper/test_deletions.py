@@ -22,7 +22,6 @@ from controlplane.store import (
     repositories,
     scans,
     unlocks,
-    users,
     vendors,
 )
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
@@ -34,7 +33,7 @@ from tests.support.audits import lease_of, make_issue, make_scan
 from tests.support.calls import intercepted
 from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
 from tests.support.estate import Estate, detection, kinds_naming, make_estate, own_part
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, World, get_profile, table_dump
 
 # The entries for sending and watching messages disappear on their own within minutes.
 PASSING = {"SCANWATCH", "OUTBOX"}
@@ -219,11 +218,13 @@ class TestOrganization:
 
     def test_of_any_size_loses_its_members_before_the_call_ends(self, world: World, company: Company):
         # 40 in the first transaction, then pages of 100. Written directly: moto copies the table for each leg.
-        profile = users.find_user(company.owner.user_id) or {}
-        named = (company.organization_id, company.slug, company.name)
+        profile = get_profile(company.owner.user_id).to_item()
+        membership = organizations.Membership(
+            organization_id=company.organization_id, slug=company.slug, name=company.name, role="member"
+        )
         for number in range(150):
             member = {**profile, "userId": f"usr_{number:016d}"}
-            table.put_all(put.item for put in organizations.member_items(*named, "member", member))
+            table.put_all(put.item for put in organizations.membership_legs(membership, member))
         world.key(company)
         deletions.delete_organization(company.organization_id)
         left = [it["pk"]["S"] for it in table_dump() if it["sk"]["S"] == f"ORG#{company.organization_id}"]

@@ -65,7 +65,7 @@ def _bearer_secret(authorization: str) -> str | None:
 def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:
     """Reads the credential and counts the request. Raises UnknownSecret (also if the token has expired), Throttled."""
     if prefix == settings.service_brand:
-        item, counted = credentials.count_key(digest)
+        item, counted = credentials.authenticate_api_key(digest)
         principal = Principal(
             "api_key",
             API_KEY_SCOPES,
@@ -75,7 +75,7 @@ def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:
             token=item,
         )
     else:
-        item, counted = credentials.count_user_token(digest)
+        item, counted = credentials.authenticate_user_token(digest)
         if item["expiresAt"] <= clock.now():
             raise credentials.UnknownSecret
         principal = Principal(item["kind"], tuple(item["scopes"]), user_id=item["userId"], token=item)

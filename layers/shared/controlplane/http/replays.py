@@ -164,17 +164,17 @@ class _Records(BasePersistenceLayer):
         record = self._record
         try:
             store.begin_attempt(record.key, record.attempt, data_record.payload_hash, record.also_known_as)
-        except store.RecordStands as conflict:
-            item = conflict.item
-            self.replayed_from = Key(item["pk"], item["sk"])
+        except store.KeyInUse as conflict:
+            holder = conflict.record
+            self.replayed_from = holder.key
             stored = DataRecord(
                 data_record.idempotency_key,
-                item["status"],
-                response_data=item.get("data", ""),
-                payload_hash=item["payload"],
+                holder.status,
+                response_data=holder.answer,
+                payload_hash=holder.payload,
             )
             self._validate_payload(data_record, stored)
-            if conflict.answer_lost:
+            if holder.is_answer_lost:
                 raise AnswerLost from None
             raise IdempotencyItemAlreadyExistsError(old_data_record=stored) from None
 

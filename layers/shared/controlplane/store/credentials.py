@@ -7,13 +7,15 @@ written, the request is rejected.
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from controlplane.core import clock, ids
-from controlplane.store import credential_index, keys
+from controlplane.core import clock
+from controlplane.core.ids import KeyId
+from controlplane.store import keys, user_tokens
+from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import ConditionFailed, StoreError, Throttled, Update, table
+from controlplane.store.user_tokens import UserTokenItem
 
 _WINDOW_SECONDS = 60
 _HOUR_SECONDS = 3600
-_TURNS = 4
 
 
 class UnknownSecret(StoreError):
@@ -33,7 +35,7 @@ class Counted(NamedTuple):
         return self.resets_at // _WINDOW_SECONDS - 1
 
 
-def count_key(digest: str) -> tuple[dict[str, Any], Counted]:
+def authenticate_api_key(digest: str) -> tuple[dict[str, Any], Counted]:
     """Counts a request of the API key with that digest, and returns the key. Raises UnknownSecret, Throttled.
 
     The first use in an hour is also recorded on the listed item, so that `lastUsedAt` is accurate to the hour.
@@ -41,18 +43,18 @@ def count_key(digest: str) -> tuple[dict[str, Any], Counted]:
     hour = int(clock.now()) // _HOUR_SECONDS
     item, counted, previous = _count(keys.key_secret(digest), hour)
     if previous is not None and previous["usedHour"] < hour:
-        _note_use(item)
+        _note_key_use(item)
     return item, counted
 
 
-def count_user_token(digest: str) -> tuple[dict[str, Any], Counted]:
+def authenticate_user_token(digest: str) -> tuple[dict[str, Any], Counted]:
     """Counts a request of the user token with that digest, and returns the token. The caller checks its expiry.
 
     The first use in an hour is also recorded in the index of the user's credentials. Raises UnknownSecret, Throttled.
     """
     item, counted, previous = _count(keys.user_token(digest), int(clock.now()) // _HOUR_SECONDS)
     if previous is not None and item["expiresAt"] > clock.now():
-        credential_index.note_use(item, previous["usedHour"])
+        user_tokens.note_use(UserTokenItem.from_item(item), previous["usedHour"])
     return item, counted
 
 
@@ -88,7 +90,9 @@ def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str,
     the item and a second write opens the new window. The loser of that race counts in the winner's window.
     """
     minute = int(clock.now()) // _WINDOW_SECONDS
-    for _ in range(_TURNS):
+
+    def attempt() -> tuple[dict[str, Any], Counted, dict[str, Any] | None]:
+        nonlocal minute
         try:
             count = Update(key, "SET #hits = #hits + :one", "#win = :minute", {"one": 1, "minute": minute})
             return *_counted(table.update(count), minute), None
@@ -98,28 +102,24 @@ def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str,
             previous = failure.item
         if previous["win"] > minute:  # another instance's clock is ahead: its window is the current one
             minute = previous["win"]
-            continue
+            raise WriteConflict
         try:
             change = "SET #win = :minute, #hits = :one, #usedHour = :hour"
             when = "attribute_exists(pk) AND #win < :minute"
             item = table.update(Update(key, change, when, {"one": 1, "minute": minute, "hour": hour}))
             return *_counted(item, minute), previous
         except ConditionFailed as failure:
-            if failure.item is None:
-                raise UnknownSecret from None
-    raise Throttled("window contended")
+            raise (UnknownSecret if failure.item is None else WriteConflict) from None
+
+    return retry_on_conflict(attempt, "the rate window")
 
 
 def _counted(item: dict[str, Any], minute: int) -> tuple[dict[str, Any], Counted]:
     return item, Counted(item["rateLimit"], item["hits"], (minute + 1) * _WINDOW_SECONDS)
 
 
-def _note_use(item: dict[str, Any]) -> None:
-    located = ids.locate(ids.KEY, item["keyId"])
-    if located is None:
-        raise LookupError("a key's item holds no key id")
-    try:
-        key = keys.api_key(*located)
+def _note_key_use(item: dict[str, Any]) -> None:
+    key = keys.api_key(*KeyId.stored(item["keyId"]).location)
+    # If the key was just revoked, or the write is throttled, the request goes on without the last use in lists.
+    with suppress(ConditionFailed, Throttled):
         table.update(Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}))
-    except (ConditionFailed, Throttled):
-        pass  # just revoked, or throttled: the last use shown in lists is no reason to reject the request

@@ -5,7 +5,9 @@ contains that id. So at most one of all attempts with a key takes effect, even i
 repeated. This module doesn't know how the record's key is built or what an answer contains.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 from controlplane.core import clock
 from controlplane.store.keys import Key
@@ -20,18 +22,64 @@ IN_PROGRESS = "INPROGRESS"
 COMPLETED = "COMPLETED"
 
 
-class RecordStands(StoreError):
-    """Another attempt holds the key. `item` is its record; `answer_lost` means that it took effect, then crashed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordItem:
+    """A record: the attempt that holds the key, and the answer once it has completed.
 
-    def __init__(self, item: dict[str, Any]) -> None:
+    payload: the digest of the request.
+    effective: whether the attempt's creation took effect.
+    """
+
+    key: Key
+    status: str
+    attempt: str
+    payload: str
+    lease_until: int
+    expires_at: int
+    effective: bool = False
+    answer: str = ""
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            key=Key(item["pk"], item["sk"]),
+            status=item["status"],
+            attempt=item["attempt"],
+            payload=item["payload"],
+            lease_until=item["leaseUntil"],
+            expires_at=item["expiresAt"],
+            effective=item.get("effective", False),
+            answer=item.get("data", ""),
+        )
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "status": self.status,
+            "attempt": self.attempt,
+            "payload": self.payload,
+            "leaseUntil": self.lease_until,
+            "expiresAt": self.expires_at,
+            **({"effective": True} if self.effective else {}),
+            **({"data": self.answer} if self.answer else {}),
+        }
+
+    @property
+    def is_answer_lost(self) -> bool:
+        """True if the attempt took effect, then crashed before it stored its answer."""
+        return self.status == IN_PROGRESS and self.effective and self.lease_until < int(clock.now())
+
+
+class KeyInUse(StoreError):
+    """Another attempt holds the key. `record` is its record."""
+
+    def __init__(self, record: RecordItem) -> None:
         super().__init__("the key is in use")
-        self.item = item
-        running = item["leaseUntil"] >= int(clock.now())
-        self.answer_lost = item["status"] == IN_PROGRESS and "effective" in item and not running
+        self.record = record
 
 
 def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | None = None) -> None:
-    """Claims the key for this attempt. `payload` is the digest of the request. Raises RecordStands.
+    """Claims the key for this attempt. `payload` is the digest of the request. Raises KeyInUse.
 
     A key is free if it was never used, was used more than a day ago, or if its attempt's lease expired before it took
     effect.
@@ -41,14 +89,15 @@ def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | Non
     can no longer take effect (see `effect_leg`).
     """
     now = int(clock.now())
-    item = {
-        **key._asdict(),
-        "status": IN_PROGRESS,
-        "attempt": attempt,
-        "payload": payload,
-        "leaseUntil": now + LEASE_SECONDS,
-        "expiresAt": now + KEPT_SECONDS,
-    }
+    record = RecordItem(
+        key=key,
+        status=IN_PROGRESS,
+        attempt=attempt,
+        payload=payload,
+        lease_until=now + LEASE_SECONDS,
+        expires_at=now + KEPT_SECONDS,
+    )
+    claim = record.to_item()
     unused = "attribute_not_exists(pk)"
     # Compares the time because TTL can delete items days late.
     expired = "#expiresAt <= :now"
@@ -57,15 +106,16 @@ def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | Non
     values = {"now": now, "inProgress": IN_PROGRESS}
     try:
         if also_known_as is None:
-            table.put(Put(item, free, values))
+            table.put(Put(claim, free, values))
         else:
-            table.transact({"record": Put(item, free, values), "other": Delete(also_known_as, free, values)})
+            table.transact({"record": Put(claim, free, values), "other": Delete(also_known_as, free, values)})
     except (ConditionFailed, LegFailed) as failure:
         if failure.item is None:
             raise
         # If it is the attempt's own record, the first response was lost and the SDK retried the write.
-        if failure.item["attempt"] != attempt:
-            raise RecordStands(failure.item) from None
+        holder = RecordItem.from_item(failure.item)
+        if holder.attempt != attempt:
+            raise KeyInUse(holder) from None
 
 
 def effect_leg(key: Key, attempt: str) -> Update:

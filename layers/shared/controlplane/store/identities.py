@@ -7,11 +7,14 @@ until the identity signs in or an operator records all of them (`assent-ops user
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock
-from controlplane.store import keys
+from controlplane.store import keys, users
+from controlplane.store.retry import WriteConflict
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.users import UserItem
 
 
 class IdentityTaken(StoreError):
@@ -20,10 +23,6 @@ class IdentityTaken(StoreError):
 
 class AccountHasIdentity(StoreError):
     """The account has an identity from this issuer."""
-
-
-class IdentityChanged(StoreError):
-    """The identity or the account's list for its issuer has changed since it was read."""
 
 
 class Subject(NamedTuple):
@@ -45,15 +44,42 @@ class Subject(NamedTuple):
         return keys.account_issuer(user_id, hashlib.sha256(self.issuer.encode()).hexdigest())
 
 
-def find(subject: Subject) -> dict[str, Any] | None:
-    """Returns the identity's item, or None."""
-    return table.get(subject.key)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityItem:
+    """An identity and the account that it signs in to."""
+
+    user_id: str
+    issuer: str
+    subject: str
+    created_at: str
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(user_id=item["userId"], issuer=item["issuer"], subject=item["subject"], created_at=item["createdAt"])
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.as_subject.key._asdict(),
+            "userId": self.user_id,
+            "issuer": self.issuer,
+            "subject": self.subject,
+            "createdAt": self.created_at,
+        }
+
+    @property
+    def as_subject(self) -> Subject:
+        return Subject(self.issuer, self.subject)
 
 
-def get_account(subject: Subject, user_id: str) -> tuple[dict[str, Any] | None, list[str]]:
+def find_identity(subject: Subject) -> IdentityItem | None:
+    item = table.get(subject.key)
+    return IdentityItem.from_item(item) if item else None
+
+
+def get_account(subject: Subject, user_id: str) -> tuple[UserItem | None, list[str]]:
     """Returns the account's profile, or None, and the identities listed for the subject's issuer. Consistent."""
     profile, listed = table.batch_get([keys.user(user_id), subject.issuer_key(user_id)])
-    return profile, listed["identities"] if listed else []
+    return UserItem.from_item(profile) if profile else None, listed["identities"] if listed else []
 
 
 def first_legs(subject: Subject, user_id: str) -> dict[str, Leg]:
@@ -73,7 +99,7 @@ def record(subject: Subject, user_id: str) -> None:
         table.transact(
             {
                 "identity": Check(subject.key, "#userId = :user", {"user": user_id}),
-                "profile": Check(keys.user(user_id), "attribute_exists(pk)"),
+                "profile": users.exists_check(user_id),
                 "issuer": listing,
             }
         )
@@ -81,21 +107,22 @@ def record(subject: Subject, user_id: str) -> None:
         return
 
 
-def record_if_missing(item: Mapping[str, Any]) -> bool:
-    """Lists the item's identity under its account. Returns True if it wasn't listed."""
-    subject = Subject(item["issuer"], item["subject"])
-    profile, known = get_account(subject, item["userId"])
+def record_if_missing(identity: IdentityItem) -> bool:
+    """Lists the identity under its account. Returns True if it wasn't listed."""
+    subject = identity.as_subject
+    profile, known = get_account(subject, identity.user_id)
     if profile is None or subject.digest in known:
         return False
-    record(subject, item["userId"])
+    record(subject, identity.user_id)
     return True
 
 
-def list_identities(user_id: str) -> list[dict[str, Any]]:
-    """Returns the items of the account's recorded identities, by issuer."""
+def list_identities(user_id: str) -> list[IdentityItem]:
+    """Returns the account's recorded identities, by issuer."""
     listings = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
     digests = [digest for listing in sorted(listings, key=lambda it: it["issuer"]) for digest in listing["identities"]]
-    return [item for item in table.batch_get([keys.identity(digest) for digest in digests]) if item is not None]
+    items = table.batch_get([keys.identity(digest) for digest in digests])
+    return [IdentityItem.from_item(item) for item in items if item is not None]
 
 
 def forget(user_id: str) -> None:
@@ -104,12 +131,13 @@ def forget(user_id: str) -> None:
     table.delete_all(keys.Key(item["pk"], item["sk"]) for item in listings)
 
 
-def replace(item: Mapping[str, Any], subject: str) -> None:
+def replace(identity: IdentityItem, subject: str) -> None:
     """Replaces the identity with another subject of the same issuer in the same account.
 
-    Raises IdentityTaken if the new subject already belongs to an account, IdentityChanged.
+    Raises IdentityTaken if the new subject already belongs to an account; WriteConflict if the identity, the account,
+    or its list of identities has changed.
     """
-    user_id, old = item["userId"], Subject(item["issuer"], item["subject"])
+    user_id, old = identity.user_id, identity.as_subject
     new = Subject(old.issuer, subject)
     _, listed = get_account(old, user_id)
     after = [digest for digest in listed if digest != old.digest] + [new.digest]
@@ -118,25 +146,26 @@ def replace(item: Mapping[str, Any], subject: str) -> None:
             "identity": _put(new, user_id),
             "previous": Delete(old.key, "#userId = :user", {"user": user_id}),
             "issuer": _list(new, user_id, listed, after),
-            "profile": Check(keys.user(user_id), "attribute_exists(pk)"),
+            "profile": users.exists_check(user_id),
         }
     )
 
 
-def move(item: Mapping[str, Any], user_id: str) -> None:
+def move(identity: IdentityItem, user_id: str) -> None:
     """Moves the identity to another account, which must not have one from this issuer.
 
-    Raises AccountHasIdentity (also if the account's identities are not recorded yet), IdentityChanged.
+    Raises AccountHasIdentity (also if the account's identities are not recorded yet); WriteConflict if the identity or
+    its account's list has changed.
     """
-    before, moved = item["userId"], Subject(item["issuer"], item["subject"])
-    _, listed = get_account(moved, before)
+    before, subject = identity.user_id, identity.as_subject
+    _, listed = get_account(subject, before)
     values = {"before": before, "after": user_id}
     _move(
         {
             "target": Check(keys.user(user_id), "#identitiesRecorded = :yes", {"yes": True}),
-            "targetIssuer": _list(moved, user_id, [], [moved.digest]),
-            "previous": Update(moved.key, "SET #userId = :after", "#userId = :before", values),
-            "issuer": _list(moved, before, listed, [digest for digest in listed if digest != moved.digest]),
+            "targetIssuer": _list(subject, user_id, [], [subject.digest]),
+            "previous": Update(subject.key, "SET #userId = :after", "#userId = :before", values),
+            "issuer": _list(subject, before, listed, [digest for digest in listed if digest != subject.digest]),
         }
     )
 
@@ -144,20 +173,16 @@ def move(item: Mapping[str, Any], user_id: str) -> None:
 def _move(legs: dict[str, Leg]) -> None:
     try:
         table.transact(legs)
-    except LegFailed as refusal:
+    except LegFailed as failure:
         meaning = {"identity": IdentityTaken, "target": AccountHasIdentity, "targetIssuer": AccountHasIdentity}
-        raise meaning.get(refusal.leg, IdentityChanged) from None
+        raise meaning.get(failure.leg, WriteConflict) from None
 
 
 def _put(subject: Subject, user_id: str) -> Put:
-    item = {
-        **subject.key._asdict(),
-        "userId": user_id,
-        "issuer": subject.issuer,
-        "subject": subject.subject,
-        "createdAt": clock.timestamp(),
-    }
-    return Put(item, "attribute_not_exists(pk)")
+    identity = IdentityItem(
+        user_id=user_id, issuer=subject.issuer, subject=subject.subject, created_at=clock.timestamp()
+    )
+    return Put(identity.to_item(), "attribute_not_exists(pk)")
 
 
 def _list(subject: Subject, user_id: str, before: list[str], after: list[str]) -> Put | Delete:

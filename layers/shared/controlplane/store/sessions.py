@@ -3,10 +3,9 @@
 from controlplane.core import tokens
 from controlplane.core.scopes import SCOPES
 from controlplane.core.settings import settings
-from controlplane.store import credential_index, keys, users
-from controlplane.store.table import table
+from controlplane.store import credential_index, user_tokens
 
-# A working day: the secret can do whatever the person can.
+# A working day: the secret can do whatever the user can.
 LIFE_SECONDS = 12 * 3600
 
 
@@ -17,13 +16,14 @@ def create(user_id: str, address: str | None = None) -> str:
     is the IP address shown in the user's list of sessions. Raises UnknownUser.
     """
     secret = tokens.mint(settings.service_brand + tokens.SESSION)
-    shown = {"client": credential_index.PAGES, "address": address}
-    users.put_token(secret, user_id, "session", list(SCOPES), LIFE_SECONDS, **shown)
+    user_tokens.put_token(
+        secret, user_id, "session", list(SCOPES), LIFE_SECONDS, client=credential_index.PAGES, address=address
+    )
     return secret
 
 
 def revoke(secret: str) -> None:
     """Revokes the session, effective with the next request. Does nothing if the secret isn't of an active session."""
-    item = table.get(keys.user_token(tokens.digest(secret)))
-    if item is not None and item["kind"] == "session":
-        users.revoke_token(item)
+    token = user_tokens.find_token(secret)
+    if token is not None and token.kind == "session":
+        user_tokens.revoke_token(token)

@@ -5,33 +5,51 @@ has its verified address, but only if that account has no identity from the same
 another person, who must not get the account.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 from controlplane.core.emails import normalize_email
+from controlplane.core.errors import Forbidden
+from controlplane.core.settings import settings
 from controlplane.store import identities, keys, organizations, users
 from controlplane.store.identities import Subject
-from controlplane.store.table import Check, ConditionFailed, LegFailed, StoreError, Throttled, Update, table
-
-_TRIES = 8
-
-
-class AddressNotAccepted(StoreError):
-    """The issuer returned no address, or one that this service doesn't accept."""
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
+from controlplane.store.users import UserItem
 
 
-class AddressNotVerified(StoreError):
+class AddressNotVerified(Forbidden):
     """The issuer hasn't verified the address, so it can't identify an account."""
 
+    message = (
+        "The sign-in service has not verified your email address. Verify it there, for instance by the link or code "
+        "that it sent you, and sign in again."
+    )
 
-class AnotherIdentity(StoreError):
-    """The account of this address, `user_id`, has another identity from this issuer, or may have one."""
+
+class AddressNotAccepted(Forbidden):
+    """The issuer returned no address, or one that this service doesn't accept."""
+
+    message = (
+        "The sign-in service gave no email address that can be used here. An address such as ada@example.com, without "
+        "letters beyond A to Z, is needed. Change it there and sign in again."
+    )
+
+
+class AnotherIdentity(Forbidden):
+    """The account of this address has, or may have, another identity from this issuer. `user_id` is only logged."""
 
     def __init__(self, user_id: str) -> None:
-        super().__init__("the account has another identity")
-        self.user_id = user_id
+        contact = settings.contact_email or "the operator of this service"
+        super().__init__(
+            "The account with this email address belongs to another sign-in of the same sign-in service, so this "
+            f"sign-in can't open it. If the account is yours, ask {contact} to move it to your new sign-in. If it "
+            "belongs to a former user of the address, ask for the address to be released.",
+            account=user_id,
+        )
 
 
-class Identity(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
     """An issuer's claims about a user. `email`, `name`, and `image` are None if missing or unusable."""
 
     issuer: str
@@ -42,89 +60,91 @@ class Identity(NamedTuple):
     image: str | None
 
 
-def sign_in(identity: Identity) -> dict[str, Any]:
+def sign_in(claims: Claims) -> UserItem:
     """Returns the profile of the user's account, which the first sign-in creates.
 
     Updates the account's address to the issuer's verified one, unless another account has it. Also updates the name and
     image; rosters show all three. Raises AddressNotAccepted, AddressNotVerified, AnotherIdentity.
     """
-    subject = Subject(identity.issuer, identity.subject)
-    follows = True
-    for _ in range(_TRIES):
-        known = identities.find(subject)
-        profile = _find_account(subject, known["userId"]) if known else _join(subject, identity)
-        if profile is not None and follows:
-            profile = _follow_address(profile, identity)
-        if profile is not None:
-            # Changes the address only once: two concurrent sign-ins could otherwise overwrite each other forever.
-            follows = False
-            profile = refresh(profile, identity.name, identity.image)
-        if profile is not None:
-            return profile
-    raise Throttled("the account of this address keeps changing")
+    subject = Subject(claims.issuer, claims.subject)
+    address_is_current = False
+
+    def attempt() -> UserItem:
+        nonlocal address_is_current
+        known = identities.find_identity(subject)
+        profile = _get_account(subject, known.user_id) if known else _join(subject, claims)
+        if not address_is_current:
+            profile = _follow_address(profile, claims)
+        # Changes the address only once: two concurrent sign-ins could otherwise overwrite each other forever.
+        address_is_current = True
+        return refresh(profile, claims.name, claims.image)
+
+    return retry_on_conflict(attempt, "the account of this address")
 
 
-def _find_account(subject: Subject, user_id: str) -> dict[str, Any] | None:
+def _get_account(subject: Subject, user_id: str) -> UserItem:
+    """Returns the account of a known identity. Raises WriteConflict if it was just deleted."""
     profile, listed = identities.get_account(subject, user_id)
-    if profile is not None and subject.digest not in listed:
+    if profile is None:
+        raise WriteConflict
+    if subject.digest not in listed:
         identities.record(subject, user_id)
     return profile
 
 
-def _join(subject: Subject, identity: Identity) -> dict[str, Any] | None:
-    """Returns the account of a new identity, or None if a concurrent request requires re-reading everything."""
-    if identity.email is None:
+def _join(subject: Subject, claims: Claims) -> UserItem:
+    """Returns the account of a new identity. Raises WriteConflict if a concurrent request changed what was read."""
+    if claims.email is None:
         raise AddressNotAccepted
-    if not identity.email_verified:
+    if not claims.email_verified:
         raise AddressNotVerified
-    profile = users.find_user_by_email(identity.email)
+    profile = users.find_user_by_email(claims.email)
     try:
         if profile is None:
             return users.create_user(
-                identity.email,
-                identity.name or identity.email.partition("@")[0],
-                identity.image,
+                claims.email,
+                claims.name or claims.email.partition("@")[0],
+                claims.image,
                 extra_legs=lambda user_id: identities.first_legs(subject, user_id),
             )
-        user_id = profile["userId"]
+        user_id = profile.user_id
         _, listed = identities.get_account(subject, user_id)
         # An account created by an earlier version may have identities that aren't listed.
-        if listed or not profile.get("identitiesRecorded"):
+        if listed or not profile.identities_recorded:
             # A concurrent request may have just added this identity.
-            if identities.find(subject) is not None:
-                return None
+            if identities.find_identity(subject) is not None:
+                raise WriteConflict
             raise AnotherIdentity(user_id)
-        pointer = keys.user_email(normalize_email(identity.email))
+        pointer = keys.user_email(normalize_email(claims.email))
         account = Check(keys.user(user_id), "#identitiesRecorded = :yes", {"yes": True})
         address = Check(pointer, "#userId = :user", {"user": user_id})
         table.transact({"profile": account, "email": address, **identities.first_legs(subject, user_id)})
     except (LegFailed, users.EmailTaken):
-        return None
+        raise WriteConflict from None
     return profile
 
 
-def _follow_address(profile: dict[str, Any], identity: Identity) -> dict[str, Any] | None:
-    """Returns the profile with the issuer's verified address, or None if it must be read again."""
-    if identity.email is None or not identity.email_verified:
+def _follow_address(profile: UserItem, claims: Claims) -> UserItem:
+    """Returns the profile with the issuer's verified address. Raises WriteConflict if it must be read again."""
+    if claims.email is None or not claims.email_verified:
         return profile
-    if normalize_email(identity.email) == profile["email"]:
+    if normalize_email(claims.email) == profile.email:
         return profile
     try:
-        return users.change_address(profile, identity.email)
+        return users.change_address(profile, claims.email)
     except users.EmailTaken:
         return profile
-    except users.AccountChanged:
-        return None
 
 
-def refresh(profile: dict[str, Any], name: str | None, image: str | None) -> dict[str, Any] | None:
-    """Updates name and image in the profile and rosters. Returns the profile, or None if its address changed.
+def refresh(profile: UserItem, name: str | None, image: str | None) -> UserItem:
+    """Updates name and image in the profile and rosters. Returns the profile.
 
     Rosters are written first and the profile last, so the next sign-in sees and finishes an interrupted refresh.
+    Raises WriteConflict if the account is gone or its address has changed.
     """
-    user_id, email = profile["userId"], profile["email"]
-    shown = {"name": name or profile["name"], "image": image or profile["image"]}
-    if all(profile[field] == value for field, value in shown.items()) and not profile.get("rostersPending"):
+    user_id, email = profile.user_id, profile.email
+    shown = {"name": name or profile.name, "image": image or profile.image}
+    if shown == {"name": profile.name, "image": profile.image} and not profile.rosters_pending:
         return profile
     # Makes each write conditional on the address that was read: a slow request must not restore an older one.
     same_address = Check(keys.user(user_id), "#email = :email", {"email": email})
@@ -137,12 +157,13 @@ def refresh(profile: dict[str, Any], name: str | None, image: str | None) -> dic
         )
         try:
             table.transact({"profile": same_address, "member": entry})
-        except LegFailed as refusal:
-            if refusal.leg == "profile":
-                return None
+        except LegFailed as failure:
+            if failure.leg == "profile":
+                raise WriteConflict from None
             continue  # the user has just left the organization
     change = "SET #name = :name, #image = :image REMOVE #rostersPending"
     try:
-        return table.update(Update(keys.user(user_id), change, "#email = :email", {**shown, "email": email}))
+        updated = table.update(Update(keys.user(user_id), change, "#email = :email", {**shown, "email": email}))
     except ConditionFailed:
-        return None
+        raise WriteConflict from None
+    return UserItem.from_item(updated)

@@ -6,13 +6,19 @@ because it may have been stolen. The family lists its unexpired access tokens an
 that authenticating an access token doesn't need to read the family.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids, tokens
+from controlplane.core.errors import Unauthorized
 from controlplane.core.settings import settings
-from controlplane.store import credential_index, keys, users
-from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Throttled, Update, table
+from controlplane.store import credential_index, keys, user_tokens
+from controlplane.store.credential_index import CredentialItem
+from controlplane.store.keys import Key
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.user_tokens import UserTokenItem
 
 ACCESS_SECONDS = 3600
 REFRESH_SECONDS = 30 * 24 * 3600
@@ -21,16 +27,25 @@ FAMILY_SECONDS = 180 * 24 * 3600
 REPEAT_SECONDS = 60
 # A client that refreshes more often than every twelve minutes loses its oldest access token a little early.
 LIVE_ACCESS_TOKENS = 5
-_TRIES = 8
 _ABSENT = "attribute_not_exists(pk)"
 
 
-class UnknownRefreshToken(StoreError):
+class RefreshRefused(Unauthorized):
+    """The response for every invalid refresh token, so that a caller can't tell why it is invalid."""
+
+    oauth_error: ClassVar[str] = "invalid_grant"
+    message = "This refresh token is unknown, expired, used, or revoked. Request a new device code."
+
+
+class UnknownRefreshToken(RefreshRefused):
     """The token was never issued, has expired, or belongs to another client or a revoked family."""
 
 
-class RefreshTokenReused(StoreError):
+class RefreshTokenReused(RefreshRefused):
     """The token was already used. Its family has been revoked."""
+
+    def __init__(self) -> None:
+        super().__init__(reason="a used refresh token was presented; its family is revoked")
 
 
 class ScopeNotGranted(StoreError):
@@ -46,6 +61,122 @@ class Pair(NamedTuple):
     scopes: list[str]
 
 
+class AccessToken(NamedTuple):
+    """An access token of a family that may still be valid."""
+
+    digest: str
+    expires_at: int
+
+    @classmethod
+    def of(cls, token: UserTokenItem) -> Self:
+        return cls(token.digest, token.expires_at)
+
+    def document(self) -> dict[str, Any]:
+        return {"digest": self.digest, "expiresAt": self.expires_at}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenFamilyItem:
+    """A family. `current` and `previous` are the digests of its last two refresh tokens. All times are Unix times,
+    except `created_at`.
+
+    access: its unexpired access tokens, oldest first. The last one has `access_scopes`.
+    listed_as: the local id of its index entry. None for families from before the index.
+    """
+
+    family_id: str
+    user_id: str
+    client_id: str
+    scopes: list[str]
+    state: Literal["live", "revoked"]
+    current: str
+    previous: str | None
+    rotated_at: int
+    access: list[AccessToken]
+    access_scopes: list[str]
+    created_at: str
+    ends_at: int
+    expires_at: int
+    listed_as: str | None
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            family_id=item["pk"].partition("#")[2],
+            user_id=item["userId"],
+            client_id=item["clientId"],
+            scopes=item["scopes"],
+            state=item["state"],
+            current=item["current"],
+            previous=item["previous"],
+            rotated_at=item["rotatedAt"],
+            access=[AccessToken(entry["digest"], entry["expiresAt"]) for entry in item["access"]],
+            access_scopes=item["accessScopes"],
+            created_at=item["createdAt"],
+            ends_at=item["endsAt"],
+            expires_at=item["expiresAt"],
+            listed_as=item.get("listedAs"),
+        )
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "userId": self.user_id,
+            "clientId": self.client_id,
+            "scopes": self.scopes,
+            "state": self.state,
+            "current": self.current,
+            "previous": self.previous,
+            "rotatedAt": self.rotated_at,
+            "access": [token.document() for token in self.access],
+            "accessScopes": self.access_scopes,
+            "createdAt": self.created_at,
+            "endsAt": self.ends_at,
+            "expiresAt": self.expires_at,
+            **({} if self.listed_as is None else {"listedAs": self.listed_as}),
+        }
+
+    @property
+    def key(self) -> Key:
+        return keys.token_family(self.family_id)
+
+    @property
+    def entry_local(self) -> str:
+        """The local id of the family's entry in the user's credential index."""
+        return credential_index.entry_local(self.listed_as, self.key)
+
+    @property
+    def is_live(self) -> bool:
+        return self.state == "live" and self.expires_at > clock.now()
+
+    def entry(self, expires_at: int, last_used_at: str) -> CredentialItem:
+        """Returns the family's entry in the user's credential index."""
+        return CredentialItem(
+            user_id=self.user_id,
+            local=self.entry_local,
+            kind="device",
+            client=self.client_id,
+            scopes=self.scopes,
+            expires_at=expires_at,
+            last_used_at=last_used_at,
+            created_at=self.created_at,
+            family_id=self.family_id,
+        )
+
+    def issue_access(self, secret: str, scopes: list[str], lifetime_seconds: int) -> UserTokenItem:
+        """Returns the item of a new access token of the family."""
+        return UserTokenItem.issue(
+            secret,
+            user_id=self.user_id,
+            kind="oauth",
+            scopes=scopes,
+            lifetime_seconds=lifetime_seconds,
+            listed_as=self.entry_local,
+            family_id=self.family_id,
+            client_id=self.client_id,
+        )
+
+
 def begin(user_id: str, client_id: str, scopes: list[str], listed_as: str) -> tuple[str, Pair, dict[str, Leg]]:
     """Returns a new family's id, its first pair, and the legs that write it in the caller's transaction.
 
@@ -55,25 +186,31 @@ def begin(user_id: str, client_id: str, scopes: list[str], listed_as: str) -> tu
     access_token = tokens.mint(settings.service_brand + tokens.ACCESS)
     refresh_token = tokens.mint_refresh(family_id)
     now = int(clock.now())
-    access = _access_item(access_token, user_id, client_id, scopes, family_id, ACCESS_SECONDS, listed_as)
-    family = {
-        **keys.token_family(family_id)._asdict(),
-        "userId": user_id,
-        "clientId": client_id,
-        "scopes": sorted(scopes),
-        "state": "live",
-        "current": tokens.digest(refresh_token),
-        "previous": None,
-        "rotatedAt": now,
-        "access": [_noted(access_token, access)],
-        "accessScopes": access["scopes"],
-        "createdAt": clock.timestamp(),
-        "endsAt": now + FAMILY_SECONDS,
-        "expiresAt": now + REFRESH_SECONDS,
-        "listedAs": listed_as,
-    }
-    legs: dict[str, Leg] = {"family": Put(family, _ABSENT), "access": Put(access, _ABSENT)}
-    return family_id, Pair(access_token, ACCESS_SECONDS, refresh_token, access["scopes"]), legs
+    family = TokenFamilyItem(
+        family_id=family_id,
+        user_id=user_id,
+        client_id=client_id,
+        scopes=sorted(scopes),
+        state="live",
+        current=tokens.digest(refresh_token),
+        previous=None,
+        rotated_at=now,
+        access=[],
+        access_scopes=sorted(scopes),
+        created_at=clock.timestamp(),
+        ends_at=now + FAMILY_SECONDS,
+        expires_at=now + REFRESH_SECONDS,
+        listed_as=listed_as,
+    )
+    access = family.issue_access(access_token, scopes, ACCESS_SECONDS)
+    family = replace(family, access=[AccessToken.of(access)])
+    legs: dict[str, Leg] = {"family": Put(family.to_item(), _ABSENT), "access": Put(access.to_item(), _ABSENT)}
+    return family_id, Pair(access_token, ACCESS_SECONDS, refresh_token, access.scopes), legs
+
+
+def find_family(family_id: str) -> TokenFamilyItem | None:
+    item = table.get(keys.token_family(family_id))
+    return TokenFamilyItem.from_item(item) if item else None
 
 
 def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] | None = None) -> Pair:
@@ -86,33 +223,32 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
     if family_id is None:
         raise UnknownRefreshToken
     presented = tokens.digest(refresh_token)
-    for _ in range(_TRIES):
-        family = table.get(keys.token_family(family_id))
-        if family is None or not _is_live(family) or client_id not in {None, family["clientId"]}:
+
+    def attempt() -> Pair:
+        family = find_family(family_id)
+        if family is None or not family.is_live or client_id not in {None, family.client_id}:
             raise UnknownRefreshToken
-        if presented == family["current"]:
-            wanted = _within(family, scopes)
-            try:
-                return _take_turn(family, refresh_token, wanted)
-            except LegFailed:
-                continue  # a concurrent refresh or revocation: re-read
-        if presented == family["previous"] and clock.now() < family["rotatedAt"] + REPEAT_SECONDS:
+        if presented == family.current:
+            return _issue_successors(family, refresh_token, _within(family, scopes))
+        if presented == family.previous and clock.now() < family.rotated_at + REPEAT_SECONDS:
             access_token, successor = _current_successors(refresh_token, family)
-            left = family["access"][-1]["expiresAt"] - int(clock.now())
-            return Pair(access_token, left, successor, family["accessScopes"])
+            left = family.access[-1].expires_at - int(clock.now())
+            return Pair(access_token, left, successor, family.access_scopes)
         revoke(family_id, "reused")
         raise RefreshTokenReused
-    raise Throttled("the token family keeps changing")
+
+    return retry_on_conflict(attempt, "the token family")
 
 
 def revoke(family_id: str, reason: str) -> None:
     """Ends the family, its access tokens, and its index entry in one transaction. Does nothing if it isn't live."""
-    for _ in range(_TRIES):
-        family = table.get(keys.token_family(family_id))
-        if family is None or family["state"] != "live":
+
+    def attempt() -> None:
+        family = find_family(family_id)
+        if family is None or family.state != "live":
             return
         end = Update(
-            keys.token_family(family_id),
+            family.key,
             "SET #state = :revoked, #reason = :reason, #revokedAt = :at, #access = :none",
             # A concurrent refresh adds an access token that this transaction would miss.
             "#state = :live AND #current = :current",
@@ -122,16 +258,16 @@ def revoke(family_id: str, reason: str) -> None:
                 "at": clock.timestamp(),
                 "none": [],
                 "live": "live",
-                "current": family["current"],
+                "current": family.current,
             },
         )
+        listed = Delete(keys.credential(family.user_id, family.entry_local))
         try:
-            listed = credential_index.removal(family)
-            table.transact({"family": end, "listed": listed, **_deletions(family["access"])})
+            table.transact({"family": end, "listed": listed, **_deletions(family.access)})
         except LegFailed:
-            continue
-        return
-    raise Throttled("the token family keeps changing")
+            raise WriteConflict from None
+
+    retry_on_conflict(attempt, "the token family")
 
 
 def revoke_refresh_token(refresh_token: str, client_id: str | None = None) -> None:
@@ -143,106 +279,78 @@ def revoke_refresh_token(refresh_token: str, client_id: str | None = None) -> No
 
 def revoke_access_token(access_token: str, client_id: str | None = None) -> None:
     """Revokes an access token's family, or only the token if it has no family. Ignores any other token."""
-    key = keys.user_token(tokens.digest(access_token))
-    item = table.get(key)
-    if item is None or item["kind"] != "oauth":
+    token = user_tokens.find_token(access_token)
+    if token is None or token.kind != "oauth":
         return
-    if "familyId" in item:
-        _revoke_of_client(item["familyId"], client_id)
+    if token.family_id is not None:
+        _revoke_of_client(token.family_id, client_id)
     else:
-        users.revoke_token(item)
+        user_tokens.revoke_token(token)
 
 
 def _revoke_of_client(family_id: str, client_id: str | None) -> None:
     if client_id is not None:
-        family = table.get(keys.token_family(family_id))
-        if family is None or family["clientId"] != client_id:
+        family = find_family(family_id)
+        if family is None or family.client_id != client_id:
             return
     revoke(family_id, "revoked by the client")
 
 
-def _is_live(family: Mapping[str, Any]) -> bool:
-    return bool(family["state"] == "live" and family["expiresAt"] > clock.now())
-
-
-def _current_successors(refresh_token: str, family: Mapping[str, Any]) -> tuple[str, str]:
+def _current_successors(refresh_token: str, family: TokenFamilyItem) -> tuple[str, str]:
     """Returns the successors of this token that the family already has.
 
     During a rotation of the signing secret they can be derived from either key, so the family's digest decides. Raises
     UnknownRefreshToken if the key that they were derived from has since left the key ring.
     """
     for access_token, successor in tokens.successors_of(refresh_token):
-        if tokens.digest(successor) == family["current"]:
+        if tokens.digest(successor) == family.current:
             return access_token, successor
     raise UnknownRefreshToken
 
 
-def _within(family: Mapping[str, Any], scopes: list[str] | None) -> list[str]:
+def _within(family: TokenFamilyItem, scopes: list[str] | None) -> list[str]:
     if scopes is None:
-        return list(family["scopes"])
-    if not set(scopes) <= set(family["scopes"]):
+        return family.scopes
+    if not set(scopes) <= set(family.scopes):
         raise ScopeNotGranted
     return scopes
 
 
-def _take_turn(family: dict[str, Any], refresh_token: str, scopes: list[str]) -> Pair:
-    """Writes the current token's successors. Raises LegFailed if the token is no longer the current one."""
+def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[str]) -> Pair:
+    """Writes the current token's successors. Raises WriteConflict if the token is no longer the current one."""
     access_token, successor = tokens.successors_of(refresh_token)[0]
     now = int(clock.now())
-    family_id = family["pk"].partition("#")[2]
     # No token outlives its family, because it couldn't be revoked then.
-    lifetime = min(ACCESS_SECONDS, family["endsAt"] - now)
-    local = credential_index.local_of(family)
-    access = _access_item(access_token, family["userId"], family["clientId"], scopes, family_id, lifetime, local)
-    alive = [entry for entry in family["access"] if entry["expiresAt"] > now]
-    room = LIVE_ACCESS_TOKENS - 1
-    until = min(now + REFRESH_SECONDS, family["endsAt"])
-    turn = Update(
-        keys.token_family(family_id),
+    lifetime = min(ACCESS_SECONDS, family.ends_at - now)
+    access = family.issue_access(access_token, scopes, lifetime)
+    unexpired = [token for token in family.access if token.expires_at > now]
+    kept, dropped = unexpired[1 - LIVE_ACCESS_TOKENS :], unexpired[: 1 - LIVE_ACCESS_TOKENS]
+    until = min(now + REFRESH_SECONDS, family.ends_at)
+    rotation = Update(
+        family.key,
         "SET #previous = #current, #current = :next, #rotatedAt = :now, #access = :access, #accessScopes = :scopes,"
         " #expiresAt = :until, #listedAs = :local",
         "#state = :live AND #current = :current AND #expiresAt > :now",
         {
             "next": tokens.digest(successor),
             "now": now,
-            "access": [*alive[-room:], _noted(access_token, access)],
-            "scopes": access["scopes"],
+            "access": [token.document() for token in [*kept, AccessToken.of(access)]],
+            "scopes": access.scopes,
             "until": until,
-            "local": local,
+            "local": family.entry_local,
             "live": "live",
-            "current": family["current"],
+            "current": family.current,
         },
     )
-    listed = entry(family, until, clock.timestamp())
-    table.transact({"family": turn, "access": Put(access, _ABSENT), "listed": listed, **_deletions(alive[:-room])})
-    return Pair(access_token, lifetime, successor, access["scopes"])
+    listed = family.entry(until, clock.timestamp()).upsert()
+    try:
+        table.transact(
+            {"family": rotation, "access": Put(access.to_item(), _ABSENT), "listed": listed, **_deletions(dropped)}
+        )
+    except LegFailed:
+        raise WriteConflict from None
+    return Pair(access_token, lifetime, successor, access.scopes)
 
 
-def entry(family: Mapping[str, Any], expires_at: int, last_used_at: str) -> Update:
-    """Returns the leg that writes or renews the family's entry in the user's credential index."""
-    return credential_index.entry(
-        family["userId"],
-        credential_index.local_of(family),
-        "device",
-        client=family["clientId"],
-        scopes=family["scopes"],
-        expires_at=expires_at,
-        last_used_at=last_used_at,
-        created_at=family["createdAt"],
-        family_id=family["pk"].partition("#")[2],
-    )
-
-
-def _access_item(  # noqa: PLR0917 (what the token is made of)
-    secret: str, user_id: str, client_id: str, scopes: list[str], family_id: str, lifetime_seconds: int, local: str
-) -> dict[str, Any]:
-    more = {"familyId": family_id, "clientId": client_id, "listedAs": local}
-    return users.token_item(secret, user_id, "oauth", scopes, lifetime_seconds, **more)
-
-
-def _noted(access_token: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    return {"digest": tokens.digest(access_token), "expiresAt": item["expiresAt"]}
-
-
-def _deletions(access: list[dict[str, Any]]) -> dict[str, Leg]:
-    return {f"access {number}": Delete(keys.user_token(entry["digest"])) for number, entry in enumerate(access)}
+def _deletions(access: Iterable[AccessToken]) -> dict[str, Leg]:
+    return {f"access {number}": Delete(keys.user_token(token.digest)) for number, token in enumerate(access)}

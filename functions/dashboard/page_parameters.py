@@ -1,0 +1,23 @@
+"""Types of the pages' parameters: the session that a page requires, and its query."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from controlplane.core.settings import settings
+from controlplane.http.anonymous import Anonymous
+from controlplane.http.web_session import RequiresSession, WebSession
+from dashboard.pages import PageLook
+
+_LOOK = PageLook()
+# Rate-limited, because each request may call the provider.
+_SIGN_INS = Anonymous("pages.sign-in", settings.sign_in_requests_per_minute)
+
+Anyone = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False)]
+SignsIn = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False, counted=_SIGN_INS)]
+SignedIn = Annotated[WebSession, RequiresSession(_LOOK)]
+Submits = Annotated[WebSession, RequiresSession(_LOOK, form=True)]
+
+OrganizationSlug = Annotated[str, Path(alias="organizationSlug")]
+ProjectSlug = Annotated[str, Path(alias="projectSlug")]
+Text = Annotated[str | None, Query(max_length=4096)]

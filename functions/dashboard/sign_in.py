@@ -1,0 +1,169 @@
+"""Business rules of signing in to the dashboard, and out of it.
+
+A sign-in in progress isn't stored on the server. The browser keeps a signed note of it in a cookie; the PKCE verifier
+and the nonce are derived from the note's state and the signing key.
+"""
+
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from controlplane.core import clock, keyring
+from controlplane.core.errors import InvalidPayload, NotFound
+from controlplane.core.keyring import SigningKey
+from controlplane.core.settings import settings
+from controlplane.core.urls import dashboard_base_url, sign_in_client_id
+from controlplane.store import sessions, users
+from controlplane.store import sign_in as accounts
+from dashboard.errors import ProviderUnavailable, SignInRejected
+
+if TYPE_CHECKING:
+    from dashboard.provider import Provider
+
+SIGN_IN_SECONDS = 600
+_STATE_LENGTH = 43
+_STATE = re.compile(r"[A-Za-z0-9_-]{43}")
+# The purpose of the key ring's digest.
+_NOTE = "note of a sign-in"
+# Paths that a sign-in can return to.
+_PAGES = {"/", "/device", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
+_SLUG = r"[a-z0-9-]{1,64}"
+_PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
+_DELETION_PAGE = re.compile(rf"/organizations/{_SLUG}/delete")
+_DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
+
+
+class SignInOff(NotFound):
+    message = "Sign-in isn't available: no sign-in service is configured."
+
+
+class SignInLost(InvalidPayload):
+    """The sign-in was started in another browser, or has expired."""
+
+    message = "This sign-in wasn't started in this browser, or took longer than ten minutes. Start again."
+
+    def __init__(self) -> None:
+        super().__init__(details=[])
+
+
+class SignInCanceled(InvalidPayload):
+    message = "The sign-in wasn't completed. You can try again."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(details=[], reason=reason)
+
+
+class SignInRedirect(NamedTuple):
+    """A sign-in in progress: the URL to redirect to, and the purpose and value of the cookie with the note."""
+
+    url: str
+    purpose: str
+    note: str
+
+
+_providers: dict[tuple[str, str | None], "Provider"] = {}
+
+
+def _provider() -> tuple["Provider", str]:
+    """Returns the provider and our client ID there. Raises SignInOff."""
+    client_id = sign_in_client_id()
+    if settings.sign_in_issuer is None or client_id is None:
+        raise SignInOff
+    from dashboard.provider import Provider  # noqa: PLC0415 (70 ms that only a sign-in needs)
+
+    addresses = settings.sign_in_issuer, settings.sign_in_metadata_url
+    return _providers.setdefault(addresses, Provider(*addresses)), client_id
+
+
+def _callback() -> str:
+    return f"{dashboard_base_url()}/sign-in/callback"
+
+
+def begin_sign_in(return_to: str | None) -> SignInRedirect:
+    """Starts a sign-in. Raises SignInOff, ProviderUnavailable."""
+    provider, client_id = _provider()
+    state = secrets.token_urlsafe(32)[:_STATE_LENGTH]
+    key = keyring.current()
+    url = provider.authorization_url(client_id, _callback(), state, _nonce(key, state), _verifier(key, state))
+    until = int(clock.now()) + SIGN_IN_SECONDS
+    return SignInRedirect(url, _note_purpose(state), _seal_note(key, state, until, own_page(return_to)))
+
+
+def finish_sign_in(
+    state: str, code: str, issuer: str | None, note_of: Callable[[str], str], address: str
+) -> tuple[str, str]:
+    """Completes a sign-in. Returns the secret of the new session and the page to redirect to.
+
+    `note_of` returns the browser's note by purpose. `address` is the browser's IP address, for the list of sessions.
+
+    Raises SignInLost, SignInRejected, AddressNotVerified, AddressNotAccepted, AnotherIdentity, ProviderUnavailable,
+    SignInOff.
+    """
+    provider, client_id = _provider()
+    return_to, key = _open_note(state, note_of)
+    # RFC 9207: if the response has an issuer, it must be the expected one.
+    if issuer is not None and not provider.is_named(issuer):
+        raise SignInRejected(details=[], reason="another issuer answered")
+    claims = provider.redeem(client_id, _callback(), code, _verifier(key, state), _nonce(key, state))
+    profile = accounts.sign_in(claims)
+    try:
+        return sessions.create(profile.user_id, address or None), return_to
+    except users.UnknownUser:
+        raise SignInRejected(details=[], reason="the account was deleted during the sign-in") from None
+
+
+def note_purpose(state: str) -> str | None:
+    """Returns the cookie purpose for this sign-in's note, or None if the state isn't one of ours."""
+    return _note_purpose(state) if _STATE.fullmatch(state) else None
+
+
+def provider_sign_out_url() -> str | None:
+    """Returns the URL that ends the provider's session, or None if there isn't one or the provider is unavailable."""
+    try:
+        provider, client_id = _provider()
+        return provider.end_session_url(client_id, f"{dashboard_base_url()}/signed-out")
+    except (SignInOff, ProviderUnavailable):
+        return None
+
+
+def own_page(target: str | None) -> str:
+    """Returns the target if it is a dashboard page, or else `/`, which prevents open redirects."""
+    if target is not None and (
+        target in _PAGES or any(page.fullmatch(target) for page in (_DEVICE_PAGE, _PROJECT_PAGE, _DELETION_PAGE))
+    ):
+        return target
+    return "/"
+
+
+def _note_purpose(state: str) -> str:
+    # One cookie per sign-in, so that two tabs don't overwrite each other's.
+    return f"sign-in-{state[:8]}"
+
+
+def _verifier(key: SigningKey, state: str) -> str:
+    return key.digest("proof key of a sign-in", state)
+
+
+def _nonce(key: SigningKey, state: str) -> str:
+    return key.digest("nonce of a sign-in", state)
+
+
+def _seal_note(key: SigningKey, state: str, until: int, return_to: str) -> str:
+    text = f"{state}.{until}.{return_to.encode().hex()}"
+    return f"{text}.{key.digest(_NOTE, text)}"
+
+
+def _open_note(state: str, note_of: Callable[[str], str]) -> tuple[str, SigningKey]:
+    """Returns the page to return to and the signing key with which the sign-in was started. Raises SignInLost."""
+    purpose = note_purpose(state)
+    note = note_of(purpose) if purpose else ""
+    text, _, seal = note.rpartition(".")
+    key = keyring.signer_of(_NOTE, text, seal)
+    if key is None:
+        raise SignInLost
+    noted_state, until, return_to = text.split(".")
+    if not hmac.compare_digest(noted_state, state) or int(until) <= clock.now():
+        raise SignInLost
+    return own_page(bytes.fromhex(return_to).decode()), key

@@ -1,0 +1,49 @@
+"""The pages on which a user signs in and out."""
+
+from fastapi import Response
+
+from controlplane.http import web_session
+from controlplane.http.app import ControlRouter
+from controlplane.store import sessions
+from dashboard import sign_in
+from dashboard.page_parameters import SignsIn, Submits, Text
+from dashboard.pages import address, page, redirect
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+
+@router.get("/sign-in", operation_id="beginSignIn")
+async def begin_sign_in(_session: SignsIn, return_to: Text = None) -> Response:
+    """Redirects to the sign-in provider. `return_to` is ignored unless it is a dashboard page."""
+    begun = sign_in.begin_sign_in(return_to)
+    return redirect(begun.url, [web_session.cookie(begun.purpose, begun.note, sign_in.SIGN_IN_SECONDS)])
+
+
+@router.get("/sign-in/callback", operation_id="finishSignIn")
+async def finish_sign_in(
+    session: SignsIn, code: Text = None, state: Text = None, error: Text = None, iss: Text = None
+) -> Response:
+    """Completes the sign-in when the provider redirects back. The first sign-in creates the account."""
+    purpose = sign_in.note_purpose(state or "")
+    if error is not None or code is None or state is None or purpose is None:
+        raise sign_in.SignInCanceled((error or "incomplete")[:100])
+    secret, return_to = sign_in.finish_sign_in(
+        state, code, iss, lambda purpose: session.cookies.get(web_session.cookie_name(purpose), ""), session.address
+    )
+    # Revokes the browser's previous session, if any.
+    sessions.revoke(session.secret)
+    signed_in = web_session.cookie("session", secret, sessions.LIFE_SECONDS)
+    return redirect(address(return_to), [signed_in, web_session.cookie(purpose, "", 0)])
+
+
+@router.post("/sign-out", operation_id="signOut")
+async def sign_out(session: Submits) -> Response:
+    """Revokes the session, both as a cookie and as a bearer token."""
+    sessions.revoke(session.secret)
+    return redirect(address("/signed-out"), [web_session.cookie("session", "", 0)])
+
+
+@router.get("/signed-out", operation_id="showSignedOut")
+async def show_signed_out(session: SignsIn) -> Response:
+    """Confirms the sign-out and links to the sign-out of the provider."""
+    return page("signed_out", session, provider=sign_in.provider_sign_out_url())

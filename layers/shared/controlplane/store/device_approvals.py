@@ -1,0 +1,226 @@
+"""Decisions on device authorization requests: a user finds a request by its user code, then approves or denies it.
+
+The functions take the code as the user typed it. The device's side is in `store.device`.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from controlplane.core import clock
+from controlplane.core.errors import Conflict, NotFound, RateLimited
+from controlplane.store import device, keys, rate, users
+from controlplane.store.device import USER_CODE_LETTERS, DeviceRequestItem
+from controlplane.store.keys import Key
+from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, StoreError, Update, table
+
+# With 8 of 20 letters, 5 attempts have a 2^-32 chance to guess a code. RFC 8628 section 5.1.
+PEOPLE_PER_CODE = 5
+TRIES_PER_PERSON = 5
+
+type Status = Literal["pending", "approved", "denied", "redeemed", "expired"]
+
+
+class UnknownUserCode(NotFound):
+    """No request has that code, or the maximum number of people have looked it up."""
+
+    message = "No request has this code. Check the letters, or request a new code on your device."
+
+
+class TooManyTries(RateLimited):
+    """The user tried too many invalid codes."""
+
+    message = "You entered too many wrong codes. Wait 15 minutes, then try again."
+
+
+class RequestExpired(Conflict):
+    """The request's 15 minutes have passed."""
+
+    message = "This code has expired. Request a new one on your device."
+
+
+class AlreadyDecided(Conflict):
+    """The request was approved or denied. `decision` is its status: `approved`, `denied`, or `redeemed`."""
+
+    message = "This request was already approved or denied. Request a new code on your device if you need one."
+
+    def __init__(self, decision: str) -> None:
+        super().__init__(decision=decision)
+
+
+class ScopeNotRequested(StoreError):
+    """The approval includes scopes that the device did not request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRequest:
+    """A request as shown to the user who decides. Times are Unix times; `address` is the device's IP address."""
+
+    user_code: str
+    client_id: str
+    device_name: str | None
+    scopes: list[str]
+    address: str
+    created_at: int
+    expires_at: int
+    status: Status
+
+
+def normalize_user_code(text: str) -> str | None:
+    """Returns the code in its issued form, `ABCD-EFGH`, from any case and separators. None if it isn't valid."""
+    letters = [letter for letter in text.upper() if not letter.isspace() and letter not in "-_.\u2010\u2011\u2013"]
+    if len(letters) != 8 or not set(letters) <= set(USER_CODE_LETTERS):
+        return None
+    return "".join(letters[:4]) + "-" + "".join(letters[4:])
+
+
+def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
+    """Returns the request with the user code. It may be expired or decided, as `status` shows.
+
+    Up to five people can look up a code, any number of times; for others it is unknown. After five invalid codes in 15
+    minutes, a person has to wait. Raises UnknownUserCode, TooManyTries.
+    """
+    _count_try(user_id)
+    user_code = normalize_user_code(code)
+    if user_code is None:
+        raise UnknownUserCode
+    first_look = Update(
+        _pointer_key(user_code),
+        "SET #seenBy = list_append(#seenBy, :people)",
+        "attribute_exists(pk) AND NOT contains(#seenBy, :user) AND size(#seenBy) < :most",
+        {"people": [user_id], "user": user_id, "most": PEOPLE_PER_CODE},
+    )
+    try:
+        pointer = table.update(first_look)
+    except ConditionFailed as failure:
+        if failure.item is None or user_id not in failure.item["seenBy"]:
+            raise UnknownUserCode from None
+        pointer = failure.item
+    request = device.find_by_digest(pointer["digest"])
+    if request is None:
+        raise UnknownUserCode
+    rate.return_try(user_id)
+    return _shown(user_code, request)
+
+
+def approve(code: str, user_id: str, scopes: list[str]) -> None:
+    """Approves the device for this user with `scopes`, some or all of the requested ones.
+
+    Adds the approval to the index of the user's credentials. Raises UnknownUserCode and TooManyTries as a lookup does,
+    ScopeNotRequested, RequestExpired, AlreadyDecided.
+    """
+    request = _find(code, user_id)
+    if not set(scopes) <= set(request.scopes):
+        raise ScopeNotRequested
+    change = "SET #status = :status, #decision = :decision, #userId = :user, #granted = :granted"
+    values = {"status": "approved", "user": user_id, "granted": sorted(scopes), "pending": "pending"}
+    listed = request.entry(user_id, scopes, request.valid_until).upsert()
+    legs: dict[str, Leg] = {"person": users.exists_check(user_id), "listed": listed}
+    _decide(request, change, "#status = :pending", values, legs)
+
+
+def deny(code: str, user_id: str) -> None:
+    """Denies the device. The user who approved it can still deny it until it has redeemed its code.
+
+    Raises UnknownUserCode and TooManyTries as a lookup does, RequestExpired, AlreadyDecided.
+    """
+    request = _find(code, user_id)
+    change = "SET #status = :status, #decision = :decision, #userId = :user REMOVE #deviceName, #address"
+    when = "(#status = :pending OR (#status = :approved AND #userId = :user))"
+    values = {"status": "denied", "user": user_id, "pending": "pending", "approved": "approved"}
+    _decide(request, change, when, values, {"listed": Delete(keys.credential(user_id, request.entry_local))})
+
+
+def withdraw(digest: str, user_id: str) -> str | None:
+    """Revokes an approval that the device hasn't redeemed, and its index entry. `digest` is that of the device code.
+
+    Returns the token family's id if the device has redeemed it, else None. Does nothing if it isn't approved.
+    """
+    request = device.find_by_digest(digest)
+    if request is None:
+        return None
+    denial = Update(
+        request.key,
+        "SET #status = :denied REMOVE #deviceName, #address",
+        "#status = :approved AND #userId = :user",
+        {"denied": "denied", "approved": "approved", "user": user_id},
+    )
+    listed = Delete(keys.credential(user_id, request.entry_local))
+    try:
+        table.transact({"request": denial, "listed": listed})
+    except LegFailed as failure:
+        current = DeviceRequestItem.from_item(failure.item) if failure.item else None
+        is_redeemed = current and current.status == "redeemed" and current.user_id == user_id
+        return current.family_id if current and is_redeemed else None
+    return None
+
+
+def list_older_approval(request: DeviceRequestItem) -> None:
+    """Lists an approved request from before the index of credentials. Raises LegFailed if it isn't approved now."""
+    user_id, granted = request.approval()
+    same = Check(request.key, "#status = :approved", {"approved": "approved"})
+    table.transact({"request": same, "listed": request.entry(user_id, granted, request.valid_until).upsert()})
+
+
+def _count_try(user_id: str) -> None:
+    """Counts one of the user's tries before the code is checked. Raises TooManyTries."""
+    tries = rate.count_try(user_id, TRIES_PER_PERSON)
+    if tries.hits > tries.limit:
+        raise TooManyTries(tries.resets_at - int(clock.now()))
+
+
+def _find(code: str, user_id: str) -> DeviceRequestItem:
+    """Returns the request by user code. An invalid code counts as a try, as in a lookup."""
+    _count_try(user_id)
+    user_code = normalize_user_code(code)
+    pointer = table.get(_pointer_key(user_code)) if user_code else None
+    request = device.find_by_digest(pointer["digest"]) if pointer else None
+    if request is None:
+        raise UnknownUserCode
+    rate.return_try(user_id)
+    return request
+
+
+def _decide(
+    request: DeviceRequestItem, change: str, when: str, values: Mapping[str, Any], extra_legs: Mapping[str, Leg]
+) -> None:
+    """Changes the request in one transaction with `extra_legs`."""
+    decision = secrets.token_hex(16)
+    values = {**values, "decision": decision, "now": int(clock.now())}
+    try:
+        table.transact({"request": Update(request.key, change, f"{when} AND #validUntil > :now", values), **extra_legs})
+    except LegFailed as failure:
+        if failure.leg != "request" or failure.item is None:
+            raise UnknownUserCode from None  # the account or the request was just deleted
+        current = DeviceRequestItem.from_item(failure.item)
+        if current.decision == decision:
+            return  # our own write: its response was lost and it was retried
+        if current.status == "pending":
+            raise RequestExpired from None
+        raise AlreadyDecided(current.status) from None
+
+
+def _shown(user_code: str, request: DeviceRequestItem) -> DeviceRequest:
+    is_over = request.is_expired and request.status in {"pending", "approved"}
+    return DeviceRequest(
+        user_code=user_code,
+        client_id=request.client_id,
+        device_name=request.device_name,
+        scopes=request.scopes,
+        address=request.address or "",
+        created_at=request.created_at,
+        expires_at=request.valid_until,
+        status="expired" if is_over else request.status,
+    )
+
+
+def _pointer_key(user_code: str) -> Key:
+    """Returns the key of the code's pointer, if it exists. With two signing keys, this reads both possible items."""
+    possible = device.user_code_keys(user_code)
+    if len(possible) == 1:
+        return possible[0]
+    # A code can be reused once it has expired, so an old pointer may exist under the other key.
+    found = [pointer for pointer in table.batch_get(possible) if pointer is not None]
+    latest = max(found, key=lambda pointer: int(pointer["validUntil"]), default=None)
+    return Key(latest["pk"], latest["sk"]) if latest else possible[0]
