@@ -5,7 +5,7 @@ from fastapi import Response
 from controlplane.core.errors import ApiError
 from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
-from controlplane.store.organizations import Membership
+from controlplane.store.organizations import Membership, NotMember
 from dashboard import organizations
 from dashboard.page_parameters import OrganizationSlug, SignedIn, Submits
 from dashboard.pages import page
@@ -24,7 +24,7 @@ async def save_organization(session: Submits) -> Response:
     """Saves the default organization, which is used for requests without `organizationId`."""
     try:
         saved = organizations.save_organization(session.form.get("organization_id", ""), session.user_id)
-    except organizations.NotMember as failure:
+    except NotMember as failure:
         return _organizations(session, failure)
     return _organizations(session, done=f"{saved.name} is saved as your default organization.")
 
