@@ -5,7 +5,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.store import device_approvals
+from controlplane.store import device, device_approvals
+from controlplane.store.device import DeviceRequestItem
 from tests.support.api import Api, Reply
 
 CODE = "/v1/auth/device/code"
@@ -65,6 +66,13 @@ class Device:
         """Returns the same device, approved by this person."""
         device_approvals.approve(self.user_code, user_id, ["projects.read"] if scopes is None else scopes)
         return self
+
+
+def get_request(device_code: str) -> DeviceRequestItem:
+    """Returns the stored request, which must exist."""
+    request = device.find(device_code)
+    assert request is not None
+    return request
 
 
 def ask(api: Api, **changed: Any) -> Device:

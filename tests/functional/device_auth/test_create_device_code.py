@@ -8,10 +8,10 @@ import pytest
 from controlplane.core import tokens
 from controlplane.core.scopes import READ_SCOPES
 from controlplane.core.settings import settings
-from controlplane.store import device, keys
+from controlplane.store import keys
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import CODE, TOKEN, VERIFIER, challenge_of, code_body, code_form
+from tests.functional.device_auth.devices import CODE, TOKEN, VERIFIER, challenge_of, code_body, code_form, get_request
 from tests.support.api import FORM, Api, Reply
 from tests.support.world import table_dump
 
@@ -109,7 +109,7 @@ class Test200Form:
             "expires_in": 900,
             "interval": 5,
         }
-        assert device.find(reply.body["device_code"]).scopes == ["projects.read"]
+        assert get_request(reply.body["device_code"]).scopes == ["projects.read"]
 
     def test_the_media_type_may_have_parameters_and_capitals(self, api: Api):
         body = "&".join(f"{name}={value}" for name, value in code_form().items()).encode()
@@ -118,7 +118,7 @@ class Test200Form:
 
     def test_parameters_without_a_value_and_unknown_ones_count_as_left_out(self, api: Api):
         reply = api.form(CODE, code_form(scope="", audience="x", clientId="someone-else"))
-        assert device.find(reply.body["device_code"]).scopes == [*READ_SCOPES]
+        assert get_request(reply.body["device_code"]).scopes == [*READ_SCOPES]
 
 
 WRONG = [

@@ -16,7 +16,7 @@ from controlplane.store.device_approvals import (
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import CODE, Device, ask, code_body
+from tests.functional.device_auth.devices import CODE, Device, ask, code_body, get_request
 from tests.support.api import Api
 from tests.support.world import Person, World
 
@@ -229,7 +229,7 @@ class TestUserCodes:
         # The code has expired and can be reused, though TTL hasn't removed it yet.
         third = ask(api)
         assert third.user_code == taken.user_code
-        assert device.find(taken.device_code).status == "pending"
+        assert get_request(taken.device_code).status == "pending"
 
     def test_they_are_of_twenty_consonants(self):
         found = set("".join(device._new_user_code() for _ in range(200)).replace("-", ""))

@@ -17,6 +17,7 @@ from controlplane.store import (
     users,
 )
 from controlplane.store.table import table
+from tests.functional.device_auth.devices import get_request
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
@@ -136,7 +137,7 @@ class Guest:
         )
         self.user_id = sign_in.sign_in(self.identity).user_id
         self.waiting = self._approved("laptop")
-        pair = device.redeem(self._request(self._approved("desktop")))
+        pair = device.redeem(get_request(self._approved("desktop")))
         self.refresh_token = pair.refresh_token
         self.bearers = [sessions.create(self.user_id), world.token(self.user_id), pair.access_token]
 
@@ -146,11 +147,6 @@ class Guest:
         )
         device_approvals.approve(issued.user_code, self.user_id, ["projects.read"])
         return issued.device_code
-
-    def _request(self, device_code: str) -> dict[str, Any]:
-        found = device.find(device_code)
-        assert found is not None
-        return found
 
     def statuses(self, api: Api) -> list[int]:
         return [api.get("/v1/me", bearer).status for bearer in self.bearers]

@@ -108,8 +108,10 @@ def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str,
             when = "attribute_exists(pk) AND #win < :minute"
             item = table.update(Update(key, change, when, {"one": 1, "minute": minute, "hour": hour}))
             return *_counted(item, minute), previous
-        except ConditionFailed as failure:
-            raise (UnknownSecret if failure.item is None else WriteConflict) from None
+        except ConditionFailed as lost:
+            if lost.item is None:
+                raise UnknownSecret from None
+            raise WriteConflict from None
 
     return retry_on_conflict(attempt, "the rate window")
 
