@@ -14,24 +14,16 @@ from typing import Any
 
 from benchmarks.world import World
 from controlplane.core import clock
+from controlplane.core.ids import ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import (
-    billing,
-    device,
-    device_approvals,
-    findings,
-    inbox,
-    repositories,
-    scan_requests,
-    scans,
-    sessions,
-)
+from controlplane.store import billing, device, device_approvals, inbox, repositories, sessions
 from controlplane.store.device import Issued
-from controlplane.store.findings import Finding, Location
 from controlplane.store.inbox import Discovery, InboxItem
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
-from controlplane.store.scans import Coverage, ScanItem
+from controlplane.store.scans import execution, findings, requests
+from controlplane.store.scans.findings import FindingItem, Location
+from controlplane.store.scans.items import Coverage, ScanItem
 
 CLIENT = "assent-cli"
 VERIFIER = "benchmark-verifier-of-the-fewest-letters-one-can-have"
@@ -63,14 +55,12 @@ def connect_repository(world: World) -> RepositoryItem:
     return repositories.link_project(made.repository_id, Link(world.projects[0], None, None, False))
 
 
-def request_scan(world: World) -> tuple[RepositoryItem, str]:
+def request_scan(world: World) -> tuple[RepositoryItem, ScanRequestId]:
     """A repository, and the id of a request for a scan of it that no worker has taken."""
     repository = connect_repository(world)
-    request_id = scan_requests.new_request_id(world.organization_id)
+    request_id = requests.new_request_id(world.organization_id)
     message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
-    scan_requests.create_request(
-        repository, repository.links[0], request_id, message=message, requested_by=world.user_id
-    )
+    requests.create_request(repository, repository.links[0], request_id, message=message, requested_by=world.user_id)
     return repository, request_id
 
 
@@ -78,30 +68,38 @@ def scan(world: World) -> ScanItem:
     """A completed one, the first of its repository, with findings and with the credits to unlock them."""
     billing.add_credits(world.organization_id, 1_000)
     repository, request_id = request_scan(world)
-    lease, request = scan_requests.acquire_request(request_id, 30)
-    scan_id = scan_requests.new_scan_id(world.organization_id)
-    target = scan_requests.Target(repository, repository.links[0], "main", _COMMIT)
+    lease, request = requests.acquire_request(request_id, 30)
+    scan_id = requests.new_scan_id(world.organization_id)
+    target = requests.Target(repository, repository.links[0], "main", _COMMIT)
     message = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
-    scan_requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message)
-    running, made = scans.acquire_scan(scan_id, 420)
+    requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message)
+    running, made = execution.acquire_scan(scan_id, 420)
     findings.put_findings(scan_id, running.attempt, [_finding(number) for number in range(FINDINGS)])
-    return scans.complete_scan(made, running, FINDINGS, FINDINGS, Coverage(10, 9, {}))
+    return execution.complete_scan(made, running, FINDINGS, FINDINGS, Coverage(10, 9, {}))
 
 
-def _finding(number: int) -> Finding:
-    place = f"https://github.com/acme/shop/blob/{_COMMIT}/src/app.tsx#L{number + 1}"
-    return Finding(
-        f"{number:064x}",
-        "tracker-before-consent",
-        "Google Analytics loads before consent",
-        "A script of googletagmanager.com is loaded before anybody agreed.",
-        "trackers",
-        "high",
-        "P1",
-        Location("src/app.tsx", number + 1, number + 2, 1, 9, '<script src="a.js"></script>', place),
-        "Load it in the consent callback.",
-        ("https://gdpr-info.eu/art-7-gdpr/",),
-        clock.timestamp(),
+def _finding(number: int) -> FindingItem:
+    location = Location(
+        path="src/app.tsx",
+        start_line=number + 1,
+        end_line=number + 2,
+        start_column=1,
+        end_column=9,
+        snippet='<script src="a.js"></script>',
+        permalink=f"https://github.com/acme/shop/blob/{_COMMIT}/src/app.tsx#L{number + 1}",
+    )
+    return FindingItem(
+        fingerprint=f"{number:064x}",
+        rule_id="tracker-before-consent",
+        title="Google Analytics loads before consent",
+        description="A script of googletagmanager.com is loaded before anybody agreed.",
+        category="trackers",
+        severity="high",
+        priority="P1",
+        location=location,
+        remediation="Load it in the consent callback.",
+        references=("https://gdpr-info.eu/art-7-gdpr/",),
+        first_seen_at=clock.timestamp(),
     )
 
 

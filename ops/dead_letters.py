@@ -14,8 +14,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import ValidationError
 
 from controlplane.core import clock
+from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import scan_requests
+from controlplane.store.scans import recovery
 from ops.errors import NotFound, Refused
 from ops.target import find_queue
 
@@ -149,9 +150,9 @@ def discard(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
 def _end_scan(body: str) -> None:
     """Ends the scan request or scan that the message belongs to: no other message will start it."""
     with suppress(ValidationError):
-        scan_requests.end_waiting(PrepareScan.model_validate_json(body).request_id)
+        recovery.fail_waiting(ScanRequestId.stored(PrepareScan.model_validate_json(body).request_id))
     with suppress(ValidationError):
-        scan_requests.end_waiting(ExecuteScan.model_validate_json(body).scan_id)
+        recovery.fail_waiting(ScanId.stored(ExecuteScan.model_validate_json(body).scan_id))
 
 
 def _each(

@@ -23,14 +23,14 @@ from controlplane.store import (
     organizations,
     projects,
     repositories,
-    scan_requests,
     user_tokens,
     users,
 )
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import AUDITABLE_KIND, Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
-from controlplane.store.scan_requests import ScanInProgress
+from controlplane.store.scans import requests
+from controlplane.store.scans.requests import ScanInProgress
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
 from finding_intake.service import take_finding
@@ -206,10 +206,10 @@ def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
     link = repository.find_link(project_id)
     if repository.preview_used or link is None:
         return
-    request_id = scan_requests.new_request_id(repository.organization_id)
+    request_id = requests.new_request_id(repository.organization_id)
     message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     try:
-        scan_requests.create_request(repository, link, request_id, message=message, requested_by=requested_by)
+        requests.create_request(repository, link, request_id, message=message, requested_by=requested_by)
     except ScanInProgress:
         return
     messages.dispatch(message)

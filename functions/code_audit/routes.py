@@ -24,20 +24,22 @@ from code_audit.schemas import (
 from code_audit.service import Outcome
 from controlplane.core import ids
 from controlplane.core.errors import NotFound
+from controlplane.core.ids import ScanRequestId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from controlplane.store import keys, repositories, scan_requests, scans
-from controlplane.store.scan_requests import RequestItem
-from controlplane.store.scans import ScanItem
+from controlplane.store import keys, repositories
+from controlplane.store.scans.items import RequestItem, ScanItem
+from controlplane.store.scans.requests import ScanInProgress
+from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnlock
 
 router = ControlRouter(tags=["Code audit"])
 
-SCAN = Resource("scanId", ids.SCAN, keys.scan, scans.read_scan)
-REQUEST = Resource("preparationId", ids.SCAN_REQUEST, keys.scan_request, scan_requests.read_request)
+SCAN = Resource("scanId", ids.SCAN, keys.scan, ScanItem.from_item)
+REQUEST = Resource("preparationId", ids.SCAN_REQUEST, keys.scan_request, RequestItem.from_item)
 
 ListsOfCodeAudit = Annotated[Access[None], Requires("code-audit.read", organization="query")]
 StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True)]
@@ -75,7 +77,7 @@ RequestedRepository = Annotated[
 
 
 # If the scan doesn't exist yet, the response says when to poll.
-_ASK_AGAIN: dict[str, Any] = {"headers": {"Retry-After": {}}}
+_RETRY_AFTER: dict[str, Any] = {"headers": {"Retry-After": {}}}
 
 
 @router.get("/v1/code-audit/repositories", operation_id="listRepositories", summary="List connected repositories")
@@ -108,9 +110,9 @@ async def list_scans(
     summary="Start a scan",
     status_code=202,
     response_description="The scan, or the scan request if the scan doesn't exist yet.",
-    responses={202: _ASK_AGAIN},
+    responses={202: _RETRY_AFTER},
 )
-@refuses(NotFound, service.RepositoryNotLinked, service.ScanInProgress)
+@refuses(NotFound, service.RepositoryNotLinked, ScanInProgress)
 async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None) -> Answer[Start]:
     """Starts a scan of a repository: of the production branch of one of its linked projects.
 
@@ -120,17 +122,17 @@ async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: Idem
     `details.preparationId` if that scan doesn't exist yet.
     """
     repository = service.get_repository(access.organization_id, body.repository_id)
-    asked = idempotent(
+    starting = idempotent(
         access,
         "startScan",
         idempotency_key,
         body,
         lambda legs: _starting(service.request_scan(repository, body.project_id or None, access.user_id, legs)),
     )
-    outcome = await service.wait_for_outcome(_preparation_id(asked))
+    outcome = await service.wait_for_outcome(_preparation_id(starting))
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
-    return Answer(answer.content, headers={**answer.headers, **_replayed(asked)})
+    return Answer(answer.content, headers={**answer.headers, **_replayed(starting)})
 
 
 @router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan")
@@ -165,7 +167,7 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
 
 
 @router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan", summary="Unlock the findings of a scan")
-@refuses(service.InsufficientCredits, service.NothingToUnlock)
+@refuses(InsufficientCredits, NothingToUnlock)
 async def unlock_scan(access: UnlocksScan) -> Unlocked:
     """Unlocks all findings of a scan for the scan's `unlockCredits`. Takes no body.
 
@@ -179,7 +181,7 @@ async def unlock_scan(access: UnlocksScan) -> Unlocked:
     "/v1/code-audit/scan-requests/{preparationId}",
     operation_id="getScanRequest",
     summary="Get a scan request",
-    responses={200: _ASK_AGAIN},
+    responses={200: _RETRY_AFTER},
 )
 async def get_scan_request(access: ReadsRequest, repository_id: RequestedRepository) -> Answer[Start]:
     """Returns the state of a scan request: `starting`, `started` with the scan, or `failed` with the reason.
@@ -211,10 +213,10 @@ def _answer(outcome: Outcome) -> Answer[Start]:
     )
 
 
-def _preparation_id(answer: Answer[Any]) -> str:
+def _preparation_id(answer: Answer[Any]) -> ScanRequestId:
     """Returns the preparation ID of a new response, or of a replayed one, whose content is a dict."""
     content = answer.content
-    return str(content["preparationId"] if isinstance(content, dict) else content.preparation_id)
+    return ScanRequestId.stored(content["preparationId"] if isinstance(content, dict) else content.preparation_id)
 
 
 def _replayed(answer: Answer[ScanStarting]) -> dict[str, str]:

@@ -6,12 +6,11 @@ from pydantic import Field, JsonValue
 
 from controlplane.core import clock
 from controlplane.http.envelope import Wire
-from controlplane.store.findings import Finding
 from controlplane.store.inbox import InboxItem, Priority, Status
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import RepositoryItem
-from controlplane.store.scan_requests import RequestItem
-from controlplane.store.scans import STAGES, ScanItem, Stage
+from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.items import STAGES, RequestItem, ScanItem, Stage
 
 _TIME: dict[str, Any] = {"json_schema_extra": {"format": "date-time"}, "examples": ["2026-03-04T05:06:07.000Z"]}
 REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -322,7 +321,7 @@ class Issue(Wire):
     first_seen_at: str = Field(description="The time a scan of the repository first found it.", **_TIME)
 
     @classmethod
-    def of(cls, scan: ScanItem, finding: Finding, item: InboxItem | None) -> Self:
+    def of(cls, scan: ScanItem, finding: FindingItem, item: InboxItem | None) -> Self:
         place = finding.location
         return cls.model_validate(
             {
@@ -337,7 +336,15 @@ class Issue(Wire):
                 "priority": finding.priority,
                 "status": item.status if item else "open",
                 "inbox_item_id": item.item_id if item else None,
-                "location": Location(**place._asdict()),
+                "location": Location(
+                    path=place.path,
+                    start_line=place.start_line,
+                    end_line=place.end_line,
+                    start_column=place.start_column,
+                    end_column=place.end_column,
+                    snippet=place.snippet,
+                    permalink=place.permalink,
+                ),
                 "remediation": finding.remediation,
                 "references": list(finding.references),
                 "first_seen_at": finding.first_seen_at,

@@ -4,19 +4,21 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
 from controlplane.queues.messages import ExecuteScan, PublishScan
-from controlplane.queues.scan_attempt import PermanentFailure, asking_the_code_host, attempt
-from controlplane.store import findings as store
-from controlplane.store import inbox, scans
-from controlplane.store.findings import Finding, Location
+from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
+from controlplane.store import inbox, repositories
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import UnknownRepository
-from controlplane.store.scans import Coverage, Failure, ScanItem, Stage
+from controlplane.store.scans import execution, findings, reads
+from controlplane.store.scans.findings import FindingItem, Location
+from controlplane.store.scans.items import Coverage, Failure, ScanItem, Stage, UnknownScan
 from scan_execution import analysis, folders, workspace
 from scan_execution.analysis.files import language_of, reason_to_skip
 from scan_execution.analysis.report import Examine
@@ -37,16 +39,14 @@ _GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
 def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
     """Runs all stages of the scan. Raises Postponed, Rejected."""
 
+    scan_id = ScanId.stored(message.scan_id)
+
     def run(lease: Lease, scan: ScanItem) -> None:
         # The child starts while the archive is downloaded.
         with folders.scan_folder() as folder, Sandbox(_LIMITS) as sandbox:
             _run(lease, scan, folder, connect_host, sandbox.examine)
 
-    attempt(
-        lambda: scans.acquire_scan(message.scan_id, LEASE_SECONDS),
-        run,
-        lambda failure, lease: scans.fail_scan(message.scan_id, failure, lease),
-    )
+    run_attempt(scan_id, lambda: execution.acquire_scan(scan_id, LEASE_SECONDS), run)
 
 
 def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], examine: Examine) -> None:
@@ -61,26 +61,25 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     shutil.rmtree(folder, ignore_errors=True)
     with _stage(lease, "publish"):
         issues = _issues(scan, result.findings)
-        store.put_findings(scan.scan_id, lease.attempt, issues)
-        ended = scan._replace(status="completed", issue_count=len(issues))
-        _publish(ended, issues[: ended.visible_count])
-        store.delete_attempts_before(scan.scan_id, lease.attempt)
+        findings.put_findings(scan.scan_id, lease.attempt, issues)
+        _publish(scan, issues[: replace(scan, issue_count=len(issues)).visible_count])
+        findings.delete_attempts_before(scan.scan_id, lease.attempt)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped))
-    scans.complete_scan(scan, lease, len(result.findings), len(issues), coverage)
+    execution.complete_scan(scan, lease, len(result.findings), len(issues), coverage)
 
 
 @contextmanager
 def _stage(lease: Lease, stage: Stage) -> Iterator[None]:
     """Reports the stage as running, then as completed. Raises leases.LeaseLost, so a worker without the lease stops."""
-    scans.report_stage(lease, stage, "running")
+    execution.report_stage(lease, stage, "running")
     yield
-    scans.report_stage(lease, stage, "completed")
+    execution.report_stage(lease, stage, "completed")
 
 
 def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]) -> Unpacked:
     """Downloads the commit and unpacks its files into the folder. Raises PermanentFailure, Postponed."""
     try:
-        repository = scans.get_repository_of(scan)
+        repository = repositories.get_repository(scan.repository_id)
     except UnknownRepository:
         raise PermanentFailure(_GONE) from None
     limits = Limits(
@@ -89,7 +88,7 @@ def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]
         stored_files=settings.scan_stored_files,
         file_bytes=settings.scan_file_bytes,
     )
-    with asking_the_code_host():
+    with code_host_errors():
         host = connect_host(repository.installation_id)
         pieces = host.stream_tarball(
             repository.owner, repository.name, scan.head_commit_sha, limit_bytes=settings.scan_archive_bytes
@@ -98,10 +97,10 @@ def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]
             return workspace.unpack(
                 pieces, folder, limits=limits, root_directory=scan.root_directory, reason_to_skip=_reason_to_skip
             )
-        except ArchiveTooLarge as refusal:
-            raise PermanentFailure(_TOO_LARGE) from refusal
-        except ArchiveInvalid as refusal:
-            raise PermanentFailure(_INVALID) from refusal
+        except ArchiveTooLarge as error:
+            raise PermanentFailure(_TOO_LARGE) from error
+        except ArchiveInvalid as error:
+            raise PermanentFailure(_INVALID) from error
 
 
 def _reason_to_skip(path: str) -> str | None:
@@ -112,53 +111,53 @@ def _reason_to_skip(path: str) -> str | None:
     return reason
 
 
-def _issues(scan: ScanItem, found: list[analysis.Finding]) -> list[Finding]:
+def _issues(scan: ScanItem, found: list[analysis.Finding]) -> list[FindingItem]:
     """Returns the most urgent findings, one per fingerprint, each with its first-seen time. The analysis sorts them."""
     once: dict[str, analysis.Finding] = {}
     for finding in found:
         once.setdefault(finding.fingerprint, finding)
     kept = list(once.values())[:MOST_ISSUES]
-    seen = store.date_findings(scan.repository_id, [finding.fingerprint for finding in kept], scan.created_at)
-    return [_issue(scan, finding, seen[finding.fingerprint]) for finding in kept]
+    first_seen = findings.date_findings(scan.repository_id, [finding.fingerprint for finding in kept], scan.created_at)
+    return [_issue(scan, finding, first_seen[finding.fingerprint]) for finding in kept]
 
 
-def _issue(scan: ScanItem, finding: analysis.Finding, first_seen_at: str) -> Finding:
+def _issue(scan: ScanItem, finding: analysis.Finding, first_seen_at: str) -> FindingItem:
     place = finding.location
     lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
-    permalink = f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}"
-    return Finding(
-        finding.fingerprint,
-        finding.rule_id,
-        finding.title,
-        finding.description,
-        finding.category,
-        finding.severity,
-        finding.priority,
-        Location(
-            place.path,
-            place.start_line,
-            place.end_line,
-            place.start_column,
-            place.end_column,
-            place.snippet,
-            permalink,
-        ),
-        finding.remediation,
-        finding.references,
-        first_seen_at,
+    location = Location(
+        path=place.path,
+        start_line=place.start_line,
+        end_line=place.end_line,
+        start_column=place.start_column,
+        end_column=place.end_column,
+        snippet=place.snippet,
+        permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}",
+    )
+    return FindingItem(
+        fingerprint=finding.fingerprint,
+        rule_id=finding.rule_id,
+        title=finding.title,
+        description=finding.description,
+        category=finding.category,
+        severity=finding.severity,
+        priority=finding.priority,
+        location=location,
+        remediation=finding.remediation,
+        references=finding.references,
+        first_seen_at=first_seen_at,
     )
 
 
 def publish_scan(message: PublishScan) -> None:
     """Publishes all findings of an unlocked scan to the inbox. Existing inbox items don't change."""
     try:
-        scan = scans.get_scan(message.scan_id)
-    except scans.UnknownScan:
+        scan = reads.get_scan(ScanId.stored(message.scan_id))
+    except UnknownScan:
         return
     if scan.status == "completed":
-        _publish(scan, store.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count))
+        _publish(scan, findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count))
 
 
-def _publish(scan: ScanItem, findings: list[Finding]) -> None:
-    for finding in findings:
-        inbox.publish_finding(store.as_discovery(scan, finding))
+def _publish(scan: ScanItem, found: list[FindingItem]) -> None:
+    for finding in found:
+        inbox.publish_finding(findings.as_discovery(scan, finding))

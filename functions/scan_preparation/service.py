@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 
+from controlplane.core.ids import ScanRequestId
 from controlplane.core.plans import PLANS
 from controlplane.github.client import CodeHost, connect
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.queues.scan_attempt import PermanentFailure, asking_the_code_host, attempt
-from controlplane.store import scan_requests
+from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
 from controlplane.store.leases import Lease
-from controlplane.store.scan_requests import RequestItem, Subject, Target
-from controlplane.store.scans import Access, Failure
+from controlplane.store.scans import requests
+from controlplane.store.scans.items import Access, Failure, RequestItem
+from controlplane.store.scans.requests import Subject, Target
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 30
@@ -25,20 +26,18 @@ def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] =
     Raises Postponed, Rejected.
     """
 
+    request_id = ScanRequestId.stored(message.request_id)
+
     def prepare(lease: Lease, request: RequestItem) -> None:
-        subject = scan_requests.find_subject(request)
+        subject = requests.find_subject(request)
         target = _find_target(subject, request, connect_host)
-        scan_id = scan_requests.new_scan_id(request.organization_id)
+        scan_id = requests.new_scan_id(request.organization_id)
         execution = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
         access = _access(target, subject.plan if subject else "")
-        scan_requests.start_scan(request, lease, scan_id, target, access=access, message=execution)
+        requests.start_scan(request, lease, scan_id, target, access=access, message=execution)
         messages.dispatch(execution)
 
-    attempt(
-        lambda: scan_requests.acquire_request(message.request_id, LEASE_SECONDS),
-        prepare,
-        lambda failure, lease: scan_requests.fail_request(message.request_id, failure, lease),
-    )
+    run_attempt(request_id, lambda: requests.acquire_request(request_id, LEASE_SECONDS), prepare)
 
 
 def _find_target(subject: Subject | None, request: RequestItem, connect_host: Callable[[int], CodeHost]) -> Target:
@@ -50,7 +49,7 @@ def _find_target(subject: Subject | None, request: RequestItem, connect_host: Ca
     branch = link.production_branch or repository.default_branch
     if branch is None:
         raise PermanentFailure(_NO_BRANCH)
-    with asking_the_code_host():
+    with code_host_errors():
         host = connect_host(repository.installation_id)
         sha = host.get_branch_head(repository.owner, repository.name, branch)
     return Target(repository, link, branch, sha)

@@ -33,11 +33,11 @@ _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 # What the errors are made of that tell something of the state they met, by group and class.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "code_audit.InsufficientCredits": (20, 50),
-    "code_audit.NothingToUnlock": (SimpleNamespace(status="running"),),
-    "code_audit.ScanInProgress": (_PREPARATION, _SCAN),
     "code_audit.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
+    "controlplane.InsufficientCredits": (20, 50),
+    "controlplane.NothingToUnlock": ("running",),
     "controlplane.RateLimited": (12,),
+    "controlplane.ScanInProgress": (_PREPARATION, _SCAN),
     "device_auth.InvalidScope": ("There is no scope of the name projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.CreationRefused": ("issues-disabled",),
@@ -54,7 +54,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 }
 # The same errors with other details, under names of their own.
 _VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "code_audit.ScanInProgress": ("code_audit.ScanInPreparation", (_PREPARATION, None)),
+    "controlplane.ScanInProgress": ("ScanInPreparation", (_PREPARATION, None)),
 }
 # The constructors of these read the table, or are not what makes them.
 _DETAILS: dict[str, Any] = {

@@ -15,8 +15,9 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import Located
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, PublishScan, Queue
-from controlplane.store import issue_attempts, outbox, repositories, scan_requests
+from controlplane.store import issue_attempts, outbox, repositories
 from controlplane.store.outbox import Entry
+from controlplane.store.scans import requests
 from controlplane.store.table import table
 from local.github import setup
 from local.github.faults import Fault
@@ -41,10 +42,10 @@ def minutes_ago(minutes: int) -> Iterator[None]:
 def request_scan(repository_id: str) -> tuple[str, Entry]:
     """Writes a scan request as the API does, without sending its message. Returns the request's ID and message."""
     repository = repositories.get_repository(repository_id)
-    request_id = scan_requests.new_request_id(repository.organization_id)
+    request_id = requests.new_request_id(repository.organization_id)
     message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     link = repository.links[0]
-    scan_requests.create_request(repository, link, request_id, message=message, requested_by="usr_nobody")
+    requests.create_request(repository, link, request_id, message=message, requested_by="usr_nobody")
     return request_id, message
 
 

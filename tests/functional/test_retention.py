@@ -6,21 +6,11 @@ from typing import Any
 import pytest
 
 from controlplane.core.settings import settings
-from controlplane.store import (
-    audits,
-    feedback,
-    findings,
-    inbox,
-    keys,
-    projects,
-    repositories,
-    scans,
-    unlocks,
-    vendors,
-)
+from controlplane.store import audits, feedback, inbox, keys, projects, repositories, vendors
 from controlplane.store.outbox import new_entry
 from controlplane.store.repositories import RepositoryItem
-from controlplane.store.scans import ScanItem
+from controlplane.store.scans import expiry, reads, unlocks
+from controlplane.store.scans.items import ScanItem, work_key
 from controlplane.store.table import table
 from local.template import load_template
 from tests.functional.conftest import FakeClock
@@ -162,7 +152,7 @@ class TestFindings:
         set_days(monkeypatch, "finding", 7)
         last = later_scan(repository, now)
         clean_up()
-        marks = [scans.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
+        marks = [reads.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
         assert marks == [now.seconds + 7 * DAY] * 3 + [None]
 
     def test_are_marked_again_where_the_sweep_died(self, world: World, company: Company, now: FakeClock):
@@ -171,7 +161,7 @@ class TestFindings:
         later_scan(repository, now)
 
         def broken(call: Any, proceed: Any) -> Any:
-            if call.operation == "UpdateItem" and earlier[1].location.local in str(call.parameters):
+            if call.operation == "UpdateItem" and earlier[1].scan_id.local in str(call.parameters):
                 raise RuntimeError
             return proceed()
 
@@ -179,15 +169,15 @@ class TestFindings:
             clean_up_failing(1)
         now.advance(60)
         clean_up()
-        assert None not in {scans.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
+        assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
 
     def test_of_a_scan_that_is_gone_are_no_failure(self, world: World, company: Company):
         repository = world.connected_repository(company)
         scan = make_scan(repository)
-        table.delete_all([scans.scan_key(scan.scan_id)])
+        table.delete_all([work_key(scan.scan_id)])
         clean_up()
         assert not any(it["pk"]["S"].startswith("DELETIONS") for it in table_dump())
-        findings.expire_before(scan.scan_id)
+        expiry.expire_superseded(scan.scan_id)
 
 
 class TestResolvedItems:

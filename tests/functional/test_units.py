@@ -10,7 +10,8 @@ import pytest
 
 from benchmarks import scale
 from controlplane.queues.messages import Queue
-from controlplane.store import keys, scans
+from controlplane.store import keys
+from controlplane.store.scans import reads
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project
@@ -100,7 +101,7 @@ def test_a_scan_consumes_what_the_simulation_says(api: Api, world: World, mailbo
         mailbox.deliver(letter, preparation_worker(host), Queue.SCAN_PREPARATION.dead_letters_url)
         (letter,) = mailbox.due(Queue.SCAN_EXECUTION.url)
         mailbox.deliver(letter, worker(host), Queue.SCAN_EXECUTION.dead_letters_url)
-    scan = scans.list_scans(company.organization_id, 1, None).scans[0]
+    scan = reads.list_scans(company.organization_id, 1, None).scans[0]
     assert scan.issue_count == 6
     # Approximate: a changed attribute must not fail this, but another write per finding must.
     assert meter.write_units == pytest.approx(scale.SCAN_WRITE_UNITS, rel=0.15)

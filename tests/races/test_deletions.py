@@ -10,7 +10,6 @@ from controlplane.core.ids import ProjectId
 from controlplane.store import (
     api_keys,
     deletions,
-    findings,
     inbox,
     invitations,
     invitees,
@@ -19,12 +18,13 @@ from controlplane.store import (
     organizations,
     projects,
     repositories,
-    scans,
     users,
 )
 from controlplane.store.keys import Key
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import Address
+from controlplane.store.scans import execution, findings
+from controlplane.store.scans.items import Coverage
 from ops import members as operator
 from tests.races.stage import Stage
 from tests.races.yields import beyond_queries, only_writes
@@ -180,7 +180,7 @@ class Running:
         findings.date_findings(self.scan.repository_id, [self.issue.fingerprint], self.scan.created_at)
         findings.put_findings(self.scan.scan_id, lease.attempt, [self.issue])
         inbox.publish_finding(findings.as_discovery(self.scan, self.issue))
-        scans.complete_scan(self.scan, lease, 1, 1, scans.Coverage(1, 1, {}))
+        execution.complete_scan(self.scan, lease, 1, 1, Coverage(1, 1, {}))
 
     def deletes_project(self) -> None:
         projects.delete_project(projects.get_project(ProjectId.stored(self.scan.project_id)))

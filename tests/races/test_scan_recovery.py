@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from controlplane.queues.messages import Queue
-from controlplane.store import billing, keys, leases, scans
+from controlplane.store import billing, keys
+from controlplane.store.leases import LeaseState
+from controlplane.store.scans.items import PREVIEW_FINDINGS
 from controlplane.store.table import table
 from tests.races.stage import STILL_AT, Stage
 from tests.races.yields import beyond_the_own, only_writes
@@ -46,7 +48,7 @@ def ends_well(line: ScanLine, stage: Stage) -> None:
     line.check_end()
     assert line.work()["status"] == "completed"
     published = [item.title for item in line.published()]
-    assert len(published) == len(set(published)) == scans.PREVIEW_FINDINGS
+    assert len(published) == len(set(published)) == PREVIEW_FINDINGS
     assert line.dead_letters() == []
     items = stage.hold()
     assert len([item for item in items.values() if "headCommitSha" in item]) == 1
@@ -100,7 +102,7 @@ class TestACrash:
             line.redelivers = False
 
             def sweep_on() -> None:
-                if leases.is_waiting(line.work()):
+                if LeaseState.from_item(line.work()).is_waiting:
                     line.redeliver()  # it died before it acquired the work, so the queue must redeliver it
                 line.run_to_the_end()
 

@@ -7,7 +7,9 @@ import pytest
 
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import leases, scan_requests, scans
+from controlplane.store import leases
+from controlplane.store.scans import execution, failures, reads
+from controlplane.store.scans.items import OPEN, Coverage, Failure
 from scan_preparation.service import prepare_scan
 from tests.races.stage import STILL_AT, Stage
 from tests.races.verdicts import check_first
@@ -50,14 +52,14 @@ def repository_is_consistent(items: Items) -> None:
             continue
         mine = [other for other in items.values() if other.get("repositoryId") == item["repositoryId"]]
         starting = [other["requestId"] for other in mine if other.get("status") == "starting"]
-        running = [other for other in mine if "scanId" in other and other.get("status") in scans.OPEN]
+        running = [other for other in mine if "scanId" in other and other.get("status") in OPEN]
         open_work = starting + [other["requestId"] for other in running]
         active = [item["activeRequestId"]] if "activeRequestId" in item else []
         assert open_work == active, f"{open_work} open, {active} named"
         previews = [
             other
             for other in mine
-            if other.get("access") == "free-preview" and other.get("status") in {*scans.OPEN, "completed"}
+            if other.get("access") == "free-preview" and other.get("status") in {*OPEN, "completed"}
         ]
         assert len(previews) == int(item["previewUsed"]), "previews and the note of them differ"
 
@@ -110,14 +112,14 @@ class TestEveryOrder:
             dead = make_scan(audited.repository, status="running")
             for attempt in range(2, leases.MAX_ATTEMPTS + 1):
                 own_clock(STILL_AT + attempt * 421)
-                scans.acquire_scan(dead.scan_id, 420)
+                execution.acquire_scan(dead.scan_id, 420)
             own_clock(STILL_AT)
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
                 repository_is_consistent(stage.hold())
                 assert sorted(reply.status for reply in replies) == [202, 409]
-                assert scans.get_scan(dead.scan_id).status == "failed"
+                assert reads.get_scan(dead.scan_id).status == "failed"
 
             return Race([later(audited.start), later(audited.start)], check)
 
@@ -133,15 +135,15 @@ class TestEveryOrder:
             scan = make_scan(audited.repository, status="running")
             lease = lease_of(scan)
             acts: dict[str, Callable[[], Any]] = {
-                "complete": lambda: scans.complete_scan(scan, lease, 1, 1, scans.Coverage(1, 1, {})),
-                "fail": lambda: scans.fail_scan(scan.scan_id, scans.Failure("X", "x"), lease),
-                "report": lambda: scans.report_stage(lease, "publish", "running"),
+                "complete": lambda: execution.complete_scan(scan, lease, 1, 1, Coverage(1, 1, {})),
+                "fail": lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), lease),
+                "report": lambda: execution.report_stage(lease, "publish", "running"),
             }
 
             def take_over() -> bool:
                 own_clock(STILL_AT + 421)
                 try:
-                    scans.acquire_scan(scan.scan_id, 420)
+                    execution.acquire_scan(scan.scan_id, 420)
                 except leases.Finished:
                     return False
                 return True
@@ -156,7 +158,7 @@ class TestEveryOrder:
             def check(outcomes: list[Outcome]) -> None:
                 taken, ended = [outcome.get() for outcome in outcomes]
                 repository_is_consistent(stage.hold())
-                status = scans.get_scan(scan.scan_id).status
+                status = reads.get_scan(scan.scan_id).status
                 if late == "report":
                     assert status == "running"
                 else:
@@ -214,7 +216,7 @@ class TestEveryFault:
                 items = stage.hold()
                 repository_is_consistent(items)
                 case.second.get()
-                request = scan_requests.get_request(request_id)
+                request = reads.get_request(request_id)
                 assert request.status == "started"
                 made = [item for item in items.values() if "headCommitSha" in item]
                 assert [item["scanId"] for item in made] == [request.scan_id]
@@ -231,11 +233,11 @@ class TestEveryFault:
             lease = lease_of(scan)
 
             def complete() -> None:
-                scans.complete_scan(scan, lease, 7, 5, scans.Coverage(1, 1, {}))
+                execution.complete_scan(scan, lease, 7, 5, Coverage(1, 1, {}))
 
             def check(case: Case) -> None:
                 repository_is_consistent(stage.hold())
-                ended = scans.get_scan(scan.scan_id)
+                ended = reads.get_scan(scan.scan_id)
                 assert (ended.status, ended.finding_count, ended.issue_count) == ("completed", 7, 5)
                 assert "activeRequestId" not in stored_repository(audited.repository)
 

@@ -8,9 +8,10 @@ import pytest
 from controlplane.queues import messages, scan_messages
 from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.queues.worker import Rejected
-from controlplane.store import keys, leases, outbox, projects, repositories, scan_requests, scans, vendors
+from controlplane.store import keys, leases, outbox, projects, repositories, vendors
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
+from controlplane.store.scans import requests
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
 from tests.races.stage import STILL_AT, Stage
@@ -44,10 +45,10 @@ class Shop:
         connected = repositories.connect_repository(organization_id, HOSTED)
         repository = repositories.link_project(connected.repository_id, link)
         message = outbox.new_entry(Queue.SCAN_PREPARATION, {})
-        self.request = scan_requests.create_request(
+        self.request = requests.create_request(
             repository,
             link,
-            scan_requests.new_request_id(organization_id),
+            requests.new_request_id(organization_id),
             message=message,
             requested_by=self.company.owner.user_id,
         )
@@ -56,16 +57,16 @@ class Shop:
     def takes(self) -> bool:
         """Acquires the request as a worker does. Returns True if it succeeded."""
         try:
-            scan_requests.acquire_request(self.request.request_id, 30)
+            requests.acquire_request(self.request.request_id, 30)
         except leases.Finished:
             return False
         return True
 
     def stored(self) -> dict[str, Any]:
-        return table.get(keys.scan_request(*scans.located("spr", self.request.request_id))) or {}
+        return table.get(self.request.key) or {}
 
     def is_free(self) -> bool:
-        repository = table.get(keys.repository(*scans.located("rep", self.request.repository_id))) or {}
+        repository = table.get(keys.repository(*self.request.repository_id.location)) or {}
         return "activeRequestId" not in repository
 
     def vendors_left(self) -> int:
@@ -91,7 +92,7 @@ class TestScans:
             made = Shop(stage.fresh())
             for number in range(attempts):
                 own_clock(LONG_AGO + number * 31)
-                scan_requests.acquire_request(made.request.request_id, 30)
+                requests.acquire_request(made.request.request_id, 30)
             own_clock(STILL_AT)
             return made
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.store import billing, keys, members
-from controlplane.store.scans import ScanItem
+from controlplane.store.scans import reads
+from controlplane.store.scans.items import ScanItem
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_token
@@ -154,6 +155,5 @@ def test_under_every_fault_it_is_charged_once(stage: Stage) -> None:
 
 
 def _is_open(scan: ScanItem) -> bool:
-    from controlplane.store import scans
 
-    return scans.get_scan(scan.scan_id).access == "full"
+    return reads.get_scan(scan.scan_id).access == "full"

@@ -8,21 +8,20 @@ from controlplane.core.ids import ProjectId
 from controlplane.store import (
     audits,
     feedback,
-    findings,
     inbox,
     invitations,
     issue_attempts,
     organizations,
     projects,
     repositories,
-    unlocks,
     vendors,
 )
 from controlplane.store.inbox import RuntimeVendor
 from controlplane.store.outbox import delete_entry, new_entry
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import RepositoryItem
-from controlplane.store.scans import ScanItem
+from controlplane.store.scans import findings, unlocks
+from controlplane.store.scans.items import ScanItem
 from controlplane.store.vendors import Detection
 from tests.support.audits import make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up

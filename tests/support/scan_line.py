@@ -7,9 +7,11 @@ from typing import Any
 from controlplane.queues import messages, scan_messages
 from controlplane.queues.messages import Queue
 from controlplane.queues.worker import create_worker
-from controlplane.store import inbox, keys, scans
+from controlplane.store import inbox, keys
 from controlplane.store.inbox import InboxItem
 from controlplane.store.leases import MAX_ATTEMPTS
+from controlplane.store.scans import reads
+from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import Delete, table
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
@@ -167,9 +169,9 @@ class ScanLine:
                 return item
         raise LookupError("nothing was asked for")
 
-    def scan(self) -> scans.ScanItem:
-        (scan,) = scans.list_scans(self.company.organization_id, 10, None).scans
-        return scans.get_scan(scan.scan_id)
+    def scan(self) -> ScanItem:
+        (scan,) = reads.list_scans(self.company.organization_id, 10, None).scans
+        return reads.get_scan(scan.scan_id)
 
     def published(self) -> list[InboxItem]:
         return inbox.list_items(self.company.organization_id, None, 100, None).items

@@ -2,7 +2,8 @@
 
 import pytest
 
-from controlplane.store import scans
+from controlplane.store.scans import execution
+from controlplane.store.scans.items import STAGES, Stage
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_issue, make_scan
 from tests.support.code_host import SHA
@@ -65,15 +66,15 @@ class Test200:
             "findingsExpireAt",
         }  # fmt: skip
 
-    @pytest.mark.parametrize("stage", scans.STAGES)
-    def test_a_running_one_shows_its_stage(self, stage: scans.Stage, api: Api, world: World):
+    @pytest.mark.parametrize("stage", STAGES)
+    def test_a_running_one_shows_its_stage(self, stage: Stage, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status="running")
-        done = scans.STAGES.index(stage)
-        scans.report_stage(lease_of(scan), stage, "running")
+        done = STAGES.index(stage)
+        execution.report_stage(lease_of(scan), stage, "running")
         shown = read(api, company.owner.token, scan.scan_id)["progress"]
         assert shown == {"stage": stage, "stageStatus": "running", "completedStages": done, "totalStages": 4}
-        scans.report_stage(lease_of(scan), stage, "completed")
+        execution.report_stage(lease_of(scan), stage, "completed")
         shown = read(api, company.owner.token, scan.scan_id)["progress"]
         assert shown == {"stage": stage, "stageStatus": "completed", "completedStages": done + 1, "totalStages": 4}
 

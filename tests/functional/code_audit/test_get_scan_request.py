@@ -1,7 +1,7 @@
 """GET /v1/code-audit/scan-requests/{preparationId}: the outcome of a scan request."""
 
-from controlplane.store import scan_requests
-from controlplane.store.scans import Failure
+from controlplane.store.scans import failures, requests
+from controlplane.store.scans.items import Failure
 from tests.support.api import Api, Reply
 from tests.support.audits import make_request, make_scan
 from tests.support.world import World
@@ -42,8 +42,8 @@ class Test200:
         company = world.company()
         repository = world.connected_repository(company)
         request_id = make_request(repository)
-        lease, _ = scan_requests.acquire_request(request_id, 30)
-        scan_requests.fail_request(request_id, Failure("BRANCH_GONE", "It does not exist."), lease)
+        lease, _ = requests.acquire_request(request_id, 30)
+        failures.fail_attempted(request_id, Failure("BRANCH_GONE", "It does not exist."), lease)
         reply = read(api, company.owner.token, request_id, repository.repository_id)
         assert reply.status == 200
         assert reply.data == {

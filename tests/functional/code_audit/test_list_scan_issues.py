@@ -3,8 +3,9 @@
 import pytest
 
 from controlplane.core import ids
-from controlplane.store import findings, inbox, keys
-from controlplane.store.scans import ScanItem
+from controlplane.store import inbox, keys
+from controlplane.store.scans import findings
+from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan
@@ -90,7 +91,7 @@ class Test200:
     def test_what_an_attempt_that_died_had_stored_is_not_shown(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
-        stray = {**keys.finding(scan.scan_id, 2, 0)._asdict(), **findings.written(ISSUES[4])}
+        stray = {**keys.finding(scan.scan_id, 2, 0)._asdict(), **ISSUES[4].to_item()}
         table.put_all([stray])
         assert fingerprints(read(api, company, scan)) == [ISSUES[0].fingerprint]
 

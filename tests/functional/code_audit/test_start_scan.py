@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
+from controlplane.core.ids import ProjectId, ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
-from controlplane.store import outbox, projects, repositories, scan_requests, scans
+from controlplane.store import outbox, projects, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans import execution, reads
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA
@@ -111,7 +112,7 @@ class Test202:
         other = world.connected_repository(company).links[0].project_id
         repositories.link_project(repository.repository_id, Link(other, "release", None, False))
         reply = start(api, company.owner.token, repository, projectId=other)
-        assert scan_requests.get_request(reply.data["preparationId"]).project_id == other
+        assert reads.get_request(ScanRequestId.stored(reply.data["preparationId"])).project_id == other
 
     def test_without_a_name_it_is_the_first_project_that_still_exists(self, api: Api, world: World):
         company = world.company()
@@ -120,7 +121,7 @@ class Test202:
         repositories.link_project(repository.repository_id, Link(other, None, None, False))
         projects.delete_project(projects.get_project(ProjectId.stored(repository.links[0].project_id)))
         reply = start(api, company.owner.token, repository)
-        assert scan_requests.get_request(reply.data["preparationId"]).project_id == other
+        assert reads.get_request(ScanRequestId.stored(reply.data["preparationId"])).project_id == other
 
     @pytest.mark.parametrize("status", ["completed", "failed"])
     def test_after_a_scan_has_ended_another_one_may_start(self, status: str, api: Api, world: World):
@@ -136,7 +137,7 @@ class Test202:
         for _ in range(MAX_ATTEMPTS - 1):
             now.advance(420 + 61)
             assert start(api, company.owner.token, repository).code == "SCAN_IN_PROGRESS"  # it is retried
-            scans.acquire_scan(dead.scan_id, 420)
+            execution.acquire_scan(dead.scan_id, 420)
         now.advance(420 + 61)
         reply = start(api, company.owner.token, repository)
         assert reply.status == 202

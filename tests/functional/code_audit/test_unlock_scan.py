@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.queues.messages import Queue
 from controlplane.store import billing, keys
-from controlplane.store.scans import ScanItem
+from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan

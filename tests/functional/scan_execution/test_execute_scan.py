@@ -12,10 +12,11 @@ from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
 from controlplane.queues.worker import create_worker
-from controlplane.store import findings, inbox, leases, repositories, scans
+from controlplane.store import inbox, leases, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
-from controlplane.store.scans import ScanItem
+from controlplane.store.scans import execution, failures, findings, reads
+from controlplane.store.scans.items import Coverage, Failure, Progress, ScanItem
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.sandbox import Sandbox
 from scan_execution.service import execute_scan, publish_scan
@@ -62,7 +63,7 @@ def deliver(mailbox: Mailbox, letter: Letter, host: FakeHost) -> None:
 def run(mailbox: Mailbox, scan: ScanItem, files: dict[str, str | bytes] | None = None) -> ScanItem:
     host = FakeHost(archives={SHA: archive(FILES if files is None else files)})
     deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), host)
-    return scans.get_scan(scan.scan_id)
+    return reads.get_scan(scan.scan_id)
 
 
 def published(scan: ScanItem) -> list[inbox.InboxItem]:
@@ -238,9 +239,9 @@ class TestFailed:
     ):
         scan = make_scan(repository, status="queued")
         deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), FakeHost(failures=[failure]))
-        ended = scans.get_scan(scan.scan_id)
+        ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.failure and ended.failure.code) == ("failed", code)
-        assert ended.progress == scans.Progress("fetch", "failed", 0)
+        assert ended.progress == Progress("fetch", "failed", 0)
         assert "activeRequestId" not in stored_repository(repository)
         assert mailbox.letters == []
 
@@ -249,7 +250,7 @@ class TestFailed:
         scan = make_scan(repository, status="queued")
         host = FakeHost(archives={SHA: content})
         deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), host)
-        ended = scans.get_scan(scan.scan_id)
+        ended = reads.get_scan(scan.scan_id)
         assert ended.failure is not None
         assert ended.failure.code == "ARCHIVE_INVALID"
 
@@ -258,10 +259,10 @@ class TestFailed:
         letter = send(mailbox, ExecuteScan(scan_id=scan.scan_id))
         host = FakeHost(failures=[errors.HostUnavailable() for _ in range(9)])
         for attempt in range(MAX_ATTEMPTS):
-            assert scans.get_scan(scan.scan_id).status in {"queued", "running"}, attempt
+            assert reads.get_scan(scan.scan_id).status in {"queued", "running"}, attempt
             deliver(mailbox, letter, host)
             now.advance(1_000)
-        ended = scans.get_scan(scan.scan_id)
+        ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.failure and ended.failure.code) == ("failed", "CODE_HOST_UNAVAILABLE")
         assert len(mailbox.at(QUEUE.dead_letters_url)) == 1
         assert "activeRequestId" not in stored_repository(repository)
@@ -308,7 +309,7 @@ class TestDelivery:
             deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), good)
 
         deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), _Host(overtake))
-        ended = scans.get_scan(scan.scan_id)
+        ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.findings_attempt) == ("completed", 2)
         assert len(findings.list_findings(scan.scan_id, 2, 500)) == ended.issue_count
         assert findings.list_findings(scan.scan_id, 1, 500) == []
@@ -327,20 +328,20 @@ class TestDelivery:
         findings.put_findings(scan.scan_id, 1, [make_issue(number) for number in range(30)])
         now.advance(2_520)
         deliver(mailbox, letter, FakeHost(archives={SHA: archive(FILES)}))
-        ended = scans.get_scan(scan.scan_id)
+        ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.findings_attempt) == ("completed", 2)
         assert findings.list_findings(scan.scan_id, 1, 500) == []
 
     def test_a_stale_lease_can_neither_report_nor_end(self, repository: RepositoryItem, now):
         scan = make_scan(repository, status="queued")
-        stale, _ = scans.acquire_scan(scan.scan_id, 420)
+        stale, _ = execution.acquire_scan(scan.scan_id, 420)
         now.advance(421)
-        scans.acquire_scan(scan.scan_id, 420)
+        execution.acquire_scan(scan.scan_id, 420)
         before = table_dump()
         for late in (
-            lambda: scans.report_stage(stale, "publish", "completed"),
-            lambda: scans.complete_scan(scan, stale, 1, 1, scans.Coverage(1, 1, {})),
-            lambda: scans.fail_scan(scan.scan_id, scans.Failure("X", "x"), stale),
+            lambda: execution.report_stage(stale, "publish", "completed"),
+            lambda: execution.complete_scan(scan, stale, 1, 1, Coverage(1, 1, {})),
+            lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), stale),
         ):
             with pytest.raises(leases.LeaseLost):
                 late()

@@ -8,9 +8,11 @@ from controlplane.core.ids import ProjectId
 from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
-from controlplane.store import outbox, projects, repositories, scan_requests, scans
+from controlplane.store import outbox, projects, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans import reads, requests
+from controlplane.store.scans.items import RequestItem
 from tests.support.audits import make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
 from tests.support.mailbox import Letter, Mailbox
@@ -29,10 +31,10 @@ def deliver(mailbox: Mailbox, letter: Letter, host: FakeHost) -> None:
     mailbox.deliver(letter, preparation_worker(host), QUEUE.dead_letters_url)
 
 
-def prepare(mailbox: Mailbox, repository: RepositoryItem, host: FakeHost) -> scan_requests.RequestItem:
+def prepare(mailbox: Mailbox, repository: RepositoryItem, host: FakeHost) -> RequestItem:
     request_id = make_request(repositories.get_repository(repository.repository_id))
     deliver(mailbox, send(mailbox, request_id), host)
-    return scan_requests.get_request(request_id)
+    return reads.get_request(request_id)
 
 
 def reason(letter: Letter) -> str:
@@ -45,7 +47,7 @@ class TestScan:
         host = serving(repository)
         request = prepare(mailbox, repository, host)
         assert request.status == "started"
-        scan = scans.get_scan(request.scan_id or "")
+        scan = reads.get_scan(request.scan_id or "")
         assert (scan.branch, scan.head_commit_sha, scan.status) == ("main", SHA, "queued")
         assert scan.project_id == repository.links[0].project_id
         assert host.installations == [4711]
@@ -58,7 +60,7 @@ class TestScan:
         link = Link(repository.links[0].project_id, "release", "apps/web", False)
         repository = repositories.link_project(repository.repository_id, link)
         request = prepare(mailbox, repository, serving(repository, branch="release"))
-        scan = scans.get_scan(request.scan_id or "")
+        scan = reads.get_scan(request.scan_id or "")
         assert (scan.branch, scan.root_directory) == ("release", "apps/web")
 
     @pytest.mark.parametrize("plan", ["free", "starter", "pro", "enterprise"])
@@ -69,7 +71,7 @@ class TestScan:
         first = make_scan(repository)
         assert first.access == "free-preview"
         request = prepare(mailbox, repository, serving(repository))
-        second = scans.get_scan(request.scan_id or "")
+        second = reads.get_scan(request.scan_id or "")
         assert second.access == ("full" if plan in {"pro", "enterprise"} else "locked")
         assert second.unlock_credits == (None if plan in {"pro", "enterprise"} else 50)
 
@@ -77,7 +79,7 @@ class TestScan:
         repository = world.connected_repository(world.company())
         assert make_scan(repository, status="failed").access == "free-preview"
         request = prepare(mailbox, repository, serving(repository))
-        assert scans.get_scan(request.scan_id or "").access == "free-preview"
+        assert reads.get_scan(request.scan_id or "").access == "free-preview"
 
 
 class TestRequestEndsAsFailed:
@@ -106,7 +108,7 @@ class TestRequestEndsAsFailed:
             request_id = make_request(repository)
             lose(repository)
             deliver(mailbox, send(mailbox, request_id), serving(repository))
-            request = scan_requests.get_request(request_id)
+            request = reads.get_request(request_id)
             assert request.failure is not None
             assert request.failure.code == "REPOSITORY_NOT_LINKED"
 
@@ -127,11 +129,11 @@ class TestTransientFailure:
         host = serving(repository)
         host.failures = [errors.RateLimitedByHost(77)]
         deliver(mailbox, letter, host)
-        assert scan_requests.get_request(request_id).status == "starting"
+        assert reads.get_request(request_id).status == "starting"
         assert letter.visible_at == now() + 77
         now.advance(77)
         deliver(mailbox, letter, host)
-        assert scan_requests.get_request(request_id).status == "started"
+        assert reads.get_request(request_id).status == "started"
 
     def test_after_the_last_attempt_the_request_fails_and_the_message_is_kept_with_its_reason(
         self, world: World, mailbox: Mailbox, now
@@ -143,7 +145,7 @@ class TestTransientFailure:
         for _ in range(MAX_ATTEMPTS):
             deliver(mailbox, letter, host)
             now.advance(1_000)
-        request = scan_requests.get_request(request_id)
+        request = reads.get_request(request_id)
         assert request.failure is not None
         assert request.failure.code == "CODE_HOST_UNAVAILABLE"
         (dead,) = mailbox.at(QUEUE.dead_letters_url)
@@ -155,11 +157,11 @@ class TestTransientFailure:
         request_id = make_request(repository)
         letter = send(mailbox, request_id)
         for _ in range(MAX_ATTEMPTS):
-            scan_requests.acquire_request(request_id, 30)  # and dies while holding the lease
+            requests.acquire_request(request_id, 30)  # and dies while holding the lease
             letter.receives += 1
             now.advance(180)
         deliver(mailbox, letter, serving(repository))
-        request = scan_requests.get_request(request_id)
+        request = reads.get_request(request_id)
         assert (request.status, request.failure and request.failure.code) == ("failed", "INTERNAL_ERROR")
         (dead,) = mailbox.at(QUEUE.dead_letters_url)
         assert reason(dead) == "no attempt came to an end"
@@ -181,11 +183,11 @@ class TestDelivery:
     def test_while_another_one_has_it_waits_for_that_lease_to_end(self, world: World, mailbox: Mailbox, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
-        scan_requests.acquire_request(request_id, 30)
+        requests.acquire_request(request_id, 30)
         letter = send(mailbox, request_id)
         deliver(mailbox, letter, serving(repository))
         assert letter.visible_at == now() + 30
-        assert scan_requests.get_request(request_id).status == "starting"
+        assert reads.get_request(request_id).status == "starting"
 
     def test_a_worker_that_lost_its_lease_changes_nothing(self, world: World, mailbox: Mailbox, now):
         repository = world.connected_repository(world.company())
@@ -219,7 +221,7 @@ class TestDelivery:
             deliver(mailbox, letter, _Slow(serving(repository), _kill))
         now.advance(360)
         deliver(mailbox, letter, serving(repository))
-        assert scan_requests.get_request(request_id).status == "started"
+        assert reads.get_request(request_id).status == "started"
 
 
 class _Killed(BaseException):

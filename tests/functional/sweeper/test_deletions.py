@@ -10,7 +10,6 @@ from controlplane.queues.messages import Queue
 from controlplane.store import (
     billing,
     deletions,
-    findings,
     inbox,
     invitees,
     issue_attempts,
@@ -20,12 +19,12 @@ from controlplane.store import (
     outbox,
     projects,
     repositories,
-    scans,
-    unlocks,
     vendors,
 )
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.project_items import ProjectItem
+from controlplane.store.scans import execution, findings, reads, unlocks
+from controlplane.store.scans.items import Coverage, ScanItem, UnknownScan
 from controlplane.store.table import Put, table
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api
@@ -120,31 +119,31 @@ def stored_pks(prefix: str) -> set[str]:
 
 class TestARunningScan:
     @pytest.fixture
-    def running(self, world: World, company: Company) -> scans.ScanItem:
+    def running(self, world: World, company: Company) -> ScanItem:
         repository = world.connected_repository(company)
         scan = make_scan(repository, status="running")
         findings.put_findings(scan.scan_id, 1, [make_issue(1)])
         return scan
 
     @pytest.fixture(params=["project", "repository", "organization"])
-    def delete(self, request: pytest.FixtureRequest, running: scans.ScanItem) -> Callable[[], object]:
+    def delete(self, request: pytest.FixtureRequest, running: ScanItem) -> Callable[[], object]:
         return {
             "project": lambda: projects.delete_project(projects.get_project(ProjectId.stored(running.project_id))),
             "repository": lambda: repositories.disconnect_repository(running.repository_id),
             "organization": lambda: deletions.delete_organization(running.organization_id),
         }[request.param]
 
-    def test_ends_with_the_first_sweep(self, running: scans.ScanItem, delete: Callable[[], object]):
+    def test_ends_with_the_first_sweep(self, running: ScanItem, delete: Callable[[], object]):
         lease = lease_of(running)
         delete()
         clean_up()
-        assert scans.get_scan(running.scan_id).status == "failed"
+        assert reads.get_scan(running.scan_id).status == "failed"
         with pytest.raises(leases.LeaseLost):
-            scans.report_stage(lease, "publish", "running")
+            execution.report_stage(lease, "publish", "running")
         with pytest.raises(leases.Finished):
-            scans.acquire_scan(running.scan_id, 420)
+            execution.acquire_scan(running.scan_id, 420)
 
-    def test_writes_nothing_that_stays(self, running: scans.ScanItem, delete: Callable[[], object]):
+    def test_writes_nothing_that_stays(self, running: ScanItem, delete: Callable[[], object]):
         """Its worker continues after the first sweep, until its stage ends."""
         lease = lease_of(running)
         delete()
@@ -154,7 +153,7 @@ class TestARunningScan:
         findings.put_findings(running.scan_id, 1, [issue])
         inbox.publish_finding(findings.as_discovery(running, issue))
         with pytest.raises(leases.LeaseLost):
-            scans.complete_scan(running, lease, 1, 1, scans.Coverage(1, 1, {}))
+            execution.complete_scan(running, lease, 1, 1, Coverage(1, 1, {}))
         assert finish_deletions() == 1
         assert stored_pks("SCAN#") == set()
         assert stored("INBOX#") == stored("SCAN#") == []
@@ -330,7 +329,7 @@ class TestMeanwhile:
         world.credits(company, 50)
         projects.delete_project(projects.get_project(ProjectId.stored(scan.project_id)))
         finish_deletions()
-        with pytest.raises(scans.UnknownScan):
+        with pytest.raises(UnknownScan):
             unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
         assert billing.get_billing(company.organization_id)[1].credits == 50
 

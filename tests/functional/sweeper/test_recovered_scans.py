@@ -6,8 +6,10 @@ import pytest
 
 from controlplane.queues import messages, scan_messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import keys, leases, outbox, scan_requests, scans
+from controlplane.store import keys, leases, outbox
 from controlplane.store.leases import MAX_ATTEMPTS
+from controlplane.store.scans import execution, reads, requests
+from controlplane.store.scans.items import PREVIEW_FINDINGS, Coverage
 from controlplane.store.table import Delete, Put, Update, table
 from sweeper.service import STEPS
 from tests.support.api import Api
@@ -59,7 +61,7 @@ class TestADeadWorker:
             line.check_end()
             work = line.work()
             if deaths < MAX_ATTEMPTS:
-                assert (work["status"], len(line.published())) == ("completed", scans.PREVIEW_FINDINGS), deaths
+                assert (work["status"], len(line.published())) == ("completed", PREVIEW_FINDINGS), deaths
                 assert work["attempts"] == (deaths + 1 if operation == "stream_tarball" else 1)
             else:
                 assert (work["status"], work["attempts"]) == ("failed", MAX_ATTEMPTS)
@@ -80,7 +82,7 @@ class TestADeadWorker:
 
     def test_of_a_request_has_the_request_s_message_sent_again(self, line: ScanLine, sweep, mailbox: Mailbox, now):
         request_id = make_request(line.repository)
-        scan_requests.acquire_request(request_id, 30)
+        requests.acquire_request(request_id, 30)
         line.forget_unsent()
         now.advance(599)
         assert sweep() == NOTHING
@@ -95,7 +97,7 @@ class TestADeadWorker:
         for attempt in range(2, MAX_ATTEMPTS + 1):
             now.advance(601)
             sweep()
-            lease, _ = scans.acquire_scan(scan.scan_id, 420)
+            lease, _ = execution.acquire_scan(scan.scan_id, 420)
             assert lease.attempt == attempt
         now.advance(420 + 60)
         assert sweep()["RecoveredScans"] == 0
@@ -109,7 +111,7 @@ class TestADeadWorker:
     def test_is_not_one_that_works(self, line: ScanLine, sweep, now):
         make_scan(line.repository, status="queued")
         now.advance(601)
-        scans.acquire_scan(line.scan().scan_id, 420)
+        execution.acquire_scan(line.scan().scan_id, 420)
         assert sweep()["RecoveredScans"] == 0
         now.advance(420 + 60)
         assert sweep()["RecoveredScans"] == 0
@@ -156,7 +158,7 @@ class TestAScanThatWaits:
         else:
             make_scan(line.repository, status="queued")
         if status == "given back":
-            lease, _ = scans.acquire_scan(line.scan().scan_id, 420)
+            lease, _ = execution.acquire_scan(line.scan().scan_id, 420)
             leases.release(lease)
         line.forget_unsent()
         now.advance(LOST_AFTER_SECONDS)
@@ -206,7 +208,7 @@ class TestAMessageAtItsLastDelivery:
         line.host.failures.append(OSError())
         self.deliver_last(line, scan.scan_id)
         assert (line.dead_letters(), line.mailbox.letters) == ([], [])
-        assert scans.get_scan(scan.scan_id).status == "running"
+        assert reads.get_scan(scan.scan_id).status == "running"
         line._at = now()
         line.run_to_the_end()
         assert (line.work()["status"], line.work()["attempts"]) == ("completed", 2)
@@ -216,14 +218,14 @@ class TestAMessageAtItsLastDelivery:
         scan = make_scan(line.repository, status="running")
         self.deliver_last(line, scan.scan_id)
         assert (line.dead_letters(), line.mailbox.letters) == ([], [])
-        scans.complete_scan(scan, lease_of(scan), 0, 0, scans.Coverage(1, 1, {}))
+        execution.complete_scan(scan, lease_of(scan), 0, 0, Coverage(1, 1, {}))
         assert line.active is None
 
     def test_that_fails_at_the_last_attempt_is_a_dead_letter_of_a_scan_that_has_ended(self, line: ScanLine, now):
         scan = make_scan(line.repository, status="running")
         for _ in range(MAX_ATTEMPTS - 2):
             now.advance(421)
-            scans.acquire_scan(scan.scan_id, 420)
+            execution.acquire_scan(scan.scan_id, 420)
         now.advance(421)
         line.host.failures.append(OSError())
         self.deliver_last(line, scan.scan_id)

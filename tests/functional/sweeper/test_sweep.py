@@ -6,17 +6,10 @@ from typing import Any
 import pytest
 
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import (
-    deletions,
-    invitations,
-    issue_attempts,
-    outbox,
-    projects,
-    repositories,
-    scans,
-)
+from controlplane.store import deletions, invitations, issue_attempts, outbox, projects, repositories
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.inbox import Discovery, publish_finding
+from controlplane.store.scans import reads
 from controlplane.store.table import Put, table
 from sweeper.app import handler
 from sweeper.service import STEPS, StepsFailed
@@ -161,7 +154,7 @@ class TestFinishedDeletions:
         now.advance(1)
         make_scan(repository)
         assert sweep() == NOTHING
-        assert scans.get_scan(first.scan_id).findings_expire_at is not None
+        assert reads.get_scan(first.scan_id).findings_expire_at is not None
 
 
 def test_the_sample_event_is_taken(mailbox: Mailbox):

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from controlplane.core import ids
+from controlplane.core.ids import ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
-from controlplane.store import keys, scans, shards
+from controlplane.store import keys, shards
+from controlplane.store.scans.items import watch_key
 
 # DynamoDB's quotas for one partition key, in units per second.
 WRITE_UNITS, READ_UNITS = 1_000, 3_000
@@ -41,11 +43,12 @@ def size(item: dict[str, Any]) -> int:
 
 def test_what_is_counted_as_1_kb_is_below():
     organization_id = "org_" + "0" * 16
-    request_id, scan_id, item_id = (ids.owned(kind, organization_id, ids.new_local()) for kind in ("spr", "scn", "inb"))
+    request_id = ScanRequestId.of(organization_id, ids.new_local())
+    scan_id, item_id = (ids.owned(kind, organization_id, ids.new_local()) for kind in ("scn", "inb"))
     examples = [PrepareScan(request_id=request_id), ExecuteScan(scan_id=scan_id), PublishScan(scan_id=scan_id)]
     for message in [*examples, CreateIssue(item_id=item_id)]:
         assert size(dict(messages.entry(Queue.SCAN_EXECUTION, message).leg.item)) < 1024
-    watch = {**scans.watch_key(request_id)._asdict(), "requestId": request_id, "repositoryId": scan_id}
+    watch = {**watch_key(request_id)._asdict(), "requestId": request_id, "repositoryId": scan_id}
     assert size(watch) < 1024
 
 

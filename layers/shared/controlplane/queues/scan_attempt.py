@@ -12,13 +12,14 @@ from controlplane.github import errors as host
 from controlplane.queues.worker import LeftToSweep, Postponed, Rejected, is_last_delivery
 from controlplane.store import leases
 from controlplane.store.leases import Lease
-from controlplane.store.scans import Failure
+from controlplane.store.scans.failures import fail_attempted
+from controlplane.store.scans.items import Failure, WorkId
 
 _UNAVAILABLE_SECONDS = 30
 
-_GAVE_UP = Failure("INTERNAL_ERROR", "The scan failed on our side. Start another one.")
-_NO_HOST = Failure("CODE_HOST_UNAVAILABLE", "The code host could not be reached. Start another scan later.")
-_REFUSALS: dict[type[host.CodeHostError], Failure] = {
+_INTERNAL_ERROR = Failure("INTERNAL_ERROR", "The scan failed on our side. Start another one.")
+_HOST_UNAVAILABLE = Failure("CODE_HOST_UNAVAILABLE", "The code host could not be reached. Start another scan later.")
+_HOST_FAILURES: dict[type[host.CodeHostError], Failure] = {
     host.RepositoryGone: Failure(
         "REPOSITORY_GONE", "The repository is gone from the code host, or the app may no longer see it."
     ),
@@ -39,30 +40,10 @@ class PermanentFailure(Exception):
         self.failure = failure
 
 
-@contextmanager
-def asking_the_code_host() -> Iterator[None]:
-    """Converts the code host's errors to PermanentFailure or Postponed, except for errors in our configuration."""
-    try:
-        yield
-    except host.RateLimitedByHost as limited:
-        raise Postponed(limited.retry_after_seconds, "rate limited by the code host") from limited
-    except host.HostUnavailable as unavailable:
-        raise Postponed(_UNAVAILABLE_SECONDS, "code host unavailable") from unavailable
-    except host.CodeHostError as refusal:
-        failure = _REFUSALS.get(type(refusal))
-        if failure is None:
-            raise
-        raise PermanentFailure(failure) from refusal
-
-
-def attempt[T](
-    acquire: Callable[[], tuple[Lease, T]],
-    work: Callable[[Lease, T], None],
-    fail: Callable[[Failure, Lease | None], None],
-) -> None:
+def run_attempt[T](work_id: WorkId, acquire: Callable[[], tuple[Lease, T]], work: Callable[[Lease, T], None]) -> None:
     """Runs one attempt for a delivery. If the work is already finished, this is a success.
 
-    acquire: takes the lease, as `leases.acquire` does. work: does the work and ends it. fail: ends it as failed.
+    acquire: takes the lease, as `leases.acquire` does. work: does the work and ends it.
     Raises Postponed, Rejected after the work has ended as failed, LeftToSweep, or the errors of `work`.
     """
     try:
@@ -70,48 +51,60 @@ def attempt[T](
     except leases.Finished:
         return
     except leases.Held as held:
-        raise _held(held.seconds) from None
+        if is_last_delivery():  # if the worker that holds the lease crashes, the sweep retries
+            raise LeftToSweep("held by another delivery") from None
+        raise Postponed(held.seconds, "held by another delivery") from None
     except leases.Exhausted:
-        _end(fail, _GAVE_UP, None)
+        _fail(work_id, _INTERNAL_ERROR, None)
         raise Rejected("no attempt came to an end") from None
     try:
         work(lease, item)
     except leases.LeaseLost:
         logger.warning("lease lost")  # another delivery holds the lease or has ended the work, so don't retry
-    except PermanentFailure as hopeless:
-        logger.info("given up", extra={"reason": hopeless.failure.code})
-        _end(fail, hopeless.failure, lease)
+    except PermanentFailure as permanent:
+        logger.info("given up", extra={"reason": permanent.failure.code})
+        _fail(work_id, permanent.failure, lease)
     except Postponed as postponed:
-        _give_back(lease, postponed.reason, lambda: _end(fail, _NO_HOST, lease))
+        _release_or_fail(work_id, lease, postponed.reason, _HOST_UNAVAILABLE)
         raise
-    except Exception as failure:  # any error: the last attempt ends the work, and the worker logs the error
-        described = describe(failure)
+    except Exception as error:  # any error: the last attempt ends the work, and the worker logs the error
+        described = describe(error)
         reason = f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
-        _give_back(lease, reason, lambda: _end(fail, _GAVE_UP, lease))
+        _release_or_fail(work_id, lease, reason, _INTERNAL_ERROR)
         raise
 
 
-def _held(seconds: int) -> Exception:
-    """Returns the error for a delivery whose work is leased by another one. If that one crashes, the sweep retries."""
-    reason = "held by another delivery"
-    return LeftToSweep(reason) if is_last_delivery() else Postponed(seconds, reason)
-
-
-def _give_back(lease: Lease, reason: str, end: Callable[[], None]) -> None:
+def _release_or_fail(work_id: WorkId, lease: Lease, reason: str, failure: Failure) -> None:
     """Releases the lease for the message's next delivery. Raises LeftToSweep if the message isn't redelivered.
 
-    If this was the last attempt, calls `end` to end the work and raises Rejected.
+    If this was the last attempt, ends the work with the failure and raises Rejected.
     """
     if lease.last:
-        end()
+        _fail(work_id, failure, lease)
         raise Rejected(reason)
     leases.release(lease, redelivered=not is_last_delivery())
     if is_last_delivery():
         raise LeftToSweep(reason)
 
 
-def _end(fail: Callable[[Failure, Lease | None], None], failure: Failure, lease: Lease | None) -> None:
+def _fail(work_id: WorkId, failure: Failure, lease: Lease | None) -> None:
     try:
-        fail(failure, lease)
+        fail_attempted(work_id, failure, lease)
     except leases.LeaseLost:
         logger.warning("ended by another")
+
+
+@contextmanager
+def code_host_errors() -> Iterator[None]:
+    """Converts the code host's errors to PermanentFailure or Postponed, except for errors in our configuration."""
+    try:
+        yield
+    except host.RateLimitedByHost as error:
+        raise Postponed(error.retry_after_seconds, "rate limited by the code host") from error
+    except host.HostUnavailable as error:
+        raise Postponed(_UNAVAILABLE_SECONDS, "code host unavailable") from error
+    except host.CodeHostError as error:
+        failure = _HOST_FAILURES.get(type(error))
+        if failure is None:
+            raise
+        raise PermanentFailure(failure) from error

@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from controlplane.core import clock, ids
-from controlplane.store import findings, keys, leftovers
+from controlplane.core.ids import ScanId
+from controlplane.store import keys, leftovers
 from controlplane.store.deletions import DeletionItem
+from controlplane.store.scans.expiry import expire_superseded
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import ConditionFailed, Delete, Update, table
 
@@ -68,7 +70,7 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
     Returns the updated work item, or None if the deletion is finished.
     """
     if _is_scan(deletion):
-        findings.expire_before(deletion.subject_id)
+        expire_superseded(ScanId.stored(deletion.subject_id))
         table.delete(Delete(deletion.key))
         return None
     final = deletion.final or (deletion.step is None and _is_settled(deletion))

@@ -7,7 +7,8 @@ fail. Attempts are counted and limited, so work that crashes its worker also end
 
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock
 from controlplane.store.keys import Key
@@ -16,6 +17,8 @@ from controlplane.store.table import ConditionFailed, StoreError, Update, table
 MAX_ATTEMPTS = 4
 # The condition of every write by a worker; the value `claim` is the lease's.
 HELD = "#claim = :claim"
+# The condition that no worker has acquired or released the item since it was read; its values are LeaseState's.
+UNCHANGED = "#leaseUntil = :until AND #attempts = :attempts"
 # The value of `leaseUntil` while no worker has the item and a delivery is pending.
 _RELEASED = 0
 
@@ -33,15 +36,11 @@ class Held(StoreError):
 
 
 class Exhausted(StoreError):
-    """All attempts have been used without ending the work. `item` is the current item."""
-
-    def __init__(self, item: dict[str, Any]) -> None:
-        super().__init__("no attempt is left")
-        self.item = item
+    """All attempts have been used without ending the work."""
 
 
 class LeaseLost(StoreError):
-    """Another worker has acquired the item, or the work has ended: this worker's writes fail."""
+    """Another worker has acquired the item, or the work has ended: the write didn't happen."""
 
 
 class Lease(NamedTuple):
@@ -54,6 +53,37 @@ class Lease(NamedTuple):
     @property
     def last(self) -> bool:
         return self.attempt >= MAX_ATTEMPTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseState:
+    """The lease as a work item stores it: the attempts so far, and the last claim with its expiry."""
+
+    attempts: int = 0
+    claim: str | None = None
+    until: int = _RELEASED
+
+    @property
+    def is_waiting(self) -> bool:
+        """Returns whether the item waits for its message: it was never acquired, or it was released."""
+        return self.until == _RELEASED
+
+    def is_abandoned(self, grace_seconds: int) -> bool:
+        """Returns whether the worker crashed: its lease expired over `grace_seconds` ago without a release."""
+        return not self.is_waiting and self.until + grace_seconds < clock.now()
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of the condition UNCHANGED."""
+        return {"until": self.until, "attempts": self.attempts}
+
+    def to_item(self) -> dict[str, Any]:
+        stored: dict[str, Any] = {"attempts": self.attempts, "leaseUntil": self.until}
+        return stored if self.claim is None else {**stored, "claim": self.claim}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(attempts=item["attempts"], claim=item.get("claim"), until=item["leaseUntil"])
 
 
 def acquire(
@@ -88,14 +118,15 @@ def acquire(
     try:
         item = table.update(update)
     except ConditionFailed as failure:
-        stands = failure.item
-        if stands is None or stands["status"] not in statuses.values():
+        stored = failure.item
+        if stored is None or stored["status"] not in statuses.values():
             raise Finished from None
-        if stands.get("claim") != claim:  # otherwise our own write, whose response was lost
-            if stands["leaseUntil"] > now:
-                raise Held(stands["leaseUntil"] - now) from None
-            raise Exhausted(stands) from None
-        item = stands
+        state = LeaseState.from_item(stored)
+        if state.claim != claim:  # otherwise our own write, whose response was lost
+            if state.until > now:
+                raise Held(state.until - now) from None
+            raise Exhausted("no attempt is left") from None
+        item = stored
     return Lease(key, claim, item["attempts"]), item
 
 
@@ -112,28 +143,11 @@ def release(lease: Lease, *, redelivered: bool = True) -> None:
         return
 
 
-def is_waiting(item: Mapping[str, Any]) -> bool:
-    """Returns whether the item waits for its message: it was never acquired, or it was released."""
-    return bool(item["leaseUntil"] == _RELEASED)
-
-
-def is_abandoned(item: Mapping[str, Any], grace_seconds: int) -> bool:
-    """Returns whether the worker crashed: its lease expired over `grace_seconds` ago without a release."""
-    return not is_waiting(item) and bool(item["leaseUntil"] + grace_seconds < clock.now())
-
-
-def given_back(item: Mapping[str, Any], change: str, when: str, values: Mapping[str, Any]) -> Update:
-    """Returns a leg that releases an abandoned item, unless the item has changed since it was read.
+def release_abandoned(key: Key, state: LeaseState, change: str, when: str, values: Mapping[str, Any]) -> Update:
+    """Returns a leg that releases an abandoned item, unless the item has changed since `state` was read.
 
     `change` and `when` extend the write's SET and condition (`, #name = :value…` and ` AND …`).
     """
-    unchanged = {"seen": item["leaseUntil"], "attempts": item["attempts"], "released": _RELEASED}
     return Update(
-        Key(item["pk"], item["sk"]),
-        "SET #leaseUntil = :released" + change,
-        "#leaseUntil = :seen AND #attempts = :attempts" + when,
-        {**values, **unchanged},
+        key, "SET #leaseUntil = :released" + change, UNCHANGED + when, {**values, **state.values, "released": _RELEASED}
     )
-
-
-NEVER_TAKEN: dict[str, Any] = {"attempts": 0, "leaseUntil": _RELEASED}

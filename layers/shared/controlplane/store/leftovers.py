@@ -13,25 +13,21 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
-from controlplane.store import feedback, keys, organizations, repositories, scans
+from controlplane.store import feedback, keys, organizations, repositories
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
-from controlplane.store.leases import LeaseLost
 from controlplane.store.organizations import MemberItem
 from controlplane.store.repositories import NotLinked, UnknownRepository
-from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.scans import Failure
+from controlplane.store.scans.failures import fail_deleted
+from controlplane.store.scans.items import RequestItem, ScanItem
 from controlplane.store.table import (
-    ConditionFailed,
     Delete,
     Leg,
     LegFailed,
     QueryPage,
-    Update,
     table,
 )
 
-_DELETED = Failure("DELETED", "The project, repository or organization was deleted.")
 _PAGE = 100
 # Two legs each, in transactions of at most 100.
 _PAIRS = 45
@@ -95,11 +91,11 @@ def _delete_partition(pk: str) -> None:
 def remove_requests(subject: Subject, after: str | None) -> str | None:
     """Ends and deletes scan requests. A worker that holds one can no longer create its scan."""
     page = subject.page(keys.SCAN_REQUEST_PREFIX, after)
-    own = subject.own(page)
+    own = [RequestItem.from_item(item) for item in subject.own(page)]
     for request in own:
-        if request["status"] == "starting":
-            _end(request)
-    _delete(own)
+        if request.is_open:
+            fail_deleted(request)
+    table.delete_all(request.key for request in own)
     return page.next_sk
 
 
@@ -112,38 +108,14 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
     page = subject.page(keys.SCAN_PREFIX, after)
     removed = []
     for item in subject.own(page):
-        scan = _end(item) if item["status"] in scans.OPEN else item
-        _delete_partition(keys.scan_pk(scan["scanId"]))
-        if subject.final or scan["status"] == "completed" or scan["leaseUntil"] <= clock.now():
-            removed.append(scan)
-    _delete(removed)
+        scan = ScanItem.from_item(item)
+        if scan.is_open:
+            scan = fail_deleted(scan)
+        _delete_partition(keys.scan_pk(scan.scan_id))
+        if subject.final or scan.status == "completed" or scan.lease.until <= clock.now():
+            removed.append(scan.key)
+    table.delete_all(removed)
     return page.next_sk
-
-
-def _end(work: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Ends a request or scan, and frees its repository if it still exists. Returns the updated item."""
-
-    def end() -> Mapping[str, Any]:
-        nonlocal work
-        with suppress(LeaseLost):
-            scans.end_work(work, _DELETED, "attribute_exists(pk)", {})
-        current = table.get(_key(work))
-        if current is None or current["status"] not in ("starting", *scans.OPEN):
-            return current or work
-        if current["status"] == work["status"]:
-            return _end_without_repository(current)
-        work = current  # its status has changed since it was read
-        raise WriteConflict
-
-    return retry_on_conflict(end, "the scan")
-
-
-def _end_without_repository(work: Mapping[str, Any]) -> Mapping[str, Any]:
-    ended = scans.indexed(work["organizationId"], work["repositoryId"], "failed")
-    change = "SET " + ", ".join(f"#{name} = :{name}" for name in ended)
-    with suppress(ConditionFailed):
-        return table.update(Update(_key(work), change, "attribute_exists(pk)", ended))
-    return work
 
 
 def remove_inbox_items(subject: Subject, after: str | None) -> str | None:

@@ -1,0 +1,80 @@
+"""Scans while `scan_execution` runs them: acquired, reported stage by stage, and completed."""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from controlplane.core import clock
+from controlplane.core.ids import ScanId
+from controlplane.core.settings import settings
+from controlplane.store import deletions, leases
+from controlplane.store.leases import Lease
+from controlplane.store.scans.failures import free_repository, set_all
+from controlplane.store.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Update, table
+
+
+def acquire_scan(scan_id: ScanId, lease_seconds: int) -> tuple[Lease, ScanItem]:
+    """Acquires the scan for a worker and sets it to running. Raises leases.Finished, Held, Exhausted."""
+    key = work_key(scan_id)
+    stored = table.get(key)
+    if stored is None:
+        raise leases.Finished
+    running = ScanItem.from_item(stored).status_attributes("running")
+    change = ", #startedAt = if_not_exists(#startedAt, :at)" + "".join(f", #{name} = :{name}" for name in running)
+    lease, item = leases.acquire(key, OPEN, lease_seconds, change, {**running, "at": clock.timestamp()})
+    return lease, ScanItem.from_item(item)
+
+
+def report_stage(lease: Lease, stage: Stage, stage_status: Literal["running", "completed"]) -> None:
+    """Stores the scan's current stage. Raises leases.LeaseLost."""
+    progress = Progress(stage, stage_status, STAGES.index(stage) + (stage_status == "completed"))
+    values = {"progress": progress.to_item(), "claim": lease.claim, "running": "running"}
+    try:
+        table.update(Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values))
+    except ConditionFailed:
+        raise leases.LeaseLost from None
+
+
+def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> ScanItem:
+    """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
+
+    A background job then sets when the findings of the repository's earlier scans expire.
+    If no issue is locked, unlocking costs nothing. Raises leases.LeaseLost.
+    """
+    completed = replace(
+        scan,
+        status="completed",
+        finding_count=finding_count,
+        issue_count=issue_count,
+        findings_attempt=lease.attempt,
+        progress=Progress(STAGES[-1], "completed", len(STAGES)),
+        coverage=coverage,
+        completed_at=clock.timestamp(),
+    )
+    if completed.unlock_credits is not None and completed.locked_count == 0:
+        completed = replace(completed, unlock_credits=0)
+    changed = _completed_attributes(completed)
+    legs: dict[str, Leg] = {
+        "scan": Update(
+            lease.key,
+            set_all(changed),
+            f"{leases.HELD} AND #status = :open",
+            {**changed, "claim": lease.claim, "open": "running"},
+        ),
+        "repository": free_repository(scan.repository_id, scan.request_id),
+        "watch": Delete(watch_key(scan.request_id)),
+        **({"supersedes": deletions.work_item(scan.scan_id)} if settings.finding_retention_days else {}),
+    }
+    try:
+        table.transact(legs)
+    except LegFailed as failure:
+        stored = failure.items.get("scan")
+        if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
+            raise leases.LeaseLost from None
+    return completed
+
+
+def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
+    item = scan.to_item()
+    names = ("findingCount", "issueCount", "findingsAttempt", "progress", "coverage", "completedAt", "unlockCredits")
+    return {**scan.status_attributes("completed"), **{name: item[name] for name in names if name in item}}

@@ -1,0 +1,105 @@
+"""Ends requests and scans as failed, each once, and frees the repository in the same transaction.
+
+Three situations differ only in the condition under which the work may be ended: by the worker that has it, because no
+worker will take it, and because its project, repository, or organization was deleted.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from controlplane.core import clock
+from controlplane.core.ids import RepositoryId, ScanRequestId
+from controlplane.store import keys, leases
+from controlplane.store.leases import Lease
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.scans.items import Failure, RequestItem, ScanItem, Work, WorkId, watch_key
+from controlplane.store.scans.reads import find_work
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Update, table
+
+_ABANDONED = Failure("ABANDONED", "The scan did not come to an end. Start another one.")
+_DELETED = Failure("DELETED", "The project, repository or organization was deleted.")
+
+
+def fail_attempted(work_id: WorkId, failure: Failure, lease: Lease | None) -> None:
+    """Ends the request or scan that a worker gives up. Raises leases.LeaseLost.
+
+    lease: the reporting worker's lease; None if all attempts are used up.
+    """
+    work = find_work(work_id)
+    if work is None or not work.is_open:
+        raise leases.LeaseLost
+    if lease is None:
+        _fail(work, failure, "#attempts = :most", {"most": leases.MAX_ATTEMPTS})
+    else:
+        _fail(work, failure, leases.HELD, {"claim": lease.claim})
+
+
+def fail_abandoned(work: Work) -> bool:
+    """Ends work that no worker will acquire. Returns False if it has changed since it was read."""
+    try:
+        _fail(work, _ABANDONED, leases.UNCHANGED, work.lease.values)
+    except leases.LeaseLost:
+        return False
+    return True
+
+
+def fail_deleted[W: (RequestItem, ScanItem)](work: W) -> W:
+    """Ends the work of something deleted, whether or not its repository still exists. Returns the stored item."""
+
+    def attempt() -> W:
+        nonlocal work
+        with suppress(leases.LeaseLost):
+            _fail(work, _DELETED, "attribute_exists(pk)", {})
+        item = table.get(work.key)
+        if item is None:
+            return work
+        before, work = work, type(work).from_item(item)
+        if not work.is_open:
+            return work
+        if work.status == before.status:
+            return _fail_without_repository(work)
+        raise WriteConflict  # its status has changed since it was read
+
+    return retry_on_conflict(attempt, "the scan")
+
+
+def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any]) -> None:
+    """Ends the work once, and only if it is unended and the condition `when` holds. Raises leases.LeaseLost."""
+    changed = {"failure": failure.to_item(), "completedAt": clock.timestamp(), **work.failed_attributes()}
+    legs: dict[str, Leg] = {
+        "item": Update(
+            work.key, set_all(changed), f"({when}) AND #status = :open", {**changed, **values, "open": work.status}
+        ),
+        # A failed scan doesn't use up the free preview.
+        "repository": free_repository(work.repository_id, work.request_id, restores_preview=work.is_preview),
+        "watch": Delete(watch_key(work.request_id)),
+    }
+    try:
+        table.transact(legs)
+    except LegFailed:
+        raise leases.LeaseLost from None
+
+
+def _fail_without_repository[W: (RequestItem, ScanItem)](work: W) -> W:
+    changed = work.status_attributes("failed")
+    with suppress(ConditionFailed):
+        return type(work).from_item(table.update(Update(work.key, set_all(changed), "attribute_exists(pk)", changed)))
+    return work
+
+
+def free_repository(
+    repository_id: RepositoryId, request_id: ScanRequestId, *, restores_preview: bool = False
+) -> Update:
+    """Returns a leg that makes the request and its scan no longer the repository's active ones."""
+    change = "REMOVE #activeRequestId, #activeScanId, #activeUntil"
+    values: dict[str, Any] = {"request": request_id}
+    key = keys.repository(*repository_id.location)
+    if restores_preview:
+        change, values = f"{change} SET #previewUsed = :false", {**values, "false": False}
+    return Update(key, change, "#activeRequestId = :request", values)
+
+
+def set_all(changed: Mapping[str, Any]) -> str:
+    """Returns the update expression that sets these attributes."""
+    return "SET " + ", ".join(f"#{name} = :{name}" for name in changed)

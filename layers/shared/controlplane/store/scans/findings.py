@@ -1,0 +1,172 @@
+"""Findings of each scan, and when each finding was first seen in a repository."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from controlplane.core.ids import RepositoryId, ScanId
+from controlplane.store import keys
+from controlplane.store.inbox import Discovery, Evidence, Priority
+from controlplane.store.keys import Key
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.table import table
+
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A place in the repository. Lines and columns count from 1."""
+
+    path: str
+    start_line: int
+    end_line: int
+    start_column: int
+    end_column: int
+    snippet: str
+    permalink: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "startColumn": self.start_column,
+            "endColumn": self.end_column,
+            "snippet": self.snippet,
+            "permalink": self.permalink,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            path=item["path"],
+            start_line=item["startLine"],
+            end_line=item["endLine"],
+            start_column=item["startColumn"],
+            end_column=item["endColumn"],
+            snippet=item["snippet"],
+            permalink=item["permalink"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingItem:
+    """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
+
+    fingerprint: str
+    rule_id: str
+    title: str
+    description: str
+    category: str
+    severity: str
+    priority: str
+    location: Location
+    remediation: str
+    references: tuple[str, ...]
+    first_seen_at: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "fingerprint": self.fingerprint,
+            "ruleId": self.rule_id,
+            "title": self.title,
+            "description": self.description,
+            "category": self.category,
+            "severity": self.severity,
+            "priority": self.priority,
+            "location": self.location.to_item(),
+            "remediation": self.remediation,
+            "references": self.references,
+            "firstSeenAt": self.first_seen_at,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            fingerprint=item["fingerprint"],
+            rule_id=item["ruleId"],
+            title=item["title"],
+            description=item["description"],
+            category=item["category"],
+            severity=item["severity"],
+            priority=item["priority"],
+            location=Location.from_item(item["location"]),
+            remediation=item["remediation"],
+            references=tuple(item["references"]),
+            first_seen_at=item["firstSeenAt"],
+        )
+
+
+def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
+    """Returns the finding as an inbox discovery. All scans of the repository that find it yield the same inbox item."""
+    location = finding.location
+    evidence = Evidence(
+        description=f"{location.path}, line {location.start_line}",
+        url=location.permalink,
+        path=location.path,
+        start_line=location.start_line,
+        end_line=location.end_line,
+        snippet=location.snippet,
+    )
+    return Discovery(
+        organization_id=scan.organization_id,
+        source="code-audit",
+        identity=(scan.repository_id, finding.fingerprint),
+        title=finding.title,
+        observed_at=scan.created_at,
+        summary=finding.description,
+        priority=cast("Priority", finding.priority),
+        project_id=scan.project_id,
+        repository_id=scan.repository_id,
+        repository_name=scan.repository_name,
+        rule_id=finding.rule_id,
+        description=finding.description,
+        remediation=finding.remediation,
+        references=finding.references,
+        evidence=(evidence,),
+    )
+
+
+def date_findings(repository_id: RepositoryId, fingerprints: Sequence[str], seen_at: str) -> dict[str, str]:
+    """Returns when each finding was first seen in the repository. Stores `seen_at` for new findings.
+
+    Only the worker that runs the repository's single active scan calls this, so there are no concurrent writes.
+    """
+    wanted = [keys.finding_history(repository_id, fingerprint) for fingerprint in fingerprints]
+    known = {
+        fingerprint: item["firstSeenAt"]
+        for fingerprint, item in zip(fingerprints, table.batch_get(wanted), strict=True)
+        if item
+    }
+    table.put_all(
+        {**key._asdict(), "firstSeenAt": seen_at}
+        for key, fingerprint in zip(wanted, fingerprints, strict=True)
+        if fingerprint not in known
+    )
+    return {fingerprint: known.get(fingerprint, seen_at) for fingerprint in fingerprints}
+
+
+def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem]) -> None:
+    """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
+    table.put_all(
+        {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_item()} for rank, finding in enumerate(findings)
+    )
+
+
+def list_findings(scan_id: ScanId, attempt: int, count: int) -> list[FindingItem]:
+    """Returns the attempt's most urgent findings, in order, at most `count`. Consistent: access depends on it."""
+    if count == 0:
+        return []
+    page = table.query(keys.scan_pk(scan_id), prefix=keys.finding_prefix(attempt), limit=count, consistent=True)
+    return [FindingItem.from_item(item) for item in page.items]
+
+
+def delete_attempts_before(scan_id: ScanId, attempt: int) -> None:
+    """Removes the findings of earlier, failed attempts at the scan."""
+    while True:
+        page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, consistent=True)
+        left = [item for item in page.items if item["sk"] < keys.finding_prefix(attempt)]
+        table.delete_all(Key(item["pk"], item["sk"]) for item in left)
+        if len(left) < len(page.items) or page.next_sk is None:
+            return

@@ -1,0 +1,79 @@
+"""Reads of scan requests and scans: by id, as a repository's active work, and in lists."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from controlplane.core.ids import RepositoryId, ScanId, ScanRequestId
+from controlplane.store import keys
+from controlplane.store.scans.items import (
+    RequestItem,
+    ScanItem,
+    Status,
+    UnknownRequest,
+    UnknownScan,
+    Work,
+    WorkId,
+    work_key,
+)
+from controlplane.store.table import PRIMARY, table
+
+
+class ScanPage(NamedTuple):
+    scans: list[ScanItem]
+    next_sk: str | None
+
+
+def get_request(request_id: ScanRequestId) -> RequestItem:
+    """Returns the request, with a consistent read. Raises UnknownRequest."""
+    item = table.get(work_key(request_id))
+    if item is None:
+        raise UnknownRequest
+    return RequestItem.from_item(item)
+
+
+def get_scan(scan_id: ScanId) -> ScanItem:
+    """Returns the scan, with a consistent read. Raises UnknownScan."""
+    item = table.get(work_key(scan_id))
+    if item is None:
+        raise UnknownScan
+    return ScanItem.from_item(item)
+
+
+def find_work(work_id: WorkId) -> Work | None:
+    """Returns the scan or request, or None if it doesn't exist. Consistent."""
+    item = table.get(work_key(work_id))
+    if item is None:
+        return None
+    return ScanItem.from_item(item) if isinstance(work_id, ScanId) else RequestItem.from_item(item)
+
+
+def get_active_work(repository: Mapping[str, Any]) -> Work:
+    """Returns the active scan of the stored repository, or the request if there is no scan yet. Consistent."""
+    scan_id = repository.get("activeScanId")
+    work = find_work(ScanId.stored(scan_id) if scan_id else ScanRequestId.stored(repository["activeRequestId"]))
+    if work is None:
+        raise LookupError("a repository names a scan that does not exist")
+    return work
+
+
+def list_scans(
+    organization_id: str,
+    limit: int,
+    after: str | None,
+    repository_id: RepositoryId | None = None,
+    status: Status | None = None,
+) -> ScanPage:
+    """Returns one page of the organization's scans, newest first, optionally filtered by repository and status.
+
+    The repository must belong to the organization.
+    """
+    if repository_id is not None and status is not None:
+        index, pk = keys.SCANS_BY_REPOSITORY_AND_STATUS, f"{repository_id}#{status}"
+    elif repository_id is not None:
+        index, pk = keys.SCANS_BY_REPOSITORY, repository_id
+    elif status is not None:
+        index, pk = keys.SCANS_BY_STATUS, f"{organization_id}#{status}"
+    else:
+        index, pk = PRIMARY, keys.organization_pk(organization_id)
+    page = table.query(pk, prefix=keys.SCAN_PREFIX, newest_first=True, limit=limit, after=after, index=index)
+    return ScanPage([ScanItem.from_item(item) for item in page.items], page.next_sk)
