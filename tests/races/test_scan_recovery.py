@@ -56,7 +56,7 @@ def ends_well(line: ScanLine, stage: Stage) -> None:
 
 
 class TestACrash:
-    def test_of_the_request_leaves_no_scan_or_one_that_ends(
+    def test_of_the_request_leaves_no_scan_or_a_scan_that_ends(
         self, stage: Stage, fresh_line: Callable[[], ScanLine]
     ) -> None:
         def scenario() -> Trial:
@@ -75,7 +75,7 @@ class TestACrash:
         assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 4
 
     @pytest.mark.parametrize("queue", [Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION])
-    def test_of_a_worker_is_made_up_for(self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]) -> None:
+    def test_of_a_worker_is_recovered(self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]) -> None:
         def scenario() -> Trial:
             line = fresh_line()
             assert line.start().status == 202
@@ -91,7 +91,7 @@ class TestACrash:
         assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=beyond_progress) > 8
 
     @pytest.mark.parametrize("queue", [Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION])
-    def test_of_a_worker_that_has_the_work_is_made_up_for_by_the_sweep_alone(
+    def test_of_a_worker_with_a_lease_is_recovered_by_the_sweep_alone(
         self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]
     ) -> None:
         def scenario() -> Trial:
@@ -115,9 +115,7 @@ class TestACrash:
         kinds = frozenset({Kind.CRASH})
         assert explore_faults(stage.client, scenario, kinds=kinds, breaks=decisive) > 4
 
-    def test_of_the_sweep_after_one_of_the_worker_is_made_up_for(
-        self, stage: Stage, fresh_line: Callable[[], ScanLine]
-    ) -> None:
+    def test_of_the_sweep_after_a_worker_s_is_recovered(self, stage: Stage, fresh_line: Callable[[], ScanLine]) -> None:
         def scenario() -> Trial:
             line = fresh_line()
             line.redelivers = False

@@ -65,7 +65,7 @@ def repository_is_consistent(items: Items) -> None:
 
 
 class TestEveryOrder:
-    def test_of_two_first_scans_one_starts_and_the_other_learns_of_it(self, stage: Stage) -> None:
+    def test_of_two_first_scans_one_starts_and_the_other_gets_a_conflict(self, stage: Stage) -> None:
         def scenario() -> Race:
             audited = Audited(stage.fresh(), stage.api)
 
@@ -82,7 +82,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario, yields_at=beyond_the_own).exhaustive
 
-    def test_two_deliveries_make_one_scan_and_one_preview(self, stage: Stage) -> None:
+    def test_two_deliveries_create_one_scan_and_one_preview(self, stage: Stage) -> None:
         def scenario() -> Race:
             audited = Audited(stage.fresh(), stage.api)
             request_id = make_request(audited.repository)
@@ -97,7 +97,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
-    def test_two_who_find_a_scan_without_an_attempt_left_start_one_scan(
+    def test_two_requests_that_replace_an_exhausted_scan_start_one_scan(
         self, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def later(act: Callable[[], Reply]) -> Callable[[], Reply]:
@@ -127,7 +127,7 @@ class TestEveryOrder:
         assert explore(stage.client, scenario, yields_at=beyond_the_own, limit=250).schedules == 250
 
     @pytest.mark.parametrize("late", ["complete", "fail", "report"])
-    def test_who_takes_over_and_who_ends_late_do_not_mix(
+    def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(
         self, late: str, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
@@ -179,7 +179,7 @@ def test_threads_start_one_scan(stage: Stage) -> None:
 
 
 class TestEveryFault:
-    def test_a_start_is_whole_or_not_there(self, stage: Stage) -> None:
+    def test_a_start_is_applied_completely_or_not_at_all(self, stage: Stage) -> None:
         def scenario() -> Trial:
             audited = Audited(stage.fresh(), stage.api)
 
@@ -198,7 +198,7 @@ class TestEveryFault:
 
         assert explore_faults(stage.client, scenario) > 20
 
-    def test_a_preparation_ends_once_whatever_step_its_worker_dies_at(
+    def test_a_preparation_ends_once_wherever_its_worker_crashes(
         self, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:

@@ -98,7 +98,7 @@ class TestScans:
 
         return make
 
-    def test_a_worker_and_the_sweep_that_gives_the_request_back_do_not_mix(
+    def test_a_worker_acquires_a_request_that_the_sweep_releases_once(
         self, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox
     ) -> None:
         def scenario() -> Race:
@@ -127,7 +127,7 @@ class TestScans:
 
         assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
-    def test_either_a_worker_or_the_sweep_ends_what_has_no_attempt_left(
+    def test_either_a_worker_or_the_sweep_ends_a_request_without_remaining_attempts(
         self, stage: Stage, shop: Callable[[int], Shop]
     ) -> None:
         def scenario() -> Race:
@@ -153,7 +153,7 @@ class TestScans:
         assert explore(stage.client, scenario, yields_at=beyond_queries).exhaustive
 
     @pytest.mark.parametrize("attempts", [1, leases.MAX_ATTEMPTS])
-    def test_the_next_sweep_finishes_what_any_fault_left(
+    def test_the_next_sweep_completes_recovery_after_any_fault(
         self, attempts: int, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox, own_clock
     ) -> None:
         def scenario() -> Trial:

@@ -87,14 +87,14 @@ class TestEveryOrder:
 
         race(200, 1, lambda customer: [customer.unlocks(), customer.unlocks()], check)
 
-    def test_one_scan_unlocked_twice_with_credits_for_one(self, race: Callable[..., None]) -> None:
+    def test_one_scan_unlocked_twice_needs_credits_for_one(self, race: Callable[..., None]) -> None:
         def check(customer: Customer, replies: list[Reply]) -> None:
             assert sorted(reply.data["status"] for reply in replies) == ["already-unlocked", "unlocked"]
             assert customer.balance() == 0
 
         race(50, 1, lambda customer: [customer.unlocks(), customer.unlocks()], check)
 
-    def test_two_scans_on_a_balance_for_one(self, race: Callable[..., None]) -> None:
+    def test_a_balance_for_one_unlocks_one_of_two_scans(self, race: Callable[..., None]) -> None:
         def check(customer: Customer, replies: list[Reply]) -> None:
             assert sorted(reply.status for reply in replies) == [200, 402]
             (refused,) = [reply for reply in replies if reply.status == 402]
@@ -103,7 +103,7 @@ class TestEveryOrder:
 
         race(60, 2, lambda customer: [customer.unlocks(0), customer.unlocks(1)], check)
 
-    def test_who_is_no_owner_any_more_charges_nothing(self, race: Callable[..., None]) -> None:
+    def test_a_former_owner_charges_nothing(self, race: Callable[..., None]) -> None:
         def acts(customer: Customer) -> list[Callable[[], Reply | None]]:
             company, world = customer.company, customer.world
             second = world.member(company, "owner")
@@ -125,7 +125,7 @@ class TestEveryOrder:
         assert seen == {200, 403}
 
 
-def test_threads_never_spend_what_is_not_there(stage: Stage) -> None:
+def test_threads_never_overdraw_the_balance(stage: Stage) -> None:
     customer = Customer(stage.fresh(), stage.api, 120, scans=4)
     acts = [customer.unlocks(number) for number in range(4)] * 3
     replies = [outcome.get() for outcome in hammer(acts, times=2)]
@@ -135,7 +135,7 @@ def test_threads_never_spend_what_is_not_there(stage: Stage) -> None:
     books_are_right(stage.hold())
 
 
-def test_under_every_fault_it_is_charged_once(stage: Stage) -> None:
+def test_charges_once_under_every_fault(stage: Stage) -> None:
     def scenario() -> Trial:
         customer = Customer(stage.fresh(), stage.api, 200)
 

@@ -24,7 +24,7 @@ def read(api: Api, token: str, scan_id: str):
 
 
 class Test200:
-    def test_a_completed_preview(self, api: Api, world: World):
+    def test_returns_a_completed_preview(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company, name="shop")
         scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
@@ -52,7 +52,7 @@ class Test200:
             "findingsExpireAt": None,
         }
 
-    def test_a_queued_one_has_no_counts_and_no_times_yet(self, api: Api, world: World):
+    def test_a_queued_scan_has_no_counts_and_no_times(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status="queued")
         shown = read(api, company.owner.token, scan.scan_id)
@@ -67,7 +67,7 @@ class Test200:
         }  # fmt: skip
 
     @pytest.mark.parametrize("stage", STAGES)
-    def test_a_running_one_shows_its_stage(self, stage: Stage, api: Api, world: World):
+    def test_a_running_scan_shows_its_stage(self, stage: Stage, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status="running")
         done = STAGES.index(stage)
@@ -78,7 +78,7 @@ class Test200:
         shown = read(api, company.owner.token, scan.scan_id)["progress"]
         assert shown == {"stage": stage, "stageStatus": "completed", "completedStages": done + 1, "totalStages": 4}
 
-    def test_a_failed_one_says_why_and_where(self, api: Api, world: World):
+    def test_a_failed_scan_shows_the_reason_and_the_stage(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status="failed")
         shown = read(api, company.owner.token, scan.scan_id)
@@ -87,12 +87,12 @@ class Test200:
         assert shown["progress"]["stageStatus"] == "failed"
         assert shown["completedAt"] is not None
 
-    def test_unlocking_costs_nothing_where_nothing_is_locked(self, api: Api, world: World):
+    def test_unlocking_is_free_if_nothing_is_locked(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=[make_issue(1)])
         assert read(api, company.owner.token, scan.scan_id)["unlockCredits"] == 0
 
-    def test_a_full_one_has_no_price(self, api: Api, world: World):
+    def test_a_full_scan_has_no_price(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), again="full", status="queued")
         assert read(api, company.owner.token, scan.scan_id)["unlockCredits"] is None

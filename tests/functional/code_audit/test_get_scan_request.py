@@ -14,7 +14,7 @@ def read(api: Api, token: str, request_id: str, repository_id: str) -> Reply:
 
 
 class Test200:
-    def test_starting_says_when_to_ask_again(self, api: Api, world: World):
+    def test_a_starting_request_says_when_to_retry(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         request_id = make_request(repository)
@@ -29,7 +29,7 @@ class Test200:
             "retryAfterSeconds": 2,
         }
 
-    def test_started_carries_the_scan(self, api: Api, world: World):
+    def test_a_started_request_contains_the_scan(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         scan = make_scan(repository, status="running")
@@ -38,7 +38,7 @@ class Test200:
         assert reply.data == {"status": "started", "scan": shown}
         assert "retry-after" not in reply.headers
 
-    def test_failed_says_why(self, api: Api, world: World):
+    def test_a_failed_request_contains_the_reason(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         request_id = make_request(repository)
@@ -53,7 +53,7 @@ class Test200:
             "error": {"code": "BRANCH_GONE", "message": "It does not exist."},
         }
 
-    def test_either_scope_will_do(self, api: Api, world: World):
+    def test_either_scope_is_accepted(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         request_id = make_request(repository)
@@ -72,7 +72,7 @@ class Test400:
 
 
 class Test404:
-    def test_for_another_repository_and_for_a_stranger(self, api: Api, world: World):
+    def test_another_repository_or_another_organization_is_not_found(self, api: Api, world: World):
         company = world.company()
         repository, other = world.connected_repository(company), world.connected_repository(company)
         request_id = make_request(repository)

@@ -11,7 +11,7 @@ PATH = "/v1/code-audit/repositories"
 
 
 class Test200:
-    def test_shows_each_repository_with_its_linked_projects(self, api: Api, world: World):
+    def test_lists_each_repository_with_its_linked_projects(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company, name="shop")
         project_id = repository.links[0].project_id
@@ -39,7 +39,7 @@ class Test200:
             ],
         }
 
-    def test_shows_the_name_a_project_has_now_and_no_project_that_is_gone(self, api: Api, world: World):
+    def test_shows_current_project_names_and_no_deleted_projects(self, api: Api, world: World):
         company = world.company()
         renamed = world.connected_repository(company)
         orphaned = world.connected_repository(company)
@@ -50,11 +50,11 @@ class Test200:
         assert [project["projectName"] for project in shown[renamed.repository_id]] == ["Renamed"]
         assert shown[orphaned.repository_id] == []
 
-    def test_another_organizations_repositories_are_not_there(self, api: Api, world: World):
+    def test_omits_another_organizations_repositories(self, api: Api, world: World):
         world.connected_repository(world.company())
         assert api.get(PATH, world.company().owner.token).data == []
 
-    def test_a_walk_meets_each_repository_once_and_reads_no_more_than_its_pages(self, api: Api, world: World):
+    def test_paging_returns_each_repository_once_and_reads_only_its_pages(self, api: Api, world: World):
         company = world.company()
         made = {world.connected_repository(company, linked=False).repository_id for _ in range(5)}
         seen, cursor = [], ""

@@ -34,14 +34,14 @@ class Test200:
         assert (reply.data["lockedCount"], reply.data["unlockCredits"]) == (2, 50)
         assert ISSUES[3].fingerprint not in reply.text
 
-    def test_a_full_one_shows_all(self, api: Api, world: World):
+    def test_a_full_scan_shows_all_findings(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), again="full", issues=ISSUES)
         reply = read(api, company, scan)
         assert fingerprints(reply) == [issue.fingerprint for issue in ISSUES]
         assert (reply.data["lockedCount"], reply.data["unlockCredits"]) == (0, None)
 
-    def test_a_finding_is_whole(self, api: Api, world: World):
+    def test_a_finding_has_all_fields(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         scan = make_scan(repository, issues=ISSUES[:1])
@@ -75,7 +75,7 @@ class Test200:
         }
 
     @pytest.mark.parametrize("status", ["accepted", "dismissed", "resolved"])
-    def test_the_status_is_what_people_decided_in_the_inbox(self, status: inbox.Status, api: Api, world: World):
+    def test_the_status_is_the_inbox_item_s(self, status: inbox.Status, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
         item = inbox.publish_finding(findings.as_discovery(scan, ISSUES[0]))
@@ -83,24 +83,24 @@ class Test200:
         assert [issue["status"] for issue in read(api, company, scan).data["issues"]] == [status]
 
     @pytest.mark.parametrize("status", ["queued", "running", "failed"])
-    def test_there_are_none_before_the_scan_is_completed(self, status: str, api: Api, world: World):
+    def test_the_list_is_empty_before_the_scan_is_completed(self, status: str, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status=status)
         assert read(api, company, scan).data == {**NONE, "unlockCredits": 50}
 
-    def test_what_an_attempt_that_died_had_stored_is_not_shown(self, api: Api, world: World):
+    def test_findings_of_a_crashed_attempt_are_not_shown(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
         stray = {**keys.finding(scan.scan_id, 2, 0)._asdict(), **ISSUES[4].to_item()}
         table.put_all([stray])
         assert fingerprints(read(api, company, scan)) == [ISSUES[0].fingerprint]
 
-    def test_a_locked_scan_that_found_nothing_hides_nothing(self, api: Api, world: World):
+    def test_a_locked_scan_without_findings_is_readable(self, api: Api, world: World):
         company = world.company("free")
         scan = make_scan(world.connected_repository(company), again="locked")
         assert read(api, company, scan).data == {**NONE, "unlockCredits": 0}
 
-    def test_five_hundred_are_one_answer_below_what_a_function_may_answer(self, api: Api, world: World):
+    def test_five_hundred_findings_fit_into_one_response(self, api: Api, world: World):
         company = world.company()
         many = [make_issue(number, path="src/" + "x" * 200) for number in range(1, 501)]
         scan = make_scan(world.connected_repository(company), again="full", issues=many)
@@ -111,7 +111,7 @@ class Test200:
 
 class Test402:
     @pytest.mark.parametrize(("status", "locked"), [("completed", 5), ("running", 0)])
-    def test_a_locked_scan_says_what_it_holds_and_costs(self, status: str, locked: int, api: Api, world: World):
+    def test_a_locked_scan_shows_its_count_and_price(self, status: str, locked: int, api: Api, world: World):
         company = world.company("free")
         scan = make_scan(world.connected_repository(company), again="locked", status=status, issues=ISSUES)
         reply = read(api, company, scan)

@@ -19,7 +19,7 @@ def listed(api: Api, company: Company, query: str = "") -> list[str]:
 
 
 class Test200:
-    def test_newest_first_and_whole(self, api: Api, world: World, now):
+    def test_lists_whole_scans_newest_first(self, api: Api, world: World, now):
         company = world.company()
         repository = world.connected_repository(company)
         made = []
@@ -46,18 +46,18 @@ class Test200:
             assert listed(api, company, query) == expected
 
     @pytest.mark.parametrize("status", ["queued", "canceled"])
-    def test_a_status_no_scan_is_in_gives_an_empty_list(self, status: str, api: Api, world: World):
+    def test_an_unused_status_gives_an_empty_list(self, status: str, api: Api, world: World):
         company = world.company()
         make_scan(world.connected_repository(company))
         assert listed(api, company, f"status={status}") == []
 
-    def test_a_scan_leaves_one_status_for_the_next(self, api: Api, world: World):
+    def test_a_scan_moves_from_one_status_filter_to_the_next(self, api: Api, world: World):
         company = world.company()
         make_scan(world.connected_repository(company), status="completed")
         found = {status: len(listed(api, company, f"status={status}")) for status in ("queued", "running", "completed")}
         assert found == {"queued": 0, "running": 0, "completed": 1}
 
-    def test_another_organizations_repository_has_no_scans_here(self, api: Api, world: World):
+    def test_another_organizations_repository_gives_an_empty_list(self, api: Api, world: World):
         other = world.company()
         repository = world.connected_repository(other)
         make_scan(repository)
@@ -69,9 +69,7 @@ class Test200:
     @pytest.mark.parametrize(
         "filtered", ["", "status=completed&", "repositoryId={}&", "repositoryId={}&status=completed&"]
     )
-    def test_a_walk_meets_each_scan_once_and_reads_no_more_than_its_pages(
-        self, filtered: str, api: Api, world: World, now
-    ):
+    def test_paging_returns_each_scan_once_and_reads_only_its_pages(self, filtered: str, api: Api, world: World, now):
         company = world.company()
         repository = world.connected_repository(company)
         made = []
@@ -98,7 +96,7 @@ class Test200:
 
 class Test400:
     @pytest.mark.parametrize("query", ["status=done", "status=", "repositoryId=", "status=Completed"])
-    def test_a_filter_that_is_none(self, query: str, api: Api, world: World):
+    def test_an_invalid_filter_is_rejected(self, query: str, api: Api, world: World):
         reply = api.get(f"{PATH}?{query}", world.company().owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 

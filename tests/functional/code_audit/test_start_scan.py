@@ -48,7 +48,7 @@ class _AtOnce(Mailbox):
 
 
 class Test202:
-    def test_without_a_scan_in_time_it_is_starting_and_says_when_to_ask(self, api: Api, world: World, mailbox: Mailbox):
+    def test_returns_starting_and_retry_after_if_the_scan_takes_longer(self, api: Api, world: World, mailbox: Mailbox):
         company = world.company()
         repository = world.connected_repository(company)
         reply = start(api, company.owner.token, repository)
@@ -66,7 +66,7 @@ class Test202:
         assert letter.body == f'{{"version": 1, "kind": "prepare-scan", "requestId": "{preparation_id}"}}'
         assert waiting() == []
 
-    def test_with_the_scan_in_time_it_is_started(
+    def test_returns_the_scan_if_it_exists_in_time(
         self, api: Api, world: World, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
     ):
         company = world.company()
@@ -80,12 +80,12 @@ class Test202:
         assert scan == api.get(f"{PATH}/{scan['id']}", company.owner.token).data
         assert (scan["status"], scan["access"], scan["headCommitSha"]) == ("queued", "free-preview", SHA)
 
-    def test_any_member_may(self, api: Api, world: World):
+    def test_any_member_can_start_a_scan(self, api: Api, world: World):
         company = world.company()
         member = world.member(company)
         assert start(api, member.token, world.connected_repository(company)).status == 202
 
-    def test_the_request_and_its_message_are_one_write(self, api: Api, world: World, mailbox: Mailbox):
+    def test_the_request_and_its_message_are_one_transaction(self, api: Api, world: World, mailbox: Mailbox):
         company = world.company()
         repository = world.connected_repository(company)
         mailbox.broken = True
@@ -94,7 +94,7 @@ class Test202:
         (entry,) = waiting()
         assert entry["message"]["M"]["requestId"]["S"] == reply.data["preparationId"]
 
-    def test_what_could_not_be_sent_is_sent_by_the_sweep_and_once(self, api: Api, world: World, mailbox: Mailbox, now):
+    def test_the_sweep_sends_an_unsent_message_once(self, api: Api, world: World, mailbox: Mailbox, now):
         company = world.company()
         mailbox.broken = True
         start(api, company.owner.token, world.connected_repository(company))
@@ -114,7 +114,7 @@ class Test202:
         reply = start(api, company.owner.token, repository, projectId=other)
         assert reads.get_request(ScanRequestId.stored(reply.data["preparationId"])).project_id == other
 
-    def test_without_a_name_it_is_the_first_project_that_still_exists(self, api: Api, world: World):
+    def test_defaults_to_the_first_linked_project_that_still_exists(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         other = world.connected_repository(company).links[0].project_id
@@ -124,13 +124,13 @@ class Test202:
         assert reads.get_request(ScanRequestId.stored(reply.data["preparationId"])).project_id == other
 
     @pytest.mark.parametrize("status", ["completed", "failed"])
-    def test_after_a_scan_has_ended_another_one_may_start(self, status: str, api: Api, world: World):
+    def test_another_scan_can_start_after_one_has_ended(self, status: str, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         make_scan(repository, status=status)
         assert start(api, company.owner.token, repository).status == 202
 
-    def test_a_scan_without_an_attempt_left_does_not_hold_the_repository(self, api: Api, world: World, now):
+    def test_a_scan_without_remaining_attempts_does_not_block_the_repository(self, api: Api, world: World, now):
         company = world.company()
         repository = world.connected_repository(company)
         dead = make_scan(repository, status="running")
@@ -147,7 +147,9 @@ class Test202:
         assert stored_repository(repository)["activeRequestId"] == reply.data["preparationId"]
 
     @pytest.mark.parametrize("prepared", [False, True])
-    def test_messages_that_were_lost_hold_it_for_five_days_at_most(self, prepared: bool, api: Api, world: World, now):
+    def test_a_lost_message_blocks_the_repository_for_at_most_five_days(
+        self, prepared: bool, api: Api, world: World, now
+    ):
         company = world.company()
         repository = world.connected_repository(company)
         if prepared:
@@ -160,7 +162,9 @@ class Test202:
         now.advance(1)
         assert start(api, token, repository).status == 202
 
-    def test_a_repetition_answers_the_same_and_asks_for_no_other_scan(self, api: Api, world: World, mailbox: Mailbox):
+    def test_a_retry_returns_the_same_response_and_requests_no_other_scan(
+        self, api: Api, world: World, mailbox: Mailbox
+    ):
         company = world.company()
         repository = world.connected_repository(company)
         first = start(api, company.owner.token, repository, KEY)
@@ -174,7 +178,7 @@ class Test202:
         assert second.headers["retry-after"] == "2"
         assert len([item for item in table_dump() if item["sk"]["S"].startswith("SCANREQ#")]) == 1
 
-    def test_a_read_and_a_write_more_than_the_credential_and_the_organization_takes(self, api: Api, world: World):
+    def test_adds_only_reads_and_writes_of_the_request_to_the_access_check(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         api.get("/v1/me", company.owner.token)  # counting a token's first request in a minute takes two updates
@@ -209,7 +213,7 @@ class Test403:
 
 
 class Test404:
-    def test_an_unknown_a_foreign_and_a_nonsensical_repository_are_the_same(self, api: Api, world: World):
+    def test_unknown_foreign_and_malformed_repositories_give_the_same_response(self, api: Api, world: World):
         company, other = world.company(), world.company()
         foreign = world.connected_repository(other).repository_id
         unknown = f"rep_{company.organization_id[4:]}{'0' * 18}"
@@ -233,13 +237,13 @@ class Test409:
         projects.delete_project(projects.get_project(ProjectId.stored(repository.links[0].project_id)))
         assert start(api, company.owner.token, repository).code == "REPOSITORY_NOT_LINKED"
 
-    def test_a_project_that_is_not_the_repositorys(self, api: Api, world: World):
+    def test_a_project_that_is_not_linked_to_the_repository(self, api: Api, world: World):
         company = world.company()
         other = world.connected_repository(company).links[0].project_id
         reply = start(api, company.owner.token, world.connected_repository(company), projectId=other)
         assert reply.code == "REPOSITORY_NOT_LINKED"
 
-    def test_while_one_is_starting_it_names_the_preparation(self, api: Api, world: World):
+    def test_names_the_request_while_a_scan_is_starting(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         first = start(api, company.owner.token, repository)
@@ -248,7 +252,7 @@ class Test409:
         assert reply.error["details"] == {"preparationId": first.data["preparationId"]}
 
     @pytest.mark.parametrize("status", ["queued", "running"])
-    def test_while_one_runs_it_names_the_scan(self, status: str, api: Api, world: World):
+    def test_names_the_scan_while_it_is_open(self, status: str, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         scan = make_scan(repository, status=status)
@@ -258,7 +262,7 @@ class Test409:
         assert reply.error["details"] == {"scanId": scan.scan_id}
         assert stored_repository(repository) == before
 
-    def test_a_refusal_leaves_the_idempotency_key_usable(self, api: Api, world: World):
+    def test_a_rejected_request_leaves_the_idempotency_key_usable(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         running = make_scan(repository, status="running")

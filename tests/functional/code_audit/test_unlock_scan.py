@@ -43,7 +43,7 @@ def scan(company: Company, world: World) -> ScanItem:
 
 
 class Test200:
-    def test_it_charges_and_opens_all_findings(self, company: Company, scan: ScanItem, api: Api):
+    def test_charges_and_unlocks_all_findings(self, company: Company, scan: ScanItem, api: Api):
         reply = unlock(api, company.owner.token, scan)
         assert (reply.status, reply.data) == (200, {"status": "unlocked"})
         assert balance(company) == 30
@@ -53,13 +53,13 @@ class Test200:
         assert len(issues["issues"]) == 5
         assert issues["lockedCount"] == 0
 
-    def test_the_ledger_says_who_spent_what_for_which_scan(self, company: Company, scan: ScanItem, api: Api):
+    def test_the_ledger_records_user_amount_and_scan(self, company: Company, scan: ScanItem, api: Api):
         unlock(api, company.owner.token, scan)
         (spent,) = [entry for entry in ledger(company) if "scanId" in entry]
         assert (spent["credits"], spent["scanId"], spent["by"]) == (-50, scan.scan_id, company.owner.user_id)
         assert sum(entry["credits"] for entry in ledger(company)) == balance(company)
 
-    def test_again_it_charges_nothing(self, company: Company, scan: ScanItem, api: Api):
+    def test_a_second_unlock_charges_nothing(self, company: Company, scan: ScanItem, api: Api):
         unlock(api, company.owner.token, scan)
         before = len(table_dump())
         reply = unlock(api, company.owner.token, scan)
@@ -77,17 +77,19 @@ class Test200:
         assert unlock(api, company.owner.token, scan).data == {"status": "already-unlocked"}
         assert balance(company) == 80
 
-    def test_where_nothing_is_locked_it_costs_nothing(self, company: Company, world: World, api: Api):
+    def test_unlocking_nothing_is_free(self, company: Company, world: World, api: Api):
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:3])
         assert unlock(api, company.owner.token, scan).data == {"status": "unlocked"}
         assert balance(company) == 80
 
-    def test_the_rest_is_sent_to_be_published(self, company: Company, scan: ScanItem, api: Api, mailbox: Mailbox):
+    def test_enqueues_the_unlocked_findings_for_publication(
+        self, company: Company, scan: ScanItem, api: Api, mailbox: Mailbox
+    ):
         unlock(api, company.owner.token, scan)
         (letter,) = mailbox.at(Queue.SCAN_EXECUTION.url)
         assert letter.body == f'{{"version": 1, "kind": "publish-scan", "scanId": "{scan.scan_id}"}}'
 
-    def test_it_is_a_count_a_read_and_one_transaction(self, company: Company, scan: ScanItem, api: Api):
+    def test_takes_a_count_a_read_and_one_transaction(self, company: Company, scan: ScanItem, api: Api):
         api.get("/v1/me", company.owner.token)
         with recorded_calls() as calls:
             unlock(api, company.owner.token, scan)
@@ -95,7 +97,7 @@ class Test200:
 
 
 class Test402:
-    def test_a_short_balance_is_said_in_two_integers_and_stays(self, scan: ScanItem, company: Company, api: Api):
+    def test_an_insufficient_balance_is_reported_and_unchanged(self, scan: ScanItem, company: Company, api: Api):
         billing.add_credits(company.organization_id, -31)
         reply = unlock(api, company.owner.token, scan)
         assert (reply.status, reply.code) == (402, "INSUFFICIENT_CREDITS")
@@ -103,7 +105,7 @@ class Test402:
         assert balance(company) == 49
         assert api.get(f"/v1/code-audit/scans/{scan.scan_id}", company.owner.token).data["access"] == "free-preview"
 
-    def test_exactly_enough_is_enough(self, scan: ScanItem, company: Company, api: Api):
+    def test_an_exact_balance_is_sufficient(self, scan: ScanItem, company: Company, api: Api):
         billing.add_credits(company.organization_id, -30)
         assert unlock(api, company.owner.token, scan).data == {"status": "unlocked"}
         assert balance(company) == 0
@@ -111,7 +113,7 @@ class Test402:
 
 class Test403:
     @pytest.mark.parametrize("role", ["member", "admin"])
-    def test_only_an_owner_may(self, role: str, scan: ScanItem, company: Company, world: World, api: Api):
+    def test_other_roles_are_forbidden(self, role: str, scan: ScanItem, company: Company, world: World, api: Api):
         reply = unlock(api, world.member(company, role).token, scan)
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert balance(company) == 80
@@ -124,7 +126,9 @@ class Test404:
 
 class Test409:
     @pytest.mark.parametrize("status", ["queued", "running", "failed"])
-    def test_a_scan_without_findings_cannot_be_paid_for(self, status: str, company: Company, world: World, api: Api):
+    def test_a_scan_that_is_not_completed_cannot_be_unlocked(
+        self, status: str, company: Company, world: World, api: Api
+    ):
         scan = make_scan(world.connected_repository(company), status=status)
         reply = unlock(api, company.owner.token, scan)
         assert (reply.status, reply.code) == (409, "CONFLICT")

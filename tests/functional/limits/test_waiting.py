@@ -31,14 +31,14 @@ class TestSlots:
             waiting.release_slot(number, holder)
         assert len(take()) == 3
 
-    def test_of_a_request_that_died_are_free_again_after_its_time(self, now):
+    def test_of_a_crashed_request_are_free_after_its_lease(self, now):
         assert len(take()) == 3
         now.advance(9)
         assert take() == []
         now.advance(1)
         assert len(take()) == 3
 
-    def test_are_not_released_by_who_lost_them(self, now):
+    def test_are_not_released_by_a_former_holder(self, now):
         late = take()
         now.advance(10)
         assert len(take()) == 3
@@ -46,17 +46,17 @@ class TestSlots:
             waiting.release_slot(number, holder)
         assert take() == []
 
-    def test_there_is_one_at_the_smallest_concurrency(self, limit):
+    def test_number_at_least_one(self, limit):
         limit(account_concurrency=10)
         assert len(take()) == 1
 
-    def test_are_not_given_while_the_table_throttles(self):
+    def test_are_not_acquired_while_the_table_throttles(self):
         with throttled("WAITSLOT#"), waiting.slot(8) as may_wait:
             assert not may_wait
         with waiting.slot(8) as may_wait, throttled("WAITSLOT#"):
             assert may_wait
 
-    def test_cost_a_write_to_take_and_a_write_to_release(self):
+    def test_cost_one_write_to_acquire_and_one_to_release(self):
         with recorded_calls() as calls:
             with waiting.slot(8):
                 pass
@@ -88,7 +88,7 @@ class TestScans:
         assert sum(pauses) == pytest.approx(3)
         assert len(take()) == 3
 
-    def test_without_a_slot_it_is_starting_at_once(self, api: Api, world: World, mailbox, pauses: list[float]):
+    def test_without_a_slot_the_response_is_immediate(self, api: Api, world: World, mailbox, pauses: list[float]):
         take()
         reply = self.start(api, world)
         assert (reply.status, reply.data["status"], reply.headers["retry-after"]) == (202, "starting", "2")

@@ -97,7 +97,7 @@ class TestSandbox:
         assert (scan.status, scan.coverage) == ("running", None)
         assert published(scan) == []
 
-    def test_source_that_a_killed_attempt_left_is_gone(
+    def test_the_source_of_a_killed_attempt_is_removed(
         self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -124,7 +124,9 @@ class TestCompleted:
         assert mailbox.letters == []
         assert "activeRequestId" not in stored_repository(repository)
 
-    def test_a_full_one_publishes_all_and_a_locked_one_none(self, repository: RepositoryItem, mailbox: Mailbox):
+    def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(
+        self, repository: RepositoryItem, mailbox: Mailbox
+    ):
         full = run(mailbox, make_scan(repository, again="full", status="queued"))
         assert len(published(full)) == full.issue_count
         before = published(full)
@@ -137,14 +139,14 @@ class TestCompleted:
         line = first.location.start_line
         assert first.location.permalink.startswith(f"{repository.html_url}/blob/{SHA}/index.html#L{line}")
 
-    def test_it_says_what_it_looked_at(self, repository: RepositoryItem, mailbox: Mailbox):
+    def test_records_its_coverage(self, repository: RepositoryItem, mailbox: Mailbox):
         coverage = run(mailbox, make_scan(repository, status="queued")).coverage
         assert coverage is not None
         assert coverage.files == 3
         assert coverage.analyzed_files == 1
         assert sum(coverage.skipped.values()) == 2
 
-    def test_only_the_linked_folder_is_looked_at(self, repository: RepositoryItem, mailbox: Mailbox):
+    def test_only_the_linked_folder_is_analyzed(self, repository: RepositoryItem, mailbox: Mailbox):
         link = Link(repository.links[0].project_id, None, "apps/web", False)
         repository = repositories.link_project(repository.repository_id, link)
         scan = run(mailbox, make_scan(repository, status="queued"), {"apps/web/a.html": PAGE, "b.html": PAGE})
@@ -175,7 +177,7 @@ class TestAcrossScans:
         ("decided", "then"),
         [("open", "open"), ("accepted", "accepted"), ("dismissed", "dismissed"), ("resolved", "open")],
     )
-    def test_a_dismissed_one_stays_dismissed_and_a_resolved_one_reopens(
+    def test_a_dismissed_finding_stays_dismissed_and_a_resolved_one_reopens(
         self, decided: inbox.Status, then: str, repository: RepositoryItem, mailbox: Mailbox, now
     ):
         first = run(mailbox, make_scan(repository, again="full", status="queued"))
@@ -185,9 +187,7 @@ class TestAcrossScans:
         run(mailbox, make_scan(repository, again="full", status="queued"))
         assert inbox.get_item(item.item_id).status == then
 
-    def test_what_was_resolved_while_the_scan_ran_stays_resolved(
-        self, repository: RepositoryItem, mailbox: Mailbox, now
-    ):
+    def test_a_finding_resolved_during_the_scan_stays_resolved(self, repository: RepositoryItem, mailbox: Mailbox, now):
         item = published(run(mailbox, make_scan(repository, again="full", status="queued")))[0]
         now.advance(60)
         scan = make_scan(repository, again="full", status="queued")
@@ -198,7 +198,9 @@ class TestAcrossScans:
 
 
 class TestUnlocked:
-    def test_the_rest_is_published_once(self, repository: RepositoryItem, mailbox: Mailbox, api: Api, world: World):
+    def test_unlocked_findings_are_published_once(
+        self, repository: RepositoryItem, mailbox: Mailbox, api: Api, world: World
+    ):
         scan = run(mailbox, make_scan(repository, status="queued"))
         (owner_token,) = [world.token(_owner(repository))]
         world_credits(repository)
@@ -234,7 +236,7 @@ class TestFailed:
         ],
         ids=lambda value: value if isinstance(value, str) else type(value).__name__,
     )
-    def test_where_the_code_host_says_so(
+    def test_on_a_permanent_error_of_the_code_host(
         self, failure: Exception, code: str, repository: RepositoryItem, mailbox: Mailbox
     ):
         scan = make_scan(repository, status="queued")
@@ -246,7 +248,7 @@ class TestFailed:
         assert mailbox.letters == []
 
     @pytest.mark.parametrize("content", [b"", b"not gzip", archive({"a.js": "1" * 9_000})[:-50]])
-    def test_where_the_archive_is_none(self, content: bytes, repository: RepositoryItem, mailbox: Mailbox):
+    def test_on_an_invalid_archive(self, content: bytes, repository: RepositoryItem, mailbox: Mailbox):
         scan = make_scan(repository, status="queued")
         host = FakeHost(archives={SHA: content})
         deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), host)
@@ -285,13 +287,13 @@ class _Host(FakeHost):
 
 
 class TestDelivery:
-    def test_again_after_the_end_changes_nothing(self, repository: RepositoryItem, mailbox: Mailbox):
+    def test_after_the_scan_has_ended_changes_nothing(self, repository: RepositoryItem, mailbox: Mailbox):
         scan = run(mailbox, make_scan(repository, status="queued"))
         before = table_dump()
         deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), FakeHost())
         assert table_dump() == before
 
-    def test_of_a_scan_that_never_was_changes_nothing(self, mailbox: Mailbox, world: World):
+    def test_of_an_unknown_scan_changes_nothing(self, mailbox: Mailbox, world: World):
         before = table_dump()
         for message in (ExecuteScan, PublishScan):
             deliver(mailbox, send(mailbox, message(scan_id="scn_" + "0" * 34)), FakeHost())
@@ -314,7 +316,7 @@ class TestDelivery:
         assert len(findings.list_findings(scan.scan_id, 2, 500)) == ended.issue_count
         assert findings.list_findings(scan.scan_id, 1, 500) == []
 
-    def test_after_a_death_the_next_one_finishes_and_clears_up(
+    def test_after_a_crash_completes_the_scan_and_removes_earlier_findings(
         self, repository: RepositoryItem, mailbox: Mailbox, now, tmp_path: Path
     ):
         scan = make_scan(repository, status="queued")
@@ -347,7 +349,7 @@ class TestDelivery:
                 late()
         assert table_dump() == before
 
-    def test_nothing_is_left_on_the_disk(
+    def test_leaves_no_files_on_disk(
         self, repository: RepositoryItem, mailbox: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
         import tempfile

@@ -42,7 +42,7 @@ def reason(letter: Letter) -> str:
 
 
 class TestScan:
-    def test_is_made_of_the_head_of_the_default_branch_and_sent_on(self, world: World, mailbox: Mailbox):
+    def test_is_created_for_the_head_of_the_default_branch_and_enqueued(self, world: World, mailbox: Mailbox):
         repository = world.connected_repository(world.company())
         host = serving(repository)
         request = prepare(mailbox, repository, host)
@@ -55,7 +55,7 @@ class TestScan:
         assert letter.body == f'{{"version": 1, "kind": "execute-scan", "scanId": "{scan.scan_id}"}}'
         assert mailbox.at(QUEUE.url) == []
 
-    def test_is_of_the_links_production_branch_and_folder(self, world: World, mailbox: Mailbox):
+    def test_uses_the_links_production_branch_and_folder(self, world: World, mailbox: Mailbox):
         repository = world.connected_repository(world.company())
         link = Link(repository.links[0].project_id, "release", "apps/web", False)
         repository = repositories.link_project(repository.repository_id, link)
@@ -64,7 +64,7 @@ class TestScan:
         assert (scan.branch, scan.root_directory) == ("release", "apps/web")
 
     @pytest.mark.parametrize("plan", ["free", "starter", "pro", "enterprise"])
-    def test_the_first_is_a_free_preview_on_every_plan_and_the_second_what_the_plan_says(
+    def test_the_first_is_a_free_preview_on_every_plan_and_the_second_depends_on_the_plan(
         self, plan: str, world: World, mailbox: Mailbox
     ):
         repository = world.connected_repository(world.company(plan))
@@ -75,7 +75,7 @@ class TestScan:
         assert second.access == ("full" if plan in {"pro", "enterprise"} else "locked")
         assert second.unlock_credits == (None if plan in {"pro", "enterprise"} else 50)
 
-    def test_a_preview_that_failed_is_given_back(self, world: World, mailbox: Mailbox):
+    def test_a_failed_preview_is_restored(self, world: World, mailbox: Mailbox):
         repository = world.connected_repository(world.company())
         assert make_scan(repository, status="failed").access == "free-preview"
         request = prepare(mailbox, repository, serving(repository))
@@ -94,14 +94,14 @@ class TestRequestEndsAsFailed:
         ],
         ids=lambda value: value if isinstance(value, str) else type(value).__name__,
     )
-    def test_where_the_code_host_says_so(self, failure: Exception, code: str, world: World, mailbox: Mailbox):
+    def test_on_a_permanent_error_of_the_code_host(self, failure: Exception, code: str, world: World, mailbox: Mailbox):
         repository = world.connected_repository(world.company())
         request = prepare(mailbox, repository, FakeHost(failures=[failure]))
         assert (request.status, request.failure and request.failure.code) == ("failed", code)
         assert mailbox.letters == []
         assert "activeRequestId" not in stored_repository(repository)
 
-    def test_where_the_project_was_deleted_or_unlinked_meanwhile(self, world: World, mailbox: Mailbox):
+    def test_if_the_project_was_deleted_or_unlinked(self, world: World, mailbox: Mailbox):
         company = world.company()
         for lose in (_delete_project, _unlink):
             repository = world.connected_repository(company)
@@ -122,7 +122,7 @@ def _unlink(repository: RepositoryItem) -> None:
 
 
 class TestTransientFailure:
-    def test_a_rate_limit_is_waited_for_as_long_as_the_host_says(self, world: World, mailbox: Mailbox, now):
+    def test_a_rate_limit_postpones_the_message_as_long_as_the_host_says(self, world: World, mailbox: Mailbox, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
         letter = send(mailbox, request_id)
@@ -152,7 +152,7 @@ class TestTransientFailure:
         assert reason(dead) == "code host unavailable"
         assert "activeRequestId" not in stored_repository(repository)
 
-    def test_work_that_kills_its_worker_ends_as_well(self, world: World, mailbox: Mailbox, now):
+    def test_work_that_crashes_its_worker_ends_too(self, world: World, mailbox: Mailbox, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
         letter = send(mailbox, request_id)
@@ -169,7 +169,7 @@ class TestTransientFailure:
 
 
 class TestDelivery:
-    def test_twice_makes_one_scan_and_one_message(self, world: World, mailbox: Mailbox):
+    def test_twice_creates_one_scan_and_one_message(self, world: World, mailbox: Mailbox):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
         first, second = send(mailbox, request_id), send(mailbox, request_id)
@@ -180,7 +180,7 @@ class TestDelivery:
         assert table_dump() == before
         assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
 
-    def test_while_another_one_has_it_waits_for_that_lease_to_end(self, world: World, mailbox: Mailbox, now):
+    def test_of_leased_work_waits_for_the_lease_to_expire(self, world: World, mailbox: Mailbox, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
         requests.acquire_request(request_id, 30)
@@ -212,7 +212,7 @@ class TestDelivery:
         swept(messages.resend)
         assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
 
-    def test_a_death_in_the_middle_is_repeated_by_the_next_delivery(self, world: World, mailbox: Mailbox, now):
+    def test_after_a_crash_repeats_the_attempt(self, world: World, mailbox: Mailbox, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
         letter = send(mailbox, request_id)

@@ -47,9 +47,7 @@ def move_to_old_partition(line: ScanLine) -> None:
 class TestADeadWorker:
     @pytest.mark.parametrize("operation", ["get_branch_head", "stream_tarball"])
     @pytest.mark.parametrize("repeated_by", ["redelivery", "sweep"])
-    def test_is_followed_by_another_one_until_the_attempts_are_used_up(
-        self, repeated_by: str, operation: str, line: ScanLine, now
-    ):
+    def test_is_replaced_until_the_attempts_are_used_up(self, repeated_by: str, operation: str, line: ScanLine, now):
         first = line
         for deaths in (MAX_ATTEMPTS - 1, MAX_ATTEMPTS):
             line.mailbox.letters.clear()
@@ -68,7 +66,7 @@ class TestADeadWorker:
                 assert work["failure"]["code"] in {"ABANDONED", "INTERNAL_ERROR"}
                 assert stored_repository(line.repository).get("previewUsed", False) is False
 
-    def test_has_its_message_sent_again_once(self, line: ScanLine, sweep, mailbox: Mailbox, now):
+    def test_gets_its_message_resent_once(self, line: ScanLine, sweep, mailbox: Mailbox, now):
         scan = make_scan(line.repository, status="running")
         line.forget_unsent()
         now.advance(601)
@@ -80,7 +78,7 @@ class TestADeadWorker:
             assert sweep() == NOTHING
         assert len(mailbox.letters) == 1
 
-    def test_of_a_request_has_the_request_s_message_sent_again(self, line: ScanLine, sweep, mailbox: Mailbox, now):
+    def test_of_a_request_gets_the_request_s_message_resent(self, line: ScanLine, sweep, mailbox: Mailbox, now):
         request_id = make_request(line.repository)
         requests.acquire_request(request_id, 30)
         line.forget_unsent()
@@ -108,7 +106,7 @@ class TestADeadWorker:
         assert line.active is None
         assert line.watches() == 0
 
-    def test_is_not_one_that_works(self, line: ScanLine, sweep, now):
+    def test_is_not_confused_with_a_running_one(self, line: ScanLine, sweep, now):
         make_scan(line.repository, status="queued")
         now.advance(601)
         execution.acquire_scan(line.scan().scan_id, 420)
@@ -116,7 +114,7 @@ class TestADeadWorker:
         now.advance(420 + 60)
         assert sweep()["RecoveredScans"] == 0
 
-    def test_leaves_its_message_in_the_outbox_if_the_sweep_dies_as_well(
+    def test_leaves_its_message_in_the_outbox_if_the_sweep_crashes_too(
         self, line: ScanLine, sweep, mailbox: Mailbox, now
     ):
         make_scan(line.repository, status="running")
@@ -139,7 +137,7 @@ class TestADeadWorker:
 
 
 class TestAScanThatWaits:
-    def test_is_left_alone_for_as_long_as_its_message_may_be_in_the_queue(self, line: ScanLine, sweep, now):
+    def test_is_not_touched_while_its_message_may_be_in_the_queue(self, line: ScanLine, sweep, now):
         for hours in (4, 24, 95):
             mailbox_line = ScanLine(line.world, line.api, line.mailbox, line._set_clock, now())
             assert mailbox_line.start().status == 202
@@ -152,7 +150,7 @@ class TestAScanThatWaits:
             mailbox_line.check_end()
 
     @pytest.mark.parametrize("status", ["starting", "queued", "given back"])
-    def test_whose_message_is_lost_ends_after_that(self, status: str, line: ScanLine, sweep, mailbox: Mailbox, now):
+    def test_ends_after_that_if_its_message_is_lost(self, status: str, line: ScanLine, sweep, mailbox: Mailbox, now):
         if status == "starting":
             make_request(line.repository)
         else:
@@ -180,7 +178,7 @@ class TestAScanThatWaits:
         assert sweep() == RECOVERED
         assert line.work()["status"] == "failed"
 
-    def test_is_ended_for_a_new_one_once_its_message_is_lost(self, line: ScanLine, now):
+    def test_gives_way_to_a_new_one_once_its_message_is_lost(self, line: ScanLine, now):
         make_request(line.repository)
         now.advance(LOST_AFTER_SECONDS + 1)
         assert line.start().status == 202
@@ -203,7 +201,7 @@ class TestAMessageAtItsLastDelivery:
         letter.receives = messages.MAX_RECEIVES - 1
         line.deliver_due()
 
-    def test_that_fails_is_followed_by_another_one(self, line: ScanLine, sweep, now):
+    def test_that_fails_is_followed_by_another_attempt(self, line: ScanLine, sweep, now):
         scan = make_scan(line.repository, status="queued")
         line.host.failures.append(OSError())
         self.deliver_last(line, scan.scan_id)
@@ -214,7 +212,7 @@ class TestAMessageAtItsLastDelivery:
         assert (line.work()["status"], line.work()["attempts"]) == ("completed", 2)
         line.check_end()
 
-    def test_that_finds_another_worker_is_done(self, line: ScanLine):
+    def test_that_finds_another_worker_is_discarded(self, line: ScanLine):
         scan = make_scan(line.repository, status="running")
         self.deliver_last(line, scan.scan_id)
         assert (line.dead_letters(), line.mailbox.letters) == ([], [])
@@ -253,7 +251,7 @@ class TestScansOfEarlierReleases:
         assert sweep() == NOTHING
         assert line.start().code == "SCAN_IN_PROGRESS"
 
-    def test_that_have_ended_are_forgotten(self, line: ScanLine, sweep, now):
+    def test_that_have_ended_lose_their_watch_entry(self, line: ScanLine, sweep, now):
         line.start()
         move_to_old_partition(line)
         line.run_to_the_end()

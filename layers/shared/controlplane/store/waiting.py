@@ -17,7 +17,7 @@ from controlplane.store.table import ConditionFailed, StoreError, Update, table
 # One in this many concurrent executions can wait.
 _SHARE = 10
 # The first slot is random. With half of the slots taken, one request in eight finds none.
-_TRIES = 3
+_SLOTS_TRIED = 3
 # Extra lease time for a request to read the result after its wait.
 _MARGIN_SECONDS = 2
 
@@ -38,7 +38,7 @@ def acquire_slot(seconds: float) -> tuple[int, str] | None:
     count = max(1, settings.account_concurrency // _SHARE)
     first, holder, now = secrets.randbelow(count), secrets.token_hex(8), clock.now()
     values = {"holder": holder, "now": int(now), "until": math.ceil(now + seconds) + _MARGIN_SECONDS}
-    for number in range(first, first + min(_TRIES, count)):
+    for number in range(first, first + min(_SLOTS_TRIED, count)):
         key = keys.waiting_slot(number % count)
         is_free = "attribute_not_exists(pk) OR #expiresAt <= :now"
         try:

@@ -128,8 +128,8 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
     )
 
 
-def date_findings(repository_id: RepositoryId, fingerprints: Sequence[str], seen_at: str) -> dict[str, str]:
-    """Returns when each finding was first seen in the repository. Stores `seen_at` for new findings.
+def date_findings(repository_id: RepositoryId, fingerprints: Sequence[str], scanned_at: str) -> dict[str, str]:
+    """Returns when each finding was first seen in the repository. Stores `scanned_at` for new findings.
 
     Only the worker that runs the repository's single active scan calls this, so there are no concurrent writes.
     """
@@ -140,11 +140,11 @@ def date_findings(repository_id: RepositoryId, fingerprints: Sequence[str], seen
         if item
     }
     table.put_all(
-        {**key._asdict(), "firstSeenAt": seen_at}
+        {**key._asdict(), "firstSeenAt": scanned_at}
         for key, fingerprint in zip(wanted, fingerprints, strict=True)
         if fingerprint not in known
     )
-    return {fingerprint: known.get(fingerprint, seen_at) for fingerprint in fingerprints}
+    return {fingerprint: known.get(fingerprint, scanned_at) for fingerprint in fingerprints}
 
 
 def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem]) -> None:

@@ -1,0 +1,88 @@
+"""Scan requests and scans are stored as earlier releases stored them."""
+
+from dataclasses import replace
+from typing import Any
+
+from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.store.leases import LeaseState
+from controlplane.store.scans.items import Coverage, Failure, Progress, RequestItem, ScanItem
+
+_OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
+SCAN_ID, REQUEST_ID = f"scn_{_OWNER}{_LOCAL}", f"spr_{_OWNER}{_LOCAL}"
+REPOSITORY_ID, PROJECT_ID = f"rep_{_OWNER}{_LOCAL}", f"prj_{_OWNER}{_LOCAL}"
+OWNED = {
+    "organizationId": f"org_{_OWNER}",
+    "requestId": REQUEST_ID,
+    "repositoryId": REPOSITORY_ID,
+    "projectId": PROJECT_ID,
+    "createdAt": "2026-03-04T05:06:07.000Z",
+    "attempts": 0,
+    "leaseUntil": 0,
+}
+REQUEST: dict[str, Any] = {
+    "pk": f"ORG#org_{_OWNER}",
+    "sk": f"SCANREQ#{_LOCAL}",
+    **OWNED,
+    "status": "starting",
+    "requestedBy": "usr_8k2m9q7r1s5t6v3f",
+}
+QUEUED: dict[str, Any] = {
+    "pk": f"ORG#org_{_OWNER}",
+    "sk": f"SCAN#{_LOCAL}",
+    "scanId": SCAN_ID,
+    **OWNED,
+    "repositoryName": "shop",
+    "repositoryUrl": "https://github.com/acme/shop",
+    "rootDirectory": None,
+    "branch": "main",
+    "headCommitSha": "1f0c2b9e",
+    "status": "queued",
+    "access": "free-preview",
+    "unlockCredits": 50,
+    "progress": {"stage": "fetch", "stageStatus": "pending", "completedStages": 0},
+    "scansByStatus": f"org_{_OWNER}#queued",
+    "scansByRepository": REPOSITORY_ID,
+    "scansByRepositoryAndStatus": f"{REPOSITORY_ID}#queued",
+}
+
+
+def test_a_new_request_has_the_attributes_of_earlier_releases():
+    request = RequestItem(
+        request_id=ScanRequestId.stored(REQUEST_ID),
+        repository_id=RepositoryId.stored(REPOSITORY_ID),
+        project_id=ProjectId.stored(PROJECT_ID),
+        status="starting",
+        requested_by="usr_8k2m9q7r1s5t6v3f",
+        created_at="2026-03-04T05:06:07.000Z",
+    )
+    assert request.to_item() == REQUEST
+    assert RequestItem.from_item(REQUEST) == request
+
+
+def test_a_new_scan_has_the_attributes_of_earlier_releases():
+    scan = ScanItem.from_item(QUEUED)
+    assert scan.to_item() == QUEUED
+    assert "unlockCredits" not in replace(scan, access="full", unlock_credits=None).to_item()
+    assert (scan.scan_id.location, scan.organization_id) == ((f"org_{_OWNER}", _LOCAL), f"org_{_OWNER}")
+
+
+def test_what_is_set_later_is_read_and_unknown_attributes_are_left_out():
+    scan = ScanItem.from_item(QUEUED)
+    completed = replace(
+        scan,
+        status="completed",
+        finding_count=9,
+        issue_count=0,
+        findings_attempt=2,
+        progress=Progress("publish", "completed", 4),
+        coverage=Coverage(3, 2, {"link": 1}),
+        started_at="2026-03-04T05:06:08.000Z",
+        completed_at="2026-03-04T05:06:09.000Z",
+        findings_expire_at=1_790_000_000,
+        lease=LeaseState(attempts=2, claim="9b1c", until=1_790_000_300),
+    )
+    failed = replace(scan, status="failed", failure=Failure("X", "x."), queued_at="2026-03-04T05:06:08.000Z")
+    for item in (completed, failed):
+        assert ScanItem.from_item({**item.to_item(), "scope": "repository"}) == item
+    started = replace(RequestItem.from_item(REQUEST), status="started", scan_id=ScanId.stored(SCAN_ID))
+    assert RequestItem.from_item({**started.to_item(), "activeUntil": 1}) == started
