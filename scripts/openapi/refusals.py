@@ -34,10 +34,7 @@ _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 # What the errors are made of that tell something of the state they met, by group and class.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "code_audit.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
-    "controlplane.InsufficientCredits": (20, 50),
-    "controlplane.NothingToUnlock": ("running",),
     "controlplane.RateLimited": (12,),
-    "controlplane.ScanInProgress": (_PREPARATION, _SCAN),
     "device_auth.InvalidScope": ("There is no scope of the name projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.CreationRefused": ("issues-disabled",),
@@ -51,10 +48,13 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
     "projects.ProjectLimitReached": ("pro", 200),
     "projects.UnusableOrigin": (["websites"], {0: "The host name does not end in a known top-level domain."}),
+    "scans.InsufficientCredits": (20, 50),
+    "scans.NothingToUnlock": ("running",),
+    "scans.ScanInProgress": (_PREPARATION, _SCAN),
 }
 # The same errors with other details, under names of their own.
 _VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "controlplane.ScanInProgress": ("ScanInPreparation", (_PREPARATION, None)),
+    "scans.ScanInProgress": ("scans.ScanInPreparation", (_PREPARATION, None)),
 }
 # The constructors of these read the table, or are not what makes them.
 _DETAILS: dict[str, Any] = {
