@@ -181,7 +181,7 @@ def test_a_device_that_comes_for_its_token_during_a_look_is_signed_out_too(stage
         assert request is not None
         given.append(device.redeem(request))
         answer = proceed()
-        return {**answer, "Items": [it for it in answer["Items"] if it["pk"]["S"] == request["pk"]]}
+        return {**answer, "Items": [it for it in answer["Items"] if it["pk"]["S"] == request.key.pk]}
 
     with intercepted(stage.client, around):
         assert revoke_credentials(user_id).devices == 1
