@@ -274,7 +274,7 @@ def change_until_written(
 
 
 def _existing(item: Mapping[str, Any] | None) -> ProjectItem:
-    """Returns the project with which a failed condition answered. Raises UnknownProject if there is none."""
+    """Returns the project with which a failed condition answered. Raises UnknownProject if it was deleted."""
     if item is None:
         raise UnknownProject from None
     return ProjectItem.from_item(item)
