@@ -14,12 +14,12 @@ from typing import Any
 
 from benchmarks.world import World
 from controlplane.core import clock
-from controlplane.core.ids import ScanRequestId
+from controlplane.core.ids import ProjectId, ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import billing, device, device_approvals, inbox, repositories, sessions
 from controlplane.store.device import Issued
-from controlplane.store.inbox import Discovery, InboxItem
+from controlplane.store.inbox_items import Discovery, InboxItem
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.scans import execution, findings, requests
 from controlplane.store.scans.findings import FindingItem, Location
@@ -50,9 +50,16 @@ def redeem(world: World) -> Any:
 def connect_repository(world: World) -> RepositoryItem:
     """A new one, linked to a project."""
     name = f"shop-{next(world.numbers)}"
-    hosted = HostedRepository(4711, "acme", name, f"https://github.com/acme/{name}", "main", "private")
+    hosted = HostedRepository(
+        installation_id=4711,
+        owner="acme",
+        name=name,
+        html_url=f"https://github.com/acme/{name}",
+        default_branch="main",
+        visibility="private",
+    )
     made = repositories.connect_repository(world.organization_id, hosted)
-    return repositories.link_project(made.repository_id, Link(world.projects[0], None, None, False))
+    return repositories.link_project(made.repository_id, Link(ProjectId.stored(world.projects[0]), None, None, False))
 
 
 def request_scan(world: World) -> tuple[RepositoryItem, ScanRequestId]:
@@ -107,11 +114,11 @@ def publish_item(world: World) -> InboxItem:
     """An item of the inbox that was found in code."""
     number, repository = next(world.numbers), some_repository(world)
     found = Discovery(
-        world.organization_id,
-        "code-audit",
-        (str(number),),
-        f"Finding {number}",
-        clock.timestamp(),
+        organization_id=world.organization_id,
+        source="code-audit",
+        identity=(str(number),),
+        title=f"Finding {number}",
+        observed_at=clock.timestamp(),
         summary="Visitors are tracked before they could say no.",
         priority="P1",
     )

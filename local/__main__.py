@@ -113,7 +113,14 @@ def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:
 
     owner, name = setup.DEMO_OWNER, setup.DEMO_NAME
     address = f"{base_url}{setup.PREFIX}/{owner}/{name}"
-    hosted = HostedRepository(setup.installation_id(owner), owner, name, address, setup.DEMO_BRANCH, "private")
+    hosted = HostedRepository(
+        installation_id=setup.installation_id(owner),
+        owner=owner,
+        name=name,
+        html_url=address,
+        default_branch=setup.DEMO_BRANCH,
+        visibility="private",
+    )
     return ensure_demo(known, hosted)
 
 

@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
-from controlplane.core import clock, ids
+from controlplane.core import clock
+from controlplane.core.ids import InboxItemId
 from controlplane.queues.messages import CreateIssue
 from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox import GithubIssue, InboxItem, Status
-from controlplane.store.issue_attempts import UNSETTLED_SECONDS, Attempt, Standing
+from controlplane.store.inbox_items import GithubIssue, InboxItem, Status
+from controlplane.store.issue_attempts import UNSETTLED_SECONDS, AttemptItem, IssueProgress
 from ops.errors import Conflict, NotFound, Refused
 from ops.target import find_queue
 
@@ -21,12 +22,13 @@ def list_items(organization_id: str, status: Status | None, limit: int) -> list[
     return [{name: document(item)[name] for name in names} for item in page.items]
 
 
-def get_standing(item_id: str) -> Standing:
-    """Returns the item and the state of its issue creation. Raises NotFound."""
-    standing = issue_attempts.find_standing(item_id) if ids.locate(ids.INBOX_ITEM, item_id) else None
-    if standing is None:
-        raise NotFound(f"There is no inbox item {item_id}.")
-    return standing
+def get_progress(text: str) -> IssueProgress:
+    """Returns the item with that id and the state of its issue creation. Raises NotFound."""
+    item_id = InboxItemId.parse(text)
+    progress = issue_attempts.find_progress(item_id) if item_id else None
+    if progress is None:
+        raise NotFound(f"There is no inbox item {text}.")
+    return progress
 
 
 def document(item: InboxItem) -> dict[str, Any]:
@@ -46,24 +48,24 @@ def document(item: InboxItem) -> dict[str, Any]:
         "repositoryName": item.repository_name,
         "ruleId": item.rule_id,
         "vendorId": vendor.vendor_id if vendor else None,
-        "evidence": [shown.url or shown.description for shown in item.evidence],
+        "evidence": [evidence.url or evidence.description for evidence in item.evidence],
         "issueUrl": issue.url if issue else None,
         "updatedAt": item.updated_at,
         "version": item.version,
     }
 
 
-def standing_document(standing: Standing) -> dict[str, Any]:
+def progress_document(progress: IssueProgress) -> dict[str, Any]:
     """Returns the item with the state of its issue creation."""
-    attempt, refusal = standing.attempt, standing.refusal
+    attempt, refusal = progress.attempt, progress.refusal
     return {
-        **document(standing.item),
+        **document(progress.item),
         "issueAttempt": attempt_document(attempt) if attempt else None,
         "issueRefusal": refusal.reason if refusal else None,
     }
 
 
-def attempt_document(attempt: Attempt) -> dict[str, Any]:
+def attempt_document(attempt: AttemptItem) -> dict[str, Any]:
     return {
         "itemId": attempt.item_id,
         "state": attempt.state,
@@ -81,17 +83,17 @@ def list_attempts() -> list[dict[str, Any]]:
     return [attempt_document(attempt) for attempt in attempts]
 
 
-def record_issue(standing: Standing, number: int, url: str, created_at: str) -> None:
+def record_issue(item_id: InboxItemId, issue: GithubIssue) -> None:
     """Records that the issue exists. Raises Conflict if the item already has one, NotFound."""
     try:
-        issue_attempts.complete(standing.item.item_id, None, GithubIssue(number, url, created_at))
+        issue_attempts.complete(item_id, None, issue)
     except issue_attempts.IssueExists:
         raise Conflict("The item has an issue already: see `inbox show`.") from None
-    except issue_attempts.AttemptMoved:
-        raise NotFound(f"There is no inbox item {standing.item.item_id}.") from None
+    except issue_attempts.AttemptChanged:
+        raise NotFound(f"There is no inbox item {item_id}.") from None
 
 
-def withdraw(attempt: Attempt) -> None:
+def withdraw(attempt: AttemptItem) -> None:
     """Records that no issue was created. Raises Refused if one may still appear, Conflict if the attempt changed."""
     age_seconds = clock.now() - attempt.sent_at if attempt.sent_at else UNSETTLED_SECONDS
     if age_seconds < UNSETTLED_SECONDS:
@@ -99,11 +101,11 @@ def withdraw(attempt: Attempt) -> None:
         raise Refused(f"The issue may have been made and not be listed yet. Look again at {until}.")
     try:
         issue_attempts.withdraw(attempt)
-    except issue_attempts.AttemptMoved:
+    except issue_attempts.AttemptChanged:
         raise Conflict("The attempt has moved on since it was read: look at it again.") from None
 
 
-def announce(item_id: str) -> None:
-    """Tells the worker to process the attempt now."""
+def send_message(item_id: InboxItemId) -> None:
+    """Sends the attempt's message, so that the worker processes it now."""
     client, url = find_queue(QUEUE, QUEUE_VARIABLE)
     client.send_message(QueueUrl=url, MessageBody=json.dumps(CreateIssue(item_id=item_id).model_dump(by_alias=True)))

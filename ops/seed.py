@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, tokens
+from controlplane.core.ids import RepositoryId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.core.regions import REGIONS
 from controlplane.core.scopes import SCOPES
@@ -202,7 +203,7 @@ def ensure_audit(project: ProjectItem) -> None:
 
 def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
     """Ensures that the repository has been scanned, or is about to be. The code audit's findings go to the inbox."""
-    repository = repositories.get_repository(repository_id)
+    repository = repositories.get_repository(RepositoryId.stored(repository_id))
     link = repository.find_link(project_id)
     if repository.preview_used or link is None:
         return

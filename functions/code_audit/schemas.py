@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from controlplane.core import clock
 from controlplane.http.envelope import Wire
-from controlplane.store.inbox import InboxItem, Priority, Status
+from controlplane.store.inbox_items import InboxItem, Priority, Status
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans.findings import FindingItem

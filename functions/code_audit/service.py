@@ -10,7 +10,7 @@ from controlplane.core.settings import settings
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, PublishScan, Queue
 from controlplane.store import inbox, repositories, waiting
-from controlplane.store.inbox import InboxItem
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import findings, reads, requests, unlocks
 from controlplane.store.scans.findings import FindingItem
@@ -48,10 +48,7 @@ def get_repository(organization_id: str, repository_id: str) -> RepositoryItem:
     own_id = _parse_own(organization_id, repository_id)
     if own_id is None:
         raise NotFound
-    try:
-        return repositories.get_repository(own_id)
-    except repositories.UnknownRepository:
-        raise NotFound from None
+    return repositories.get_repository(own_id)
 
 
 def _parse_own(organization_id: str, repository_id: str) -> RepositoryId | None:
@@ -76,8 +73,6 @@ def request_scan(
             )
         except repositories.ProjectGone:
             continue
-        except repositories.UnknownRepository:
-            raise NotFound from None
         messages.dispatch(message)
         return request
     raise RepositoryNotLinked

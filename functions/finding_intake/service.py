@@ -10,7 +10,7 @@ from controlplane.core import clock
 from controlplane.core.observability import logger
 from controlplane.queues.worker import Rejected
 from controlplane.store import advisories, vendors
-from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
+from controlplane.store.inbox_items import Discovery, Evidence, RuntimeVendor
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
 from finding_intake.messages import Advisory, Finding, RuntimeVendorDetection
@@ -59,11 +59,11 @@ def _summary(message: RuntimeVendorDetection) -> str:
 def _take_advisory(message: Advisory) -> None:
     advisories.publish_advisory(
         Discovery(
-            message.organization_id,
-            "advisory",
-            (message.advisory_id, message.project_id or ""),
-            message.title,
-            _observed(message.published_at),
+            organization_id=message.organization_id,
+            source="advisory",
+            identity=(message.advisory_id, message.project_id or ""),
+            title=message.title,
+            observed_at=_observed(message.published_at),
             summary=message.summary,
             priority=message.priority,
             project_id=message.project_id,

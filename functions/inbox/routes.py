@@ -10,19 +10,21 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from controlplane.store import inbox, keys
-from controlplane.store.inbox import Status
+from controlplane.store import inbox, inbox_items, keys
+from controlplane.store.inbox_items import Status
 from inbox import service
 from inbox.schemas import InboxItem, InboxItemDetail, InboxItemUpdate
 
 router = ControlRouter(tags=["Inbox"])
 
-ITEM = Resource("itemId", ids.INBOX_ITEM, keys.inbox_item, inbox.read_item)
+ITEM = Resource("itemId", ids.INBOX_ITEM, keys.inbox_item, inbox_items.InboxItem.from_item)
 
 ListsItems = Annotated[Access[None], Requires("inbox.read", organization="query")]
-ReadsItem = Annotated[Access[inbox.InboxItem], Requires("inbox.read", resource=ITEM)]
-ChangesItem = Annotated[Access[inbox.InboxItem], Requires("inbox.write", resource=ITEM, user_token=True)]
-OpensIssue = Annotated[Access[inbox.InboxItem], Requires("inbox.write", role="admin", resource=ITEM, user_token=True)]
+ReadsItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.read", resource=ITEM)]
+ChangesItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.write", resource=ITEM, user_token=True)]
+OpensIssue = Annotated[
+    Access[inbox_items.InboxItem], Requires("inbox.write", role="admin", resource=ITEM, user_token=True)
+]
 
 StatusFilter = Annotated[Status | None, Query(description="Returns only items with this status.", examples=["open"])]
 
@@ -47,7 +49,7 @@ async def get_inbox_item(access: ReadsItem) -> InboxItemDetail:
 
 
 @router.patch("/v1/inbox/{itemId}", operation_id="updateInboxItem", summary="Change an inbox item's status")
-@refuses(service.StaleVersion)
+@refuses(inbox.StaleVersion)
 async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> InboxItem:
     """Changes the status of a finding. Any transition is allowed.
 
@@ -55,7 +57,7 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
     and `details` has `currentVersion` and `currentStatus`: read the item again, then decide. Retrying the same request
     succeeds. Setting the status that the item already has changes nothing.
     """
-    return InboxItem.of(service.change_status(access.resource, body, access.user_id))
+    return InboxItem.of(inbox.change_status(access.resource, body.status, body.version, access.user_id, body.reason))
 
 
 @router.post(

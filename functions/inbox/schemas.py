@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from controlplane.http.envelope import Wire
-from controlplane.store import inbox
-from controlplane.store.inbox import Priority, Source, Status
+from controlplane.store import inbox_items
+from controlplane.store.inbox_items import Priority, Source, Status
 
 _DATE_TIME: dict[str, Any] = {"format": "date-time"}
 _URI: dict[str, Any] = {"format": "uri"}
@@ -73,7 +73,7 @@ class InboxItem(Wire):
     )
 
     @classmethod
-    def of(cls, item: inbox.InboxItem) -> Self:
+    def of(cls, item: inbox_items.InboxItem) -> Self:
         return cls(**_fields(item))
 
 
@@ -130,20 +130,20 @@ class InboxItemDetail(InboxItem):
     status_reason: str | None = Field(description="The reason given with the last change of status.", examples=[None])
 
     @classmethod
-    def of(cls, item: inbox.InboxItem) -> Self:
+    def of(cls, item: inbox_items.InboxItem) -> Self:
         vendor = item.runtime_vendor
         return cls(
             **_fields(item),
             description=item.description,
             remediation=item.remediation,
             references=list(item.references),
-            evidence=[_evidence(shown) for shown in item.evidence],
+            evidence=[_evidence(evidence) for evidence in item.evidence],
             runtime_vendor=RuntimeVendor(**vendor._asdict()) if vendor else None,
             status_reason=item.status_reason,
         )
 
 
-def _fields(item: inbox.InboxItem) -> dict[str, Any]:
+def _fields(item: inbox_items.InboxItem) -> dict[str, Any]:
     issue = item.github_issue
     return {
         "id": item.item_id,
@@ -161,10 +161,10 @@ def _fields(item: inbox.InboxItem) -> dict[str, Any]:
     }
 
 
-def _evidence(shown: inbox.Evidence) -> Evidence:
+def _evidence(evidence: inbox_items.Evidence) -> Evidence:
     location = None
-    if shown.path is not None:
+    if evidence.path is not None:
         location = CodeLocation(
-            path=shown.path, start_line=shown.start_line, end_line=shown.end_line, snippet=shown.snippet
+            path=evidence.path, start_line=evidence.start_line, end_line=evidence.end_line, snippet=evidence.snippet
         )
-    return Evidence(description=shown.description, url=shown.url, location=location)
+    return Evidence(description=evidence.description, url=evidence.url, location=location)

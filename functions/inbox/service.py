@@ -1,15 +1,18 @@
-"""Business rules of `inbox`: optimistic locking of status changes, and opening an issue for a finding."""
+"""Business rules of `inbox`: when an issue can be opened for a finding, and how long a request waits for it.
+
+`store.issue_attempts` describes the life cycle of an attempt, `issue_creation` is the worker that opens the issue.
+"""
 
 from collections.abc import Iterator
 
 from controlplane.core import clock
-from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound
+from controlplane.core.errors import ApiError, Conflict
+from controlplane.core.ids import InboxItemId
 from controlplane.core.settings import settings
-from controlplane.queues.issue_messages import try_to_announce
+from controlplane.queues import issue_messages
 from controlplane.store import inbox, issue_attempts, repositories, waiting
-from controlplane.store.inbox import InboxItem
-from controlplane.store.issue_attempts import Attempt
-from inbox.schemas import InboxItemUpdate
+from controlplane.store.inbox_items import InboxItem
+from controlplane.store.issue_attempts import AttemptItem
 
 # Polls often at first, because GitHub usually responds within a second.
 _FIRST_PAUSES_SECONDS = (0.2, 0.3, 0.5)
@@ -18,13 +21,6 @@ _PAUSE_SECONDS = 1.0
 _OLD_ATTEMPT_SECONDS = 30
 # Reasons of `issue_creation` for which we no longer have access to the repository.
 _NO_ACCESS = {"repository-not-connected", "repository-gone", "access-lost"}
-
-
-class StaleVersion(Conflict):
-    message = "The item has changed since you read it. Read it again, then retry."
-
-    def __init__(self, current: InboxItem) -> None:
-        super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
 
 
 class NotACodeFinding(Conflict):
@@ -60,67 +56,40 @@ class CreationRefused(Conflict):
         super().__init__(details={"status": "creation_refused", "reason": reason.replace("-", "_")})
 
 
-def change_status(item: InboxItem, body: InboxItemUpdate, user_id: str) -> InboxItem:
-    """Changes the status and returns the item. Raises StaleVersion, NotFound."""
-    try:
-        return inbox.change_status(item, body.status, body.version, user_id, body.reason)
-    except inbox.StaleVersion as refusal:
-        raise StaleVersion(refusal.current) from None
-    except inbox.UnknownItem:
-        raise NotFound from None
-
-
 async def open_issue(item: InboxItem, user_id: str) -> InboxItem:
     """Returns the item with its issue, and opens the issue if there isn't one.
 
-    Raises NotACodeFinding, RepositoryNotLinked, CreationPending, CreationRefused, and Forbidden if the user has lost
-    the role.
+    Raises NotACodeFinding, RepositoryNotLinked, CreationPending, CreationRefused, RoleLost, and UnknownItem.
     """
     if item.github_issue is not None:
         return item
-    _check_repository(item)
+    _require_linked_repository(item)
     try:
-        attempt, is_new = issue_attempts.begin_attempt(item.item_id, user_id)
+        attempt = issue_messages.request_issue(item.item_id, user_id)
     except issue_attempts.IssueExists:
         return inbox.get_item(item.item_id)
-    except issue_attempts.RoleLost:
-        raise Forbidden from None
-    except inbox.UnknownItem:
-        raise NotFound from None
-    if is_new or attempt.is_overdue:
-        try_to_announce(item.item_id)
-    settled = await _wait_for_issue(attempt)
-    if settled is None:
-        raise CreationPending
-    return settled
+    wait_seconds = _wait_seconds(attempt)
+    with waiting.slot(wait_seconds) as may_wait:
+        for pause_seconds in _pauses(wait_seconds if may_wait else 0):
+            await clock.pause(pause_seconds)
+            opened = _find_opened(item.item_id)
+            if opened is not None:
+                return opened
+    raise CreationPending
 
 
-async def _wait_for_issue(attempt: Attempt) -> InboxItem | None:
-    """Waits until the item has its issue and returns it, or None if the attempt is still open after the wait.
-
-    Checks only once if the attempt is old or if too many requests are already waiting (`store.waiting`).
-    """
-    is_old = attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS)
-    seconds = 0.0 if is_old else settings.issue_wait_seconds
-    with waiting.slot(seconds) as may_wait:
-        for pause in _pauses(seconds if may_wait else 0):
-            await clock.pause(pause)
-            settled = _find_settled(attempt)
-            if settled is not None:
-                return settled
-    return None
-
-
-def _check_repository(item: InboxItem) -> None:
+def _require_linked_repository(item: InboxItem) -> None:
     """Raises NotACodeFinding or RepositoryNotLinked if an issue can't be opened for the item."""
     if item.source != "code-audit":
         raise NotACodeFinding(item.source)
-    try:
-        repository = repositories.get_repository(item.repository_id or "")
-    except repositories.UnknownRepository:
-        raise RepositoryNotLinked(item.repository_id) from None
-    if not repository.links:
+    repository = repositories.find_repository(item.repository_id) if item.repository_id else None
+    if repository is None or not repository.links:
         raise RepositoryNotLinked(item.repository_id)
+
+
+def _wait_seconds(attempt: AttemptItem) -> float:
+    is_old = attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS)
+    return 0.0 if is_old else settings.issue_wait_seconds
 
 
 def _pauses(left: float) -> Iterator[float]:
@@ -135,19 +104,19 @@ def _pauses(left: float) -> Iterator[float]:
         left -= _PAUSE_SECONDS
 
 
-def _find_settled(attempt: Attempt) -> InboxItem | None:
-    """Returns the item if it has its issue, or None while the attempt is open.
+def _find_opened(item_id: InboxItemId) -> InboxItem | None:
+    """Returns the item if it has its issue, or None while the attempt is pending.
 
-    Raises CreationRefused, RepositoryNotLinked, and NotFound if the item was deleted.
+    Raises CreationRefused, RepositoryNotLinked, and UnknownItem if the item was deleted.
     """
-    standing = issue_attempts.find_standing(attempt.item_id)
-    if standing is None:
-        raise NotFound
-    if standing.item.github_issue is not None:
-        return standing.item
-    if standing.attempt is not None:
+    progress = issue_attempts.find_progress(item_id)
+    if progress is None:
+        raise inbox.UnknownItem
+    if progress.item.github_issue is not None:
+        return progress.item
+    if progress.attempt is not None:
         return None
-    reason = standing.refusal.reason if standing.refusal else ""
+    reason = progress.refusal.reason if progress.refusal else ""
     if reason in _NO_ACCESS:
-        raise RepositoryNotLinked(standing.item.repository_id)
+        raise RepositoryNotLinked(progress.item.repository_id)
     raise CreationRefused(reason)

@@ -2,8 +2,13 @@
 
 from pydantic import TypeAdapter
 
+from controlplane.core.ids import InboxItemId
 from controlplane.queues.messages import CreateIssue, Queue
 from controlplane.queues.worker import create_worker
 from issue_creation.service import settle_attempt
 
-handler = create_worker(Queue.ISSUE_CREATION, TypeAdapter(CreateIssue), lambda message: settle_attempt(message.item_id))
+handler = create_worker(
+    Queue.ISSUE_CREATION,
+    TypeAdapter(CreateIssue),
+    lambda message: settle_attempt(InboxItemId.stored(message.item_id)),
+)

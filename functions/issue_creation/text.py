@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from controlplane.core.settings import settings
 from controlplane.github.client import ISSUE_BODY_LIMIT
-from controlplane.store.inbox import Evidence, InboxItem
+from controlplane.store.inbox_items import Evidence, InboxItem
 
 _TITLE_LENGTH = 200
 _MOST_PLACES, _MOST_REFERENCES = 10, 10

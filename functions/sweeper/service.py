@@ -18,7 +18,7 @@ SWEEP_SECONDS = 38
 # Keyed by the name of the step's count in logs and metrics.
 STEPS: dict[str, Step] = {
     "ResentMessages": messages.resend,
-    "ResumedIssueAttempts": issue_messages.announce_overdue,
+    "ResumedIssueAttempts": issue_messages.resend_overdue,
     "RecoveredScans": scan_messages.recover_scans,
     "FinishedDeletions": cleanup.finish_deletions,
 }

@@ -64,7 +64,7 @@ def show_item(item: Item) -> Shown:
     """Show a finding and the state of its issue creation."""
     from ops import inbox
 
-    return Shown(inbox.standing_document(inbox.get_standing(item)))
+    return Shown(inbox.progress_document(inbox.get_progress(item)))
 
 
 @command(issue_app, "list")
@@ -94,22 +94,24 @@ def reconcile(  # noqa: PLR0917 (Typer passes them by name)
     that `issue list` shows, in a comment.
     """
     from controlplane.core import clock
+    from controlplane.store.inbox_items import GithubIssue
     from ops import inbox
 
     if absent and (number or url):
         raise Misused("Either the issue is there, or it is absent.")
     if (number is None) != (url is None):
         raise Misused("Give --number and --url together.")
-    standing = inbox.get_standing(item)
+    progress = inbox.get_progress(item)
     if number is not None and url is not None:
         confirm(f"Record {url} as the issue of {item}?", yes=yes)
-        inbox.record_issue(standing, number, url, created_at or clock.timestamp())
+        issue = GithubIssue(number, url, created_at or clock.timestamp())
+        inbox.record_issue(progress.item.item_id, issue)
         return Shown({"itemId": item, "outcome": "recorded", "number": number, "url": url})
-    if standing.attempt is None:
+    if progress.attempt is None:
         raise Conflict("No attempt at an issue is open for this item.")
     if absent:
         confirm(f"End the attempt at an issue for {item}?", yes=yes)
-        inbox.withdraw(standing.attempt)
+        inbox.withdraw(progress.attempt)
         return Shown({"itemId": item, "outcome": "withdrawn"})
-    inbox.announce(item)
+    inbox.send_message(progress.item.item_id)
     return Shown({"itemId": item, "outcome": "sent"}, "The worker looks for the issue: see `inbox show` in a moment.")

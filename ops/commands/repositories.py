@@ -2,6 +2,7 @@
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from ops.errors import Conflict, NotFound
 from ops.output import Shown, confirm
 
 if TYPE_CHECKING:
+    from controlplane.core.ids import RepositoryId
     from controlplane.store.repositories import HostedRepository, RepositoryItem
 
 app = typer.Typer(no_args_is_help=True, help="Connected repositories, and the projects linked to them.")
@@ -73,8 +75,16 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
         hosted = _look_at(owner, name)
     else:
         page = f"https://github.com/{full_name}"
-        hosted = repositories.HostedRepository(installation, owner, name, page, "main", "private")
-    hosted = hosted._replace(
+        hosted = repositories.HostedRepository(
+            installation_id=installation,
+            owner=owner,
+            name=name,
+            html_url=page,
+            default_branch="main",
+            visibility="private",
+        )
+    hosted = replace(
+        hosted,
         html_url=url or hosted.html_url,
         default_branch=default_branch or hosted.default_branch,
         visibility=visibility or hosted.visibility,
@@ -123,15 +133,20 @@ def link_project(
     pull_request_scans: Annotated[bool, typer.Option("--pull-request-scans", help="Also scan pull requests.")] = False,
 ) -> Shown:
     """Link a project of the same organization, or change its link. Scans require at least one link."""
+    from controlplane.core.ids import ProjectId
     from controlplane.store import repositories
 
-    link = repositories.Link(project, branch, root_directory, pull_request_scans)
+    repository_id, project_id = _parse_repository_id(repository), ProjectId.parse(project)
+    unknown_project = NotFound(f"The repository's organization has no project {project}.")
+    if project_id is None:
+        raise unknown_project
+    link = repositories.Link(project_id, branch, root_directory, pull_request_scans)
     try:
-        return Shown(_document(repositories.link_project(repository, link)))
+        return Shown(_document(repositories.link_project(repository_id, link)))
     except repositories.UnknownRepository:
         raise NotFound(f"There is no repository {repository}.") from None
     except repositories.ProjectGone:
-        raise NotFound(f"The repository's organization has no project {project}.") from None
+        raise unknown_project from None
     except repositories.LinkLimitReached:
         raise Conflict(f"The repository has {repositories.MAX_LINKS} linked projects. Unlink one first.") from None
 
@@ -139,15 +154,20 @@ def link_project(
 @command(app, "unlink")
 def unlink_project(repository: Repository, project: Project, yes: Yes = False) -> Shown:
     """Unlink a project. A repository without linked projects can't be scanned."""
+    from controlplane.core.ids import ProjectId
     from controlplane.store import repositories
 
     confirm(f"Unlink the project {project}?", yes=yes)
+    repository_id, project_id = _parse_repository_id(repository), ProjectId.parse(project)
+    not_linked = NotFound(f"The repository is not linked to {project}.")
+    if project_id is None:
+        raise not_linked
     try:
-        return Shown(_document(repositories.unlink_project(repository, project)))
+        return Shown(_document(repositories.unlink_project(repository_id, project_id)))
     except repositories.UnknownRepository:
         raise NotFound(f"There is no repository {repository}.") from None
     except repositories.NotLinked:
-        raise NotFound(f"The repository is not linked to {project}.") from None
+        raise not_linked from None
 
 
 @command(app, "disconnect")
@@ -162,7 +182,7 @@ def disconnect_repository(repository: Repository, yes: Yes = False) -> Shown:
     found = _get_repository(repository)
     confirm(f"Disconnect {found.owner}/{found.name} and remove all that its scans found?", yes=yes)
     try:
-        return Shown({"disconnected": True, **_document(repositories.disconnect_repository(repository))})
+        return Shown({"disconnected": True, **_document(repositories.disconnect_repository(found.repository_id))})
     except repositories.UnknownRepository:
         raise NotFound(f"There is no repository {repository}.") from None
 
@@ -173,17 +193,32 @@ def _look_at(owner: str, name: str) -> "HostedRepository":
     from ops import code_host
 
     installation_id, found = code_host.look_at(owner, name)
-    visibility = "private" if found.is_private else "public"
-    return HostedRepository(installation_id, found.owner, found.name, found.html_url, found.default_branch, visibility)
+    return HostedRepository(
+        installation_id=installation_id,
+        owner=found.owner,
+        name=found.name,
+        html_url=found.html_url,
+        default_branch=found.default_branch,
+        visibility="private" if found.is_private else "public",
+    )
 
 
-def _get_repository(repository_id: str) -> "RepositoryItem":
+def _get_repository(text: str) -> "RepositoryItem":
     from controlplane.store import repositories
 
-    try:
-        return repositories.get_repository(repository_id)
-    except repositories.UnknownRepository:
-        raise NotFound(f"There is no repository {repository_id}.") from None
+    repository = repositories.find_repository(_parse_repository_id(text))
+    if repository is None:
+        raise NotFound(f"There is no repository {text}.")
+    return repository
+
+
+def _parse_repository_id(text: str) -> "RepositoryId":
+    from controlplane.core.ids import RepositoryId
+
+    repository_id = RepositoryId.parse(text)
+    if repository_id is None:
+        raise NotFound(f"There is no repository {text}.")
+    return repository_id
 
 
 def _document(repository: "RepositoryItem") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic_core import core_schema
 
 from controlplane.core.errors import CATALOG
 from controlplane.store.feedback import Category, Surface
-from controlplane.store.inbox import Priority, Source, Status
+from controlplane.store.inbox_items import Priority, Source, Status
 from controlplane.store.organizations import Role
 from controlplane.store.vendors import ReviewState, VendorState
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import clock, ids
-from controlplane.core.ids import Located
+from controlplane.core.ids import InboxItemId, Located, RepositoryId
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, PublishScan, Queue
 from controlplane.store import issue_attempts, outbox, repositories
@@ -41,7 +41,7 @@ def minutes_ago(minutes: int) -> Iterator[None]:
 
 def request_scan(repository_id: str) -> tuple[str, Entry]:
     """Writes a scan request as the API does, without sending its message. Returns the request's ID and message."""
-    repository = repositories.get_repository(repository_id)
+    repository = repositories.get_repository(RepositoryId.stored(repository_id))
     request_id = requests.new_request_id(repository.organization_id)
     message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     link = repository.links[0]
@@ -68,7 +68,7 @@ def unsent(
     with minutes_ago(5):
         request_id, _ = request_scan(scan["repositoryId"])
         table.put(messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg)
-        issue_attempts.begin_attempt(item_id, user_id)
+        issue_attempts.begin_attempt(InboxItemId.stored(item_id), user_id)
     return Unsent(request_id, item_id)
 
 

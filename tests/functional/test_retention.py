@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.core.ids import InboxItemId
 from controlplane.core.settings import settings
 from controlplane.store import audits, feedback, inbox, keys, projects, repositories, vendors
 from controlplane.store.outbox import new_entry
@@ -207,7 +208,7 @@ class TestResolvedItems:
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)
-        table.update(inbox.moved(item.item_id, "v2", fields={"githubIssue": {"number": 1}}))
+        table.update(inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}))
         assert expiries("INBOX#") == {ends}
 
     def test_of_a_vendor_may_be_gone_when_the_vendor_is_decided_on(self, company: Company):
@@ -215,11 +216,11 @@ class TestResolvedItems:
         vendors.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
         assert item_id is not None
-        table.delete_all([keys.inbox_item(*inbox.locate(item_id))])
+        table.delete_all([keys.inbox_item(*InboxItemId.stored(item_id).location)])
         assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
         later = replace(detection(project.project_id), observed_at="2026-03-04T06:00:00.000Z")
         vendors.record_detection(later)
-        assert inbox.get_item(item_id).status == "resolved"
+        assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
     def test_are_kept_if_the_days_are_0(self, world: World, company: Company, monkeypatch: pytest.MonkeyPatch):
         set_days(monkeypatch, "resolved_item", 0)

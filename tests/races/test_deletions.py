@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import ids
-from controlplane.core.ids import ProjectId
+from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.store import (
     api_keys,
     deletions,
@@ -67,7 +67,14 @@ def creates_a_project(world: World, company: Company) -> Callable[[], Any]:
 
 
 def connects_a_repository(world: World, company: Company) -> Callable[[], Any]:
-    hosted = repositories.HostedRepository(1, "acme", "shop", "https://code.example/acme/shop", "main", "private")
+    hosted = repositories.HostedRepository(
+        installation_id=1,
+        owner="acme",
+        name="shop",
+        html_url="https://code.example/acme/shop",
+        default_branch="main",
+        visibility="private",
+    )
     return lambda: repositories.connect_repository(company.organization_id, hosted)
 
 
@@ -187,7 +194,7 @@ class Running:
         clean_up()
 
     def deletes_repository(self) -> None:
-        repositories.disconnect_repository(self.scan.repository_id)
+        repositories.disconnect_repository(RepositoryId.stored(self.scan.repository_id))
         clean_up()
 
     def deletes_organization(self) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox, keys, projects, vendors
-from controlplane.store.inbox import RuntimeVendor, StaleVersion
+from controlplane.store.inbox import StaleVersion
+from controlplane.store.inbox_items import InboxItem, RuntimeVendor
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
 from controlplane.store.vendors import Detection
@@ -53,7 +54,9 @@ class Shop:
         """Dismisses the finding at the version it reads. Returns True if the change succeeded."""
         (item,) = self.findings()
         try:
-            inbox.change_status(inbox.read_item(item), "dismissed", item["version"], self.company.owner.user_id, None)
+            inbox.change_status(
+                InboxItem.from_item(item), "dismissed", item["version"], self.company.owner.user_id, None
+            )
         except StaleVersion:
             return False
         return True

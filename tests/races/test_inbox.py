@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox, keys, projects
-from controlplane.store.inbox import Discovery, InboxItem, RuntimeVendor, Status
+from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor, Status
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import LegFailed, Update, table
 from tests.races.stage import Stage
@@ -53,12 +53,12 @@ class Bench:
     def detects(self, **changes: Any) -> None:
         """Publishes a detection of the vendor as the intake does: finding and vendor in one transaction."""
         discovery = self.discovery._replace(**changes)
-        located = inbox.locate(discovery.item_id)
+        located = discovery.item_id.location
         vendor_key = keys.vendor(*self.project.project_id.location, "segment")
         while True:
             item, vendor = table.batch_get([keys.inbox_item(*located), vendor_key])
             decided = vendor is not None and "state" in vendor
-            write = inbox.publication(discovery._replace(settled=decided), item)
+            write = inbox.publish_leg(discovery._replace(settled=decided), item)
             if write is None:
                 return
             known = Update(

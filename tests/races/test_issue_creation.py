@@ -11,7 +11,7 @@ from controlplane.core import clock
 from controlplane.queues import issue_messages
 from controlplane.queues.messages import Queue
 from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox import InboxItem
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.repositories import RepositoryItem
 from issue_creation.app import handler
 from tests.races.stage import STILL_AT, Stage
@@ -57,7 +57,7 @@ class Desk:
     def want(self, item: InboxItem) -> None:
         """Requests an issue, as the endpoint does before it waits."""
         issue_attempts.begin_attempt(item.item_id, self.company.owner.user_id)
-        issue_messages.announce(item.item_id)
+        issue_messages.send_message(item.item_id)
 
     def advance(self, seconds: float) -> None:
         self._set_clock(clock.now() + seconds)
@@ -75,7 +75,7 @@ class Desk:
                 self.deliver(letter)
             if not due:
                 self.advance(60)
-                swept(issue_messages.announce_overdue)
+                swept(issue_messages.resend_overdue)
 
     def issues_of(self, item: InboxItem) -> list[HostedIssue]:
         return [

@@ -28,7 +28,14 @@ from tests.support.world import World
 pytestmark = pytest.mark.races
 
 LONG_AGO = STILL_AT - 700
-HOSTED = HostedRepository(1, "acme", "shop", "https://code.example/acme/shop", "main", "private")
+HOSTED = HostedRepository(
+    installation_id=1,
+    owner="acme",
+    name="shop",
+    html_url="https://code.example/acme/shop",
+    default_branch="main",
+    visibility="private",
+)
 
 
 class Shop:

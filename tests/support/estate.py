@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.core import ids
-from controlplane.core.ids import ProjectId
 from controlplane.store import (
     audits,
     feedback,
@@ -16,7 +15,7 @@ from controlplane.store import (
     repositories,
     vendors,
 )
-from controlplane.store.inbox import RuntimeVendor
+from controlplane.store.inbox_items import RuntimeVendor
 from controlplane.store.outbox import delete_entry, new_entry
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import RepositoryItem
@@ -48,7 +47,7 @@ def make_estate(world: World, company: Company | None = None) -> Estate:
     organization_id, owner = company.organization_id, company.owner.user_id
     secrets = [world.key(company), world.key(company)]
     repository = world.connected_repository(company)
-    project = projects.get_project(ProjectId.stored(repository.links[0].project_id))
+    project = projects.get_project(repository.links[0].project_id)
     audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
     audits.record_run(project.project_id, audit.audit_id, "passed")
     vendors.decide_vendor(project, "mixpanel", "approved", owner)

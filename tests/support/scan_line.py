@@ -8,7 +8,7 @@ from controlplane.queues import messages, scan_messages
 from controlplane.queues.messages import Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import inbox, keys
-from controlplane.store.inbox import InboxItem
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.scans import reads
 from controlplane.store.scans.items import ScanItem

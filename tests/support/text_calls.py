@@ -8,6 +8,7 @@ import tarfile
 import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from fnmatch import fnmatchcase
 from ipaddress import ip_network
 from itertools import islice
@@ -18,7 +19,7 @@ from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
 from controlplane.http import reader, strict_json, web_session
 from controlplane.http.client_address import client_address
-from controlplane.store.inbox import Evidence, InboxItem
+from controlplane.store.inbox_items import Evidence, InboxItem
 from dashboard import sign_in
 from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
@@ -49,11 +50,11 @@ def as_bytes(text: str) -> bytes:
 
 
 def _item(text: str) -> InboxItem:
-    shown = Evidence(text, f"https://a.test/{text}", f"a/{text}", 1, 2, text)
-    fields = dict.fromkeys(InboxItem._fields, None) | dict.fromkeys(
+    evidence = Evidence(text, f"https://a.test/{text}", f"a/{text}", start_line=1, end_line=2, snippet=text)
+    values = dict.fromkeys((field.name for field in fields(InboxItem)), None) | dict.fromkeys(
         ("title", "summary", "description", "remediation", "rule_id"), text
     )
-    return InboxItem(**fields | {"references": (text,), "evidence": (shown, shown)})
+    return InboxItem(**values | {"references": (text,), "evidence": (evidence, evidence)})
 
 
 def _sources(text: str) -> Iterator[Source]:

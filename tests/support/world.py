@@ -7,7 +7,7 @@ from typing import Any
 from controlplane.core import clock
 from controlplane.core.scopes import SCOPES
 from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, user_tokens, users
-from controlplane.store.inbox import Discovery, Evidence, InboxItem
+from controlplane.store.inbox_items import Discovery, Evidence, InboxItem
 from controlplane.store.project_items import Address
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.table import Delete, Put, table
@@ -98,7 +98,14 @@ class World:
         """Connects a repository on the code host and, if `linked`, links it to a new project."""
         name = name or f"shop-{next(_NUMBERS)}"
         address = f"https://github.com/{owner}/{name}"
-        hosted = HostedRepository(installation_id, owner, name, address, "main", "private")
+        hosted = HostedRepository(
+            installation_id=installation_id,
+            owner=owner,
+            name=name,
+            html_url=address,
+            default_branch="main",
+            visibility="private",
+        )
         made = repositories.connect_repository(company.organization_id, hosted)
         if not linked:
             return made
@@ -115,11 +122,11 @@ class World:
         """Returns a new discovery: in code or, if no repository is given, from an advisory."""
         number = next(_NUMBERS)
         made = Discovery(
-            company.organization_id,
-            "advisory",
-            (str(number),),
-            f"Finding {number}",
-            clock.timestamp(),
+            organization_id=company.organization_id,
+            source="advisory",
+            identity=(str(number),),
+            title=f"Finding {number}",
+            observed_at=clock.timestamp(),
             summary="It should not be so.",
             priority="P2",
         )
@@ -136,7 +143,12 @@ class World:
                 references=("https://example.com/consent",),
                 evidence=(
                     Evidence(
-                        "src/index.html, line 12", place, "src/index.html", 12, 14, '<script src="a.js"></script>'
+                        "src/index.html, line 12",
+                        place,
+                        "src/index.html",
+                        start_line=12,
+                        end_line=14,
+                        snippet='<script src="a.js"></script>',
                     ),
                 ),
             )

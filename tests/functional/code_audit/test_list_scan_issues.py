@@ -4,6 +4,7 @@ import pytest
 
 from controlplane.core import ids
 from controlplane.store import inbox, keys
+from controlplane.store.inbox_items import Status
 from controlplane.store.scans import findings
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table
@@ -75,7 +76,7 @@ class Test200:
         }
 
     @pytest.mark.parametrize("status", ["accepted", "dismissed", "resolved"])
-    def test_the_status_is_the_inbox_item_s(self, status: inbox.Status, api: Api, world: World):
+    def test_the_status_is_the_inbox_item_s(self, status: Status, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
         item = inbox.publish_finding(findings.as_discovery(scan, ISSUES[0]))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId, ScanRequestId
+from controlplane.core.ids import ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import outbox, projects, repositories
@@ -119,7 +119,7 @@ class Test202:
         repository = world.connected_repository(company)
         other = world.connected_repository(company).links[0].project_id
         repositories.link_project(repository.repository_id, Link(other, None, None, False))
-        projects.delete_project(projects.get_project(ProjectId.stored(repository.links[0].project_id)))
+        projects.delete_project(projects.get_project(repository.links[0].project_id))
         reply = start(api, company.owner.token, repository)
         assert reads.get_request(ScanRequestId.stored(reply.data["preparationId"])).project_id == other
 
@@ -234,7 +234,7 @@ class Test409:
     def test_a_repository_whose_only_project_is_gone(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
-        projects.delete_project(projects.get_project(ProjectId.stored(repository.links[0].project_id)))
+        projects.delete_project(projects.get_project(repository.links[0].project_id))
         assert start(api, company.owner.token, repository).code == "REPOSITORY_NOT_LINKED"
 
     def test_a_project_that_is_not_linked_to_the_repository(self, api: Api, world: World):

@@ -3,6 +3,7 @@
 import pytest
 
 from controlplane.store import inbox, projects
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.project_items import ProjectItem
 from tests.functional.finding_intake.conftest import Intake, advisory, items_of
 from tests.functional.projects.builders import make_project
@@ -55,7 +56,7 @@ class TestAgain:
 
     def test_a_dismissed_one_stays_dismissed(self, intake: Intake, company: Company, now):
         intake.take(advisory(company))
-        item = inbox.read_item(items_of(company)[0])
+        item = InboxItem.from_item(items_of(company)[0])
         inbox.change_status(item, "dismissed", item.version, company.owner.user_id, None)
         now.advance(60)
         intake.take(advisory(company, title="Second", publishedAt="2026-03-04T05:07:00Z"))

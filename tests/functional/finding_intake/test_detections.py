@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox, projects, vendors
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.project_items import ProjectItem
 from tests.functional.finding_intake.conftest import Intake, detection, items_of, vendors_of
 from tests.support.api import Api
@@ -109,7 +110,7 @@ class TestAgain:
         self, intake: Intake, company: Company, project: ProjectItem, status: Any, now
     ):
         intake.take(detection(project))
-        item = inbox.read_item(items_of(company)[0])
+        item = InboxItem.from_item(items_of(company)[0])
         inbox.change_status(item, status, item.version, company.owner.user_id, None)
         now.advance(60)
         intake.take(detection(project, observedAt="2026-03-04T05:07:00Z"))
@@ -119,7 +120,7 @@ class TestAgain:
         self, intake: Intake, company: Company, project: ProjectItem, now
     ):
         intake.take(detection(project))
-        item = inbox.read_item(items_of(company)[0])
+        item = InboxItem.from_item(items_of(company)[0])
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         intake.take(detection(project, observedAt="2026-03-04T05:06:00Z"))
         assert items_of(company)[0]["status"] == "resolved"

@@ -1,7 +1,7 @@
 """GET /v1/inbox/{itemId}."""
 
 from controlplane.store import inbox
-from controlplane.store.inbox import Evidence, RuntimeVendor
+from controlplane.store.inbox_items import Evidence, RuntimeVendor
 from tests.support.api import Api
 from tests.support.world import World
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox
-from controlplane.store.inbox import Discovery, Evidence, InboxItem, Status
+from controlplane.store.inbox_items import Discovery, Evidence, InboxItem, Status
 from controlplane.store.table import table
 from tests.support.calls import intercepted
 from tests.support.world import Company, World, table_dump
@@ -46,7 +46,7 @@ class TestFirst:
             summary="s" * 5_000,
             description="d" * 9_000,
             references=("https://e.com/" + "x" * 3_000, *(f"https://e.com/{number}" for number in range(50))),
-            evidence=(Evidence("e" * 5_000, "https://e.com/" + "x" * 3_000, "a.html", 1, 1, "c" * 9_000),) * 50,
+            evidence=(Evidence("e" * 5_000, "https://e.com/" + "x" * 3_000, "a.html", snippet="c" * 9_000),) * 50,
         )
         item = inbox.publish_finding(long)
         assert (len(item.title), len(item.summary or ""), len(item.description or "")) == (200, 1_000, 4_000)
@@ -100,12 +100,12 @@ class TestAgain:
         again = inbox.publish_finding(found._replace(observed_at=LATER, **change))
         assert again.version != item.version
         assert again.updated_at == "2026-03-04T06:06:07.000Z"
-        assert again._asdict().items() >= change.items()
+        assert {name: getattr(again, name) for name in change} == change
 
     def test_newer_evidence_comes_in_without_a_new_version(self, found: Discovery, now):
         item = inbox.publish_finding(found)
         now.advance(3_600)
-        moved = Evidence("src/index.html, line 30", None, "src/index.html", 30, 30, "x")
+        moved = Evidence("src/index.html, line 30", None, "src/index.html", start_line=30, end_line=30, snippet="x")
         again = inbox.publish_finding(found._replace(observed_at=LATER, evidence=(moved,)))
         assert (again.version, again.updated_at, again.evidence) == (item.version, item.updated_at, (moved,))
 
@@ -117,7 +117,7 @@ class TestAgain:
 
     def test_the_issue_and_the_reason_outlive_it(self, found: Discovery, now):
         from controlplane.store import issue_attempts
-        from controlplane.store.inbox import GithubIssue
+        from controlplane.store.inbox_items import GithubIssue
 
         item = inbox.publish_finding(found)
         issue = GithubIssue(1, "https://x.example/1", "2026-03-04T05:06:07Z")
@@ -129,14 +129,14 @@ class TestAgain:
     def test_a_change_that_comes_between_is_not_overwritten(self, found: Discovery, now):
         item = inbox.publish_finding(found)
         now.advance(3_600)
-        between: list[InboxItem] = []
+        dismissed: list[InboxItem] = []
 
-        def before_the_transaction(call, proceed):
-            if call.operation == "UpdateItem" and not between:
-                between.append(item)
-                between.append(brought_to("dismissed", item))
+        def dismiss_before_the_write(call, proceed):
+            if call.operation == "UpdateItem" and not dismissed:
+                dismissed.append(item)
+                dismissed.append(brought_to("dismissed", item))
             return proceed()
 
-        with intercepted(table.client, before_the_transaction):
+        with intercepted(table.client, dismiss_before_the_write):
             again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.status, again.title) == ("dismissed", "Another")

@@ -1,11 +1,12 @@
 """PATCH /v1/inbox/{itemId}."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from controlplane.store import inbox
-from controlplane.store.inbox import InboxItem
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
@@ -97,9 +98,8 @@ class Test200:
         item = world.finding(company)
         body = {"title": "Mine", "priority": "P0", "projectId": "prj_x", "githubIssue": {"number": 1}, "id": "inb_x"}
         patch(api, company.owner.token, item, status="accepted", version=item.version, **body)
-        assert inbox.get_item(item.item_id)._replace(status="open", version="", updated_at="") == item._replace(
-            version="", updated_at=""
-        )
+        changed = inbox.get_item(item.item_id)
+        assert changed == replace(item, status="accepted", version=changed.version, updated_at=changed.updated_at)
 
     def test_evidence_outlives_a_change(self, api: Api, world: World):
         company = world.company()
@@ -222,13 +222,13 @@ class Test409:
         item = world.finding(company)
         between: list[InboxItem] = []
 
-        def before_the_transaction(call, proceed):
+        def change_before_the_write(call, proceed):
             key = call.parameters.get("Key", {}).get("sk", {}).get("S", "")
             if call.operation == "UpdateItem" and key.startswith("INBOX#") and not between:
                 between.append(item)
                 between.append(brought_to("resolved", item, company))
             return proceed()
 
-        with intercepted(table.client, before_the_transaction):
+        with intercepted(table.client, change_before_the_write):
             reply = patch(api, company.owner.token, item, status="accepted", version=item.version)
         assert reply.error["details"] == {"currentVersion": between[1].version, "currentStatus": "resolved"}

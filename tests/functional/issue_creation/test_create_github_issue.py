@@ -102,9 +102,9 @@ class Test201:
         opening.mailbox.broken = True
         assert opening.post().error["details"] == {"status": "creation_pending"}
         opening.mailbox.broken = False
-        assert swept(issue_messages.announce_overdue) == 0
+        assert swept(issue_messages.resend_overdue) == 0
         now.advance(60)
-        assert swept(issue_messages.announce_overdue) == 1
+        assert swept(issue_messages.resend_overdue) == 1
         opening.work_until_quiet()
         assert opening.post().status == 201
 

@@ -1,42 +1,50 @@
 """The issue's text, as the repository's maintainers see it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from controlplane.store.inbox import Evidence, InboxItem
+from controlplane.core.ids import InboxItemId, RepositoryId
+from controlplane.store.inbox_items import Evidence, InboxItem
 from issue_creation import text
 
 MARKER = "0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"
 PERMALINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L14"
-PLACE = Evidence("src/index.html, line 12", PERMALINK, "src/index.html", 12, 14, '<script src="a.js">\n</script>\n')
+PLACE = Evidence(
+    "src/index.html, line 12",
+    PERMALINK,
+    "src/index.html",
+    start_line=12,
+    end_line=14,
+    snippet='<script src="a.js">\n</script>\n',
+)
 _BREAK = "\u200b"
 
 
 def finding(**changes: Any) -> InboxItem:
     made = InboxItem(
-        "inb_" + "0" * 34,
-        "org_" + "0" * 16,
-        "Google Analytics loads before consent",
-        "The tag is in the head of every page.",
-        "P1",
-        "open",
-        "code-audit",
-        None,
-        "shop",
-        None,
-        "2026-03-04T05:06:07.000Z",
-        "v",
-        "rep_" + "0" * 34,
-        "tracker-before-consent",
-        "Visitors are tracked before they could say no.",
-        "Load `gtag.js` once consent is given.",
-        ("https://example.com/consent",),
-        (PLACE,),
-        None,
-        None,
+        item_id=InboxItemId.stored("inb_" + "0" * 34),
+        title="Google Analytics loads before consent",
+        summary="The tag is in the head of every page.",
+        priority="P1",
+        status="open",
+        source="code-audit",
+        project_id=None,
+        repository_name="shop",
+        github_issue=None,
+        updated_at="2026-03-04T05:06:07.000Z",
+        version="v",
+        repository_id=RepositoryId.stored("rep_" + "0" * 34),
+        rule_id="tracker-before-consent",
+        description="Visitors are tracked before they could say no.",
+        remediation="Load `gtag.js` once consent is given.",
+        references=("https://example.com/consent",),
+        evidence=(PLACE,),
+        runtime_vendor=None,
+        status_reason=None,
     )
-    return made._replace(**changes)
+    return replace(made, **changes)
 
 
 def body(**changes: Any) -> str:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox import GithubIssue
+from controlplane.store.inbox_items import GithubIssue
 from controlplane.store.keys import repository as repository_key
 from controlplane.store.table import Delete, table
 from issue_creation.app import handler
@@ -22,8 +22,8 @@ def wanted(opening: Opening) -> Opening:
     return opening
 
 
-def standing(opening: Opening) -> issue_attempts.Standing:
-    found = issue_attempts.find_standing(opening.item.item_id)
+def standing(opening: Opening) -> issue_attempts.IssueProgress:
+    found = issue_attempts.find_progress(opening.item.item_id)
     assert found is not None
     return found
 
@@ -167,9 +167,9 @@ class TestUnknownOutcomes:
         wanted.work_until_quiet()
         (dead,) = wanted.mailbox.at(DEAD_LETTERS)
         assert dead.attributes["reason"]["StringValue"] == "the code host is not reached"
-        assert swept(issue_messages.announce_overdue) == 0
+        assert swept(issue_messages.resend_overdue) == 0
         now.advance(660)
-        assert swept(issue_messages.announce_overdue) == 1
+        assert swept(issue_messages.resend_overdue) == 1
         wanted.work_until_quiet()
         assert len(wanted.issues) == 1
 

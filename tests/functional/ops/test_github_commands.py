@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.core.ids import RepositoryId
 from controlplane.github import app_auth, client
 from controlplane.store import repositories
 from local.github.faults import Fault
@@ -118,7 +119,10 @@ class TestConnect:
         assert made["installation"] == installation_id(DEMO_OWNER)
         assert made["url"] == f"{code_host.url}/{DEMO}"
         assert (made["defaultBranch"], made["visibility"]) == (DEMO_BRANCH, "private")
-        assert repositories.get_repository(made["repositoryId"]).installation_id == made["installation"]
+        assert (
+            repositories.get_repository(RepositoryId.stored(made["repositoryId"])).installation_id
+            == made["installation"]
+        )
 
     def test_what_is_said_goes_before_what_the_code_host_says(self, ops: Ops, world: World, code_host: GitHub):
         options = ("--default-branch", "trunk", "--visibility", "internal", "--url", "https://code.example/x")

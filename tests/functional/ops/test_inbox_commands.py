@@ -8,8 +8,8 @@ import pytest
 from botocore.session import Session
 
 from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox import InboxItem
-from controlplane.store.issue_attempts import Attempt
+from controlplane.store.inbox_items import InboxItem
+from controlplane.store.issue_attempts import AttemptItem
 from tests.functional.ops.conftest import Ops
 from tests.support.world import Company, World, table_dump
 
@@ -25,7 +25,7 @@ def item(company: Company, world: World) -> InboxItem:
 
 
 @pytest.fixture
-def attempt(item: InboxItem, company: Company) -> Attempt:
+def attempt(item: InboxItem, company: Company) -> AttemptItem:
     return issue_attempts.begin_attempt(item.item_id, company.owner.user_id)[0]
 
 
@@ -59,7 +59,7 @@ class TestInbox:
     def test_exit_code_2_for_a_status_that_is_none(self, ops: Ops, company: Company):
         assert ops("inbox", "list", company.slug, "--status", "closed").exit_code == 2
 
-    def test_shows_an_item_with_its_attempt(self, ops: Ops, item: InboxItem, attempt: Attempt):
+    def test_shows_an_item_with_its_attempt(self, ops: Ops, item: InboxItem, attempt: AttemptItem):
         shown = ops("inbox", "show", item.item_id).document
         assert (shown["itemId"], shown["ruleId"]) == (item.item_id, "tracker-before-consent")
         assert shown["evidence"] == [item.evidence[0].url]
@@ -72,7 +72,7 @@ class TestInbox:
 
 
 class TestIssueList:
-    def test_the_open_attempts(self, ops: Ops, item: InboxItem, attempt: Attempt, company: Company):
+    def test_the_open_attempts(self, ops: Ops, item: InboxItem, attempt: AttemptItem, company: Company):
         assert ops("issue", "list").document == [
             {
                 "itemId": item.item_id,
@@ -87,12 +87,12 @@ class TestIssueList:
 
 
 class TestIssueReconcile:
-    def test_has_the_worker_look_once_more(self, ops: Ops, item: InboxItem, attempt: Attempt, queue: Any):
+    def test_has_the_worker_look_once_more(self, ops: Ops, item: InboxItem, attempt: AttemptItem, queue: Any):
         expected = {"itemId": item.item_id, "outcome": "sent"}
         assert ops("issue", "reconcile", item.item_id).document == expected
         assert queue() == [{"kind": "create-issue", "version": 1, "itemId": item.item_id}]
 
-    def test_records_an_issue_and_ends_the_attempt(self, ops: Ops, item: InboxItem, attempt: Attempt):
+    def test_records_an_issue_and_ends_the_attempt(self, ops: Ops, item: InboxItem, attempt: AttemptItem):
         words = ("--number", "42", "--url", "https://github.com/acme/shop/issues/42", "--yes")
         outcome = ops("issue", "reconcile", item.item_id, *words, "--created-at", "2026-03-04T05:00:00Z").document
         assert outcome["outcome"] == "recorded"
@@ -101,13 +101,13 @@ class TestIssueReconcile:
         assert ops("issue", "list").document == []
         assert ops("issue", "reconcile", item.item_id, *words).exit_code == 4
 
-    def test_ends_an_attempt_that_made_none(self, ops: Ops, item: InboxItem, attempt: Attempt):
+    def test_ends_an_attempt_that_made_none(self, ops: Ops, item: InboxItem, attempt: AttemptItem):
         outcome = ops("issue", "reconcile", item.item_id, "--absent", "--yes").document
         assert outcome == {"itemId": item.item_id, "outcome": "withdrawn"}
         assert ops("inbox", "show", item.item_id).document["issueRefusal"] == "withdrawn"
         assert ops("issue", "reconcile", item.item_id, "--absent", "--yes").exit_code == 4
 
-    def test_not_while_an_issue_may_still_turn_up(self, ops: Ops, item: InboxItem, attempt: Attempt, now):
+    def test_not_while_an_issue_may_still_turn_up(self, ops: Ops, item: InboxItem, attempt: AttemptItem, now):
         issue_attempts.start_sending(attempt)
         now.advance(599)
         outcome = ops("issue", "reconcile", item.item_id, "--absent", "--yes")
@@ -131,7 +131,9 @@ class TestIssueReconcile:
             ("--absent",),
         ],
     )
-    def test_exit_code_2_and_nothing_changes(self, ops: Ops, item: InboxItem, attempt: Attempt, words: tuple[str, ...]):
+    def test_exit_code_2_and_nothing_changes(
+        self, ops: Ops, item: InboxItem, attempt: AttemptItem, words: tuple[str, ...]
+    ):
         before = table_dump()
         assert ops("issue", "reconcile", item.item_id, *words).exit_code == 2
         assert table_dump() == before

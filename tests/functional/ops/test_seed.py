@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import KeyId, ProjectId
+from controlplane.core.ids import KeyId
 from controlplane.core.scopes import SCOPES
 from controlplane.core.tokens import digest
 from controlplane.store import (
@@ -77,7 +77,14 @@ class TestFresh:
         assert {item["status"] for item in shown} == {"open"}
 
     def test_its_repository_is_scanned_once(self, mailbox: Mailbox):
-        hosted = HostedRepository(1, "acme", "shop", "https://code.example/acme/shop", "main", "private")
+        hosted = HostedRepository(
+            installation_id=1,
+            owner="acme",
+            name="shop",
+            html_url="https://code.example/acme/shop",
+            default_branch="main",
+            visibility="private",
+        )
         demo = ensure_demo(None, hosted)
         assert ensure_demo(demo, hosted) == demo
         (letter,) = mailbox.letters
@@ -154,12 +161,17 @@ class TestAgain:
 
 class TestRepository:
     def test_is_connected_and_linked_once_however_often_it_is_asked_for(self):
-        hosted = HostedRepository(7, "demo-shop", "storefront", "http://127.0.0.1:3000/x", "main", "private")
+        hosted = HostedRepository(
+            installation_id=7,
+            owner="demo-shop",
+            name="storefront",
+            html_url="http://127.0.0.1:3000/x",
+            default_branch="main",
+            visibility="private",
+        )
         first = ensure_demo(None, hosted)
         (entry,) = first["repositories"]
         assert entry["organizationId"] == first["organizations"][0]["organizationId"]
         assert ensure_demo(first, hosted)["repositories"] == [entry]
         repository = repositories.get_repository(entry["repositoryId"])
-        assert [projects.get_project(ProjectId.stored(link.project_id)).name for link in repository.links] == [
-            "Acme Shop"
-        ]
+        assert [projects.get_project(link.project_id).name for link in repository.links] == ["Acme Shop"]

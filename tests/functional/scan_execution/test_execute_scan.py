@@ -13,6 +13,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import inbox, leases, repositories
+from controlplane.store.inbox_items import InboxItem, Status
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import execution, failures, findings, reads
@@ -66,7 +67,7 @@ def run(mailbox: Mailbox, scan: ScanItem, files: dict[str, str | bytes] | None =
     return reads.get_scan(scan.scan_id)
 
 
-def published(scan: ScanItem) -> list[inbox.InboxItem]:
+def published(scan: ScanItem) -> list[InboxItem]:
     return inbox.list_items(scan.organization_id, None, 100, None).items
 
 
@@ -178,7 +179,7 @@ class TestAcrossScans:
         [("open", "open"), ("accepted", "accepted"), ("dismissed", "dismissed"), ("resolved", "open")],
     )
     def test_a_dismissed_finding_stays_dismissed_and_a_resolved_one_reopens(
-        self, decided: inbox.Status, then: str, repository: RepositoryItem, mailbox: Mailbox, now
+        self, decided: Status, then: str, repository: RepositoryItem, mailbox: Mailbox, now
     ):
         first = run(mailbox, make_scan(repository, again="full", status="queued"))
         item = published(first)[0]

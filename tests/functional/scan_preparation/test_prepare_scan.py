@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
 from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
@@ -114,7 +113,7 @@ class TestRequestEndsAsFailed:
 
 
 def _delete_project(repository: RepositoryItem) -> None:
-    projects.delete_project(projects.get_project(ProjectId.stored(repository.links[0].project_id)))
+    projects.delete_project(projects.get_project(repository.links[0].project_id))
 
 
 def _unlink(repository: RepositoryItem) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
+from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.queues.messages import Queue
 from controlplane.store import (
     billing,
@@ -82,7 +82,7 @@ class TestProject:
 
     def test_leaves_an_item_that_a_scan_for_another_project_found_again(self, world: World, company: Company, now):
         repository = world.connected_repository(company)
-        first = projects.get_project(ProjectId.stored(repository.links[0].project_id))
+        first = projects.get_project(repository.links[0].project_id)
         second = make_project(company, "Second")
         repositories.link_project(repository.repository_id, repositories.Link(second.project_id, None, None, False))
         found = world.discovery(company, repository)
@@ -129,7 +129,7 @@ class TestARunningScan:
     def delete(self, request: pytest.FixtureRequest, running: ScanItem) -> Callable[[], object]:
         return {
             "project": lambda: projects.delete_project(projects.get_project(ProjectId.stored(running.project_id))),
-            "repository": lambda: repositories.disconnect_repository(running.repository_id),
+            "repository": lambda: repositories.disconnect_repository(RepositoryId.stored(running.repository_id)),
             "organization": lambda: deletions.delete_organization(running.organization_id),
         }[request.param]
 
@@ -338,7 +338,7 @@ class TestMeanwhile:
         request = {"json_body": {"repositoryId": repository.repository_id}, "headers": {"Idempotency-Key": "k"}}
         path = "/v1/code-audit/scans"
         assert api.post(path, company.owner.token, **request).status == 202
-        projects.delete_project(projects.get_project(ProjectId.stored(repository.links[0].project_id)))
+        projects.delete_project(projects.get_project(repository.links[0].project_id))
         finish_deletions()
         assert api.post(path, company.owner.token, **request).status in {202, 404}
         request["headers"] = {"Idempotency-Key": "another"}

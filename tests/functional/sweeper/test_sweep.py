@@ -8,7 +8,8 @@ import pytest
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import deletions, invitations, issue_attempts, outbox, projects, repositories
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
-from controlplane.store.inbox import Discovery, publish_finding
+from controlplane.store.inbox import publish_finding
+from controlplane.store.inbox_items import Discovery
 from controlplane.store.scans import reads
 from controlplane.store.table import Put, table
 from sweeper.app import handler
@@ -116,7 +117,14 @@ def stored_partitions(prefix: str) -> int:
 class TestResumedIssueAttempts:
     def test_are_those_that_nobody_took_up(self, sweep, company: Company, mailbox: Mailbox, now):
         found = publish_finding(
-            Discovery(company.organization_id, "code-audit", ("a",), "T", "2026-03-04T05:00:00.000Z", rule_id="r")
+            Discovery(
+                organization_id=company.organization_id,
+                source="code-audit",
+                identity=("a",),
+                title="T",
+                observed_at="2026-03-04T05:00:00.000Z",
+                rule_id="r",
+            )
         )
         issue_attempts.begin_attempt(found.item_id, company.owner.user_id)
         assert sweep() == NOTHING

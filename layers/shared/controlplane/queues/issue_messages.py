@@ -1,30 +1,44 @@
-"""Sends the messages that make a worker open an issue: one after each attempt, and again by the sweep.
+"""Starts the worker that opens an issue: with a message for each attempt, and with another one if it is overdue.
 
-An attempt stays in the table until it is settled, so it is its own outbox: if its message was never sent, or had no
-result, the sweep sends it again.
+An attempt stays in the table until its outcome is known, so it is its own outbox: if its message was never sent, or had
+no result, the sweep sends it again. `store.issue_attempts` describes the life cycle.
 """
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from controlplane.core.ids import InboxItemId
 from controlplane.core.observability import describe, logger
 from controlplane.queues.messages import CreateIssue, Queue, Unreachable, send
-from controlplane.store import issue_attempts
+from controlplane.store import issue_attempts, keys
+from controlplane.store.issue_attempts import AttemptItem
 from controlplane.store.sweep_runs import SweepRun
 
 
-def announce(item_id: str) -> None:
+def request_issue(item_id: InboxItemId, user_id: str) -> AttemptItem:
+    """Begins the attempt to open the item's issue, or returns the pending one, and sends its message to the worker.
+
+    A pending attempt's message is sent again only if the attempt is overdue. If the queue is unavailable, the sweep
+    sends the message later. Raises IssueExists, RoleLost, UnknownItem.
+    """
+    attempt, is_new = issue_attempts.begin_attempt(item_id, user_id)
+    if is_new or attempt.is_overdue:
+        try:
+            send_message(item_id)
+        except (Unreachable, ClientError, BotoCoreError) as error:
+            logger.warning("attempt left to the sweep", extra={"itemId": item_id, **describe(error)})
+    return attempt
+
+
+def resend_overdue(run: SweepRun) -> None:
+    """Sends the messages of attempts that a worker should have taken or settled by now. Runs as a step of the sweep."""
+    for item in run.entries([keys.ISSUE_ATTEMPTS_PK]):
+        with run.isolating(item):
+            attempt = AttemptItem.from_item(item)
+            if attempt.is_overdue:
+                send_message(attempt.item_id)
+                run.finished += 1
+
+
+def send_message(item_id: InboxItemId) -> None:
     """Sends the message for the item's attempt. Raises Unreachable."""
     send(Queue.ISSUE_CREATION, CreateIssue(item_id=item_id).model_dump(by_alias=True))
-
-
-def try_to_announce(item_id: str) -> None:
-    """Like `announce`, but only logs errors: the sweep sends the message later."""
-    try:
-        announce(item_id)
-    except (Unreachable, ClientError, BotoCoreError) as error:
-        logger.warning("attempt left to the sweep", extra={"itemId": item_id, **describe(error)})
-
-
-def announce_overdue(run: SweepRun) -> None:
-    """Sends the messages of attempts that a worker should have taken or settled by now. Runs as a step of the sweep."""
-    issue_attempts.resume_overdue(run, announce)

@@ -5,7 +5,7 @@ They are stored only as inbox items.
 
 from controlplane.core.ids import ProjectId
 from controlplane.store import inbox, keys
-from controlplane.store.inbox import Discovery
+from controlplane.store.inbox_items import Discovery
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -20,7 +20,7 @@ def publish_advisory(discovery: Discovery) -> None:
     Duplicates and editions older than the stored one change nothing. Raises UnknownOrganization, and UnknownProject
     if the advisory's project no longer exists.
     """
-    key = keys.inbox_item(discovery.organization_id, discovery.local)
+    key = keys.inbox_item(*discovery.item_id.location)
     around: dict[str, Leg] = {"organization": Check(keys.organization(discovery.organization_id), _EXISTS)}
     if discovery.project_id is not None:
         project_id = ProjectId.parse(discovery.project_id)
@@ -29,7 +29,7 @@ def publish_advisory(discovery: Discovery) -> None:
         around["project"] = Check(keys.project(*project_id.location), _EXISTS)
 
     def publish() -> None:
-        finding = inbox.publication(discovery, table.get(key))
+        finding = inbox.publish_leg(discovery, table.get(key))
         if finding is None:
             return
         try:

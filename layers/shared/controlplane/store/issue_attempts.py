@@ -1,31 +1,33 @@
-"""Attempts to open an issue for a code finding: at most one per item, stored only while it is pending.
+"""The life cycle of an attempt to open a GitHub issue for a code finding.
 
-Code hosts accept no idempotency key, and their issue lists lag. So an attempt is `wanted` until a worker is about to
-send the request, and `sending` from then until the issue is known to exist or not to exist. In `sending`, the request
-is never repeated: the issues created since are searched for the attempt's marker, for as long as one could still
-appear. Every transition is conditional on the previous state, so two workers never both send the request.
+An item has at most one attempt, stored until its outcome is known. The steps, in order:
+
+1. `begin_attempt`: a user requests an issue, and the attempt is stored as `wanted`. `queues.issue_messages` sends its
+   message to the worker `issue_creation`.
+2. `start_sending`: a worker claims the attempt, which is now `sending`, and then requests the issue from GitHub, once.
+3. The worker learns the outcome from the response, or by searching the repository's issues for the attempt's marker:
+   `complete` records the issue and `refuse` the reason why there is none; either ends the attempt. After `retry_later`,
+   it is `wanted` again: no issue was created, but a later request may succeed.
+4. `find_progress`: the user's request, which waits for the outcome, reads it.
+
+Code hosts accept no idempotency key, and their issue lists lag. So while an attempt is `sending`, the request is never
+repeated: the issues created since are searched, for as long as one could still appear. Every transition is conditional
+on the previous state, so two workers never both send the request. If a worker dies or a message is lost, a sweep sends
+the message of the overdue attempt again.
 """
 
 import secrets
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock
+from controlplane.core.errors import Forbidden
+from controlplane.core.ids import InboxItemId
 from controlplane.store import inbox, keys
-from controlplane.store.inbox import GithubIssue, InboxItem
+from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.organizations import role_check
-from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import (
-    Check,
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    StoreError,
-    Update,
-    table,
-)
+from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 State = Literal["wanted", "sending"]
 
@@ -41,15 +43,16 @@ class IssueExists(StoreError):
     """The item already has an issue."""
 
 
-class RoleLost(StoreError):
+class RoleLost(Forbidden):
     """The caller no longer has a role that can request an issue."""
 
 
-class AttemptMoved(StoreError):
-    """The attempt changed since it was read, by another worker or a person."""
+class AttemptChanged(StoreError):
+    """The attempt was changed or ended since it was read, by another worker or a person."""
 
 
-class Attempt(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptItem:
     """An attempt.
 
     marker: 128 random bits, published only in the issue's text.
@@ -57,125 +60,86 @@ class Attempt(NamedTuple):
     due_at: Unix time from which a sweep picks it up.
     """
 
-    item_id: str
+    item_id: InboxItemId
     marker: str
     state: State
     requested_by: str
     requested_at: str
-    claim: str | None
-    sent_at: int | None
+    claim: str | None = None
+    sent_at: int | None = None
     due_at: int
 
     @property
     def is_overdue(self) -> bool:
         return self.due_at <= clock.now()
 
+    def to_item(self) -> dict[str, Any]:
+        optional = {"claim": self.claim, "sentAt": self.sent_at}
+        return {
+            **keys.issue_attempt(self.item_id)._asdict(),
+            "marker": self.marker,
+            "state": self.state,
+            "requestedBy": self.requested_by,
+            "requestedAt": self.requested_at,
+            "dueAt": self.due_at,
+            **{name: value for name, value in optional.items() if value is not None},
+        }
 
-class Refusal(NamedTuple):
-    """The reason why the code host created no issue for the attempt with that marker."""
-
-    marker: str
-    reason: str
-
-
-class Standing(NamedTuple):
-    """An item, its pending attempt, if any, and the refusal of its last failed attempt, if any."""
-
-    item: InboxItem
-    attempt: Attempt | None
-    refusal: Refusal | None
-
-
-class AttemptPage(NamedTuple):
-    attempts: list[Attempt]
-    next_sk: str | None
-
-
-def _read(item: dict[str, Any]) -> Attempt:
-    return Attempt(
-        item["sk"],
-        item["marker"],
-        item["state"],
-        item["requestedBy"],
-        item["requestedAt"],
-        item.get("claim"),
-        item.get("sentAt"),
-        item["dueAt"],
-    )
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            item_id=InboxItemId.stored(item["sk"]),
+            marker=item["marker"],
+            state=item["state"],
+            requested_by=item["requestedBy"],
+            requested_at=item["requestedAt"],
+            claim=item.get("claim"),
+            sent_at=item.get("sentAt"),
+            due_at=item["dueAt"],
+        )
 
 
-# Reading
+# 1. A user requests an issue
 
 
-def find_standing(item_id: str) -> Standing | None:
-    """Returns the item's standing, or None if the item doesn't exist. Consistent, in one round trip."""
-    item, attempt = table.batch_get([keys.inbox_item(*inbox.locate(item_id)), keys.issue_attempt(item_id)])
-    if item is None:
-        return None
-    refused = item.get("issueRefusal")
-    return Standing(
-        inbox.read_item(item),
-        _read(attempt) if attempt else None,
-        Refusal(refused["marker"], refused["reason"]) if refused else None,
-    )
-
-
-def list_attempts(limit: int | None = None, after: str | None = None) -> AttemptPage:
-    """Returns the pending attempts of all organizations, ordered by item. Eventually consistent."""
-    page = table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after)
-    return AttemptPage([_read(item) for item in page.items], page.next_sk)
-
-
-def resume_overdue(run: SweepRun, announce: Callable[[str], None]) -> None:
-    """Runs a sweep step: announces the item of each overdue attempt."""
-    for item in run.entries([keys.ISSUE_ATTEMPTS_PK]):
-        with run.isolating(item):
-            attempt = _read(item)
-            if attempt.is_overdue:
-                announce(attempt.item_id)
-                run.finished += 1
-
-
-# Asking for an issue
-
-
-def begin_attempt(item_id: str, user_id: str) -> tuple[Attempt, bool]:
+def begin_attempt(item_id: InboxItemId, user_id: str) -> tuple[AttemptItem, bool]:
     """Returns the item's pending attempt, and True if it is new, in which case the caller must send its message.
 
     Creates one only if the user has the role and the item has no issue. Raises IssueExists, RoleLost,
     inbox.UnknownItem.
     """
-    located = inbox.locate(item_id)
-    item = {
-        **keys.issue_attempt(item_id)._asdict(),
-        "marker": secrets.token_hex(16),
-        "state": "wanted",
-        "requestedBy": user_id,
-        "requestedAt": clock.timestamp(),
-        "dueAt": int(clock.now()) + _TAKEN_UP_WITHIN_SECONDS,
-    }
+    attempt = AttemptItem(
+        item_id=item_id,
+        marker=secrets.token_hex(16),
+        state="wanted",
+        requested_by=user_id,
+        requested_at=clock.timestamp(),
+        due_at=int(clock.now()) + _TAKEN_UP_WITHIN_SECONDS,
+    )
     legs: dict[str, Leg] = {
-        "caller": role_check(user_id, located.organization_id, "admin"),
-        "item": Check(keys.inbox_item(*located), "attribute_exists(pk) AND attribute_not_exists(#githubIssue)"),
-        "attempt": Put(item, "attribute_not_exists(pk)"),
+        "caller": role_check(user_id, item_id.organization_id, "admin"),
+        "item": Check(
+            keys.inbox_item(*item_id.location), "attribute_exists(pk) AND attribute_not_exists(#githubIssue)"
+        ),
+        "attempt": Put(attempt.to_item(), "attribute_not_exists(pk)"),
     }
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        if refusal.leg == "caller":
+    except LegFailed as failure:
+        if failure.leg == "caller":
             raise RoleLost from None
-        if refusal.leg == "item":
-            raise (inbox.UnknownItem if refusal.item is None else IssueExists) from None
-        open_attempt = _read(refusal.item or {})
-        return open_attempt, open_attempt.marker == item["marker"]
-    return _read(item), True
+        if failure.leg == "item":
+            raise (inbox.UnknownItem if failure.item is None else IssueExists) from None
+        pending = AttemptItem.from_item(failure.item or {})
+        return pending, pending.marker == attempt.marker  # its own marker: the response to our write was lost
+    return attempt, True
 
 
-# Opening it
+# 2. A worker claims the attempt and sends the request
 
 
-def start_sending(attempt: Attempt) -> Attempt:
-    """Claims the attempt for this worker, which can then send the request once. Raises AttemptMoved."""
+def start_sending(attempt: AttemptItem) -> AttemptItem:
+    """Claims the attempt for this worker, which can then send the request once. Raises AttemptChanged."""
     claim, now = secrets.token_hex(8), int(clock.now())
     values = {
         "sending": "sending",
@@ -192,17 +156,20 @@ def start_sending(attempt: Attempt) -> Attempt:
         values,
     )
     try:
-        return _read(table.update(change))
+        return AttemptItem.from_item(table.update(change))
     except ConditionFailed as failure:
         if failure.item is None or failure.item.get("claim") != claim:  # else our own write: its response was lost
-            raise AttemptMoved from None
-        return _read(failure.item)
+            raise AttemptChanged from None
+        return AttemptItem.from_item(failure.item)
 
 
-def want_again(attempt: Attempt, seconds: int) -> Attempt:
+# 3. The outcome
+
+
+def retry_later(attempt: AttemptItem, seconds: int) -> AttemptItem:
     """Returns an attempt, whose issue was not created, to `wanted`, so that it can be retried.
 
-    A sweep picks it up a minute after `seconds` have passed. Raises AttemptMoved.
+    A sweep picks it up a minute after `seconds` have passed. Raises AttemptChanged.
     """
     values = {
         "sending": "sending",
@@ -217,16 +184,16 @@ def want_again(attempt: Attempt, seconds: int) -> Attempt:
         values,
     )
     try:
-        return _read(table.update(change))
+        return AttemptItem.from_item(table.update(change))
     except ConditionFailed as failure:
-        stands = failure.item
-        if stands is None or stands["state"] != "wanted" or stands.get("claim") != attempt.claim:
-            raise AttemptMoved from None
-        return _read(stands)  # our own write: its response was lost
+        current = AttemptItem.from_item(failure.item) if failure.item else None
+        if current is None or current.state != "wanted" or current.claim != attempt.claim:
+            raise AttemptChanged from None
+        return current  # our own write: its response was lost
 
 
-def refuse(attempt: Attempt, reason: str) -> None:
-    """Ends the attempt without an issue, and stores the reason on the item. Raises AttemptMoved."""
+def refuse(attempt: AttemptItem, reason: str) -> None:
+    """Ends the attempt without an issue, and stores the reason on the item. Raises AttemptChanged."""
     refusal = {"marker": attempt.marker, "reason": reason, "at": clock.timestamp()}
     legs: dict[str, Leg] = {
         "attempt": Delete(
@@ -236,7 +203,7 @@ def refuse(attempt: Attempt, reason: str) -> None:
         ),
         # Keeps the item's list position and version: lists don't show this, and it affects no decision on the finding.
         "item": Update(
-            keys.inbox_item(*inbox.locate(attempt.item_id)),
+            keys.inbox_item(*attempt.item_id.location),
             "SET #issueRefusal = :refusal",
             "attribute_exists(pk)",
             {"refusal": refusal},
@@ -245,32 +212,78 @@ def refuse(attempt: Attempt, reason: str) -> None:
     try:
         table.transact(legs)
     except LegFailed:
-        raise AttemptMoved from None
+        raise AttemptChanged from None
 
 
-def complete(item_id: str, marker: str | None, issue: GithubIssue) -> None:
+def withdraw(attempt: AttemptItem) -> None:
+    """Ends an attempt that, as a person has confirmed, created no issue. Raises AttemptChanged."""
+    refuse(attempt, "withdrawn")
+
+
+def complete(item_id: InboxItemId, marker: str | None, issue: GithubIssue) -> None:
     """Records the issue on the item and ends the attempt in any state, because the issue exists.
 
     marker: the marker of the attempt that created it; None if a person reports the issue, which ends any attempt.
-    Raises IssueExists if the item already has an issue, which it keeps, and AttemptMoved if another attempt is pending.
+    Raises IssueExists if the item already has an issue, which it keeps, and AttemptChanged if another attempt is
+    pending or the item doesn't exist.
     """
     ends = Delete(keys.issue_attempt(item_id))
     if marker is not None:
         ends = Delete(ends.key, "attribute_not_exists(pk) OR #marker = :marker", {"marker": marker})
-    recorded = inbox.moved(
+    recorded = inbox.update_leg(
         item_id,
         inbox.new_version(),
-        fields={"githubIssue": {"number": issue.number, "url": issue.url, "createdAt": issue.created_at}},
+        fields={"githubIssue": issue.to_item()},
         when="attribute_exists(pk) AND attribute_not_exists(#githubIssue)",
     )
     try:
         table.transact({"item": recorded, "attempt": ends})
-    except LegFailed as refusal:
-        if refusal.leg == "item" and refusal.item is not None:
+    except LegFailed as failure:
+        if failure.leg == "item" and failure.item is not None:
             raise IssueExists from None
-        raise AttemptMoved from None
+        raise AttemptChanged from None
 
 
-def withdraw(attempt: Attempt) -> None:
-    """Ends an attempt that, as a person has confirmed, created no issue. Raises AttemptMoved."""
-    refuse(attempt, "withdrawn")
+# 4. The user's request reads the outcome
+
+
+class Refusal(NamedTuple):
+    """The reason why the code host created no issue for the attempt with that marker."""
+
+    marker: str
+    reason: str
+
+
+class IssueProgress(NamedTuple):
+    """An item, its pending attempt, if any, and the refusal of its last failed attempt, if any."""
+
+    item: InboxItem
+    attempt: AttemptItem | None
+    refusal: Refusal | None
+
+
+def find_progress(item_id: InboxItemId) -> IssueProgress | None:
+    """Returns the item and its attempt, or None if the item doesn't exist. Consistent, in one round trip."""
+    item, attempt = table.batch_get([keys.inbox_item(*item_id.location), keys.issue_attempt(item_id)])
+    if item is None:
+        return None
+    refusal = item.get("issueRefusal")
+    return IssueProgress(
+        InboxItem.from_item(item),
+        AttemptItem.from_item(attempt) if attempt else None,
+        Refusal(refusal["marker"], refusal["reason"]) if refusal else None,
+    )
+
+
+# Operators
+
+
+class AttemptPage(NamedTuple):
+    attempts: list[AttemptItem]
+    next_sk: str | None
+
+
+def list_attempts(limit: int | None = None, after: str | None = None) -> AttemptPage:
+    """Returns the pending attempts of all organizations, ordered by item. Eventually consistent."""
+    page = table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after)
+    return AttemptPage([AttemptItem.from_item(item) for item in page.items], page.next_sk)

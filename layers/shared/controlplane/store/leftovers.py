@@ -155,7 +155,8 @@ def remove_links(subject: Subject, after: str | None) -> str | None:
     for item in page.items:
         if any(link["projectId"] == subject.subject_id for link in item["links"]):
             with suppress(NotLinked, UnknownRepository):
-                repositories.unlink_project(item["repositoryId"], subject.subject_id)
+                project_id = ProjectId.stored(subject.subject_id)
+                repositories.unlink_project(RepositoryId.stored(item["repositoryId"]), project_id)
     return page.next_sk
 
 

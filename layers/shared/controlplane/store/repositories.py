@@ -5,29 +5,21 @@ Only the operator connects, links, and disconnects. The repository's item also n
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock, ids
+from controlplane.core.errors import NotFound
+from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.store import deletions, keys
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.table import (
-    Check,
-    ConditionFailed,
-    Delete,
-    Leg,
-    LegFailed,
-    Put,
-    StoreError,
-    Throttled,
-    Update,
-    table,
-)
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 MAX_LINKS = 10
-_TRIES = 8
 
 
-class UnknownRepository(StoreError):
+class UnknownRepository(NotFound):
     """The repository doesn't exist or was disconnected."""
 
 
@@ -46,42 +38,27 @@ class NotLinked(StoreError):
 class Link(NamedTuple):
     """A project built from the repository. A branch of None means the repository's default branch."""
 
-    project_id: str
+    project_id: ProjectId
     production_branch: str | None
     root_directory: str | None
     pull_request_scans_enabled: bool
 
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "projectId": self.project_id,
+            "productionBranch": self.production_branch,
+            "rootDirectory": self.root_directory,
+            "pullRequestScansEnabled": self.pull_request_scans_enabled,
+        }
 
-class RepositoryItem(NamedTuple):
-    repository_id: str
-    organization_id: str
-    installation_id: int
-    owner: str
-    name: str
-    html_url: str
-    default_branch: str | None
-    visibility: str
-    connected_at: str
-    links: tuple[Link, ...]
-    preview_used: bool
-
-    @property
-    def location(self) -> ids.Located:
-        located = ids.locate(ids.REPOSITORY, self.repository_id)
-        if located is None:
-            raise LookupError("a repository's item holds no repository id")
-        return located
-
-    def find_link(self, project_id: str) -> Link | None:
-        return next((link for link in self.links if link.project_id == project_id), None)
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        project_id = ProjectId.stored(item["projectId"])
+        return cls(project_id, item["productionBranch"], item["rootDirectory"], item["pullRequestScansEnabled"])
 
 
-class RepositoryPage(NamedTuple):
-    repositories: list[RepositoryItem]
-    next_sk: str | None
-
-
-class HostedRepository(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedRepository:
     """A repository as the code host describes it."""
 
     installation_id: int
@@ -91,38 +68,67 @@ class HostedRepository(NamedTuple):
     default_branch: str | None
     visibility: str
 
-
-def read_repository(item: Mapping[str, Any]) -> RepositoryItem:
-    """Returns the repository that the stored attributes describe."""
-    return RepositoryItem(
-        item["repositoryId"],
-        item["organizationId"],
-        item["installationId"],
-        item["owner"],
-        item["name"],
-        item["htmlUrl"],
-        item["defaultBranch"],
-        item["visibility"],
-        item["connectedAt"],
-        tuple(_read_link(link) for link in item["links"]),
-        item["previewUsed"],
-    )
-
-
-def _read_link(link: Mapping[str, Any]) -> Link:
-    return Link(link["projectId"], link["productionBranch"], link["rootDirectory"], link["pullRequestScansEnabled"])
-
-
-def _written(links: Iterable[Link]) -> list[dict[str, Any]]:
-    return [
-        {
-            "projectId": link.project_id,
-            "productionBranch": link.production_branch,
-            "rootDirectory": link.root_directory,
-            "pullRequestScansEnabled": link.pull_request_scans_enabled,
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "installationId": self.installation_id,
+            "owner": self.owner,
+            "name": self.name,
+            "htmlUrl": self.html_url,
+            "defaultBranch": self.default_branch,
+            "visibility": self.visibility,
         }
-        for link in links
-    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryItem(HostedRepository):
+    """A connected repository, as the code host described it when it was last connected."""
+
+    repository_id: RepositoryId
+    connected_at: str
+    links: tuple[Link, ...]
+    preview_used: bool
+
+    @property
+    def organization_id(self) -> str:
+        return self.repository_id.organization_id
+
+    @property
+    def location(self) -> ids.Located:
+        return self.repository_id.location
+
+    def find_link(self, project_id: str) -> Link | None:
+        return next((link for link in self.links if link.project_id == project_id), None)
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **keys.repository(*self.location)._asdict(),
+            "repositoryId": self.repository_id,
+            "organizationId": self.organization_id,
+            **HostedRepository.to_item(self),
+            "connectedAt": self.connected_at,
+            "links": [link.to_item() for link in self.links],
+            "previewUsed": self.preview_used,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            repository_id=RepositoryId.stored(item["repositoryId"]),
+            installation_id=item["installationId"],
+            owner=item["owner"],
+            name=item["name"],
+            html_url=item["htmlUrl"],
+            default_branch=item["defaultBranch"],
+            visibility=item["visibility"],
+            connected_at=item["connectedAt"],
+            links=tuple(Link.from_item(link) for link in item["links"]),
+            preview_used=item["previewUsed"],
+        )
+
+
+class RepositoryPage(NamedTuple):
+    repositories: list[RepositoryItem]
+    next_sk: str | None
 
 
 def list_repositories(organization_id: str, limit: int, after: str | None) -> RepositoryPage:
@@ -134,131 +140,131 @@ def list_repositories(organization_id: str, limit: int, after: str | None) -> Re
         limit=limit,
         after=after,
     )
-    return RepositoryPage([read_repository(item) for item in page.items], page.next_sk)
+    return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
 
 
 def find_linked_projects(repositories: Iterable[RepositoryItem]) -> dict[str, ProjectItem]:
     """Returns the projects linked to these repositories, by id, without deleted ones."""
-    located = {
-        link.project_id: ids.locate(ids.PROJECT, link.project_id)
-        for repository in repositories
-        for link in repository.links
-    }
-    items = table.batch_get([keys.project(*place) for place in located.values() if place])
+    project_ids = dict.fromkeys(link.project_id for repository in repositories for link in repository.links)
+    items = table.batch_get([keys.project(*project_id.location) for project_id in project_ids])
     return {item["projectId"]: ProjectItem.from_item(item) for item in items if item}
 
 
-def get_repository(repository_id: str) -> RepositoryItem:
+def find_repository(repository_id: RepositoryId) -> RepositoryItem | None:
+    """Returns the repository, with a consistent read, or None if it doesn't exist."""
+    item = table.get(keys.repository(*repository_id.location))
+    return RepositoryItem.from_item(item) if item else None
+
+
+def get_repository(repository_id: RepositoryId) -> RepositoryItem:
     """Returns the repository, with a consistent read. Raises UnknownRepository."""
-    located = ids.locate(ids.REPOSITORY, repository_id)
-    item = table.get(keys.repository(*located)) if located else None
-    if item is None:
+    repository = find_repository(repository_id)
+    if repository is None:
         raise UnknownRepository
-    return read_repository(item)
+    return repository
 
 
 def connect_repository(organization_id: str, hosted: HostedRepository) -> RepositoryItem:
     """Connects the repository to the organization, or updates its description if it is already connected."""
+    repository = RepositoryItem(
+        repository_id=RepositoryId.of(organization_id, ids.new_local()),
+        installation_id=hosted.installation_id,
+        owner=hosted.owner,
+        name=hosted.name,
+        html_url=hosted.html_url,
+        default_branch=hosted.default_branch,
+        visibility=hosted.visibility,
+        connected_at=clock.timestamp(),
+        links=(),
+        preview_used=False,
+    )
     name_key = keys.repository_name(organization_id, hosted.owner, hosted.name)
-    local = ids.new_local()
-    repository_id = ids.owned(ids.REPOSITORY, organization_id, local)
-    item = {
-        **keys.repository(organization_id, local)._asdict(),
-        "repositoryId": repository_id,
-        "organizationId": organization_id,
-        **_described(hosted),
-        "connectedAt": clock.timestamp(),
-        "links": [],
-        "previewUsed": False,
-    }
     absent = "attribute_not_exists(pk)"
     legs: dict[str, Leg] = {
         "organization": Check(keys.organization(organization_id), "attribute_exists(pk)"),
-        "name": Put({**name_key._asdict(), "repositoryId": repository_id}, absent),
-        "repository": Put(item, absent),
+        "name": Put({**name_key._asdict(), "repositoryId": repository.repository_id}, absent),
+        "repository": Put(repository.to_item(), absent),
     }
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        connected = refusal.items.get("name")
+    except LegFailed as failure:
+        connected = failure.items.get("name")
         if connected is None:
             raise
-        if connected["repositoryId"] != repository_id:  # otherwise our own write, whose response was lost
-            return _describe_anew(connected["repositoryId"], hosted)
-    return read_repository(item)
+        if connected["repositoryId"] != repository.repository_id:  # otherwise our own write, whose response was lost
+            return _update_description(RepositoryId.stored(connected["repositoryId"]), hosted)
+    return repository
 
 
-def _described(hosted: HostedRepository) -> dict[str, Any]:
-    return {
-        "installationId": hosted.installation_id,
-        "owner": hosted.owner,
-        "name": hosted.name,
-        "htmlUrl": hosted.html_url,
-        "defaultBranch": hosted.default_branch,
-        "visibility": hosted.visibility,
-    }
-
-
-def _describe_anew(repository_id: str, hosted: HostedRepository) -> RepositoryItem:
-    values = _described(hosted)
-    located = ids.locate(ids.REPOSITORY, repository_id)
-    if located is None:
-        raise LookupError("a name points to no repository")
+def _update_description(repository_id: RepositoryId, hosted: HostedRepository) -> RepositoryItem:
+    values = hosted.to_item()
     change = "SET " + ", ".join(f"#{name} = :{name}" for name in values)
-    return read_repository(table.update(Update(keys.repository(*located), change, "attribute_exists(pk)", values)))
+    update = Update(keys.repository(*repository_id.location), change, "attribute_exists(pk)", values)
+    return RepositoryItem.from_item(table.update(update))
 
 
-def link_project(repository_id: str, link: Link) -> RepositoryItem:
+def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:
     """Links the project or updates its link. Raises UnknownRepository, ProjectGone, LinkLimitReached."""
-    project = ids.locate(ids.PROJECT, link.project_id)
-    if project is None or not repository_id[4:].startswith(project.organization_id[4:]):
+    if link.project_id.organization_id != repository_id.organization_id:
         raise ProjectGone
 
-    def linked(repository: RepositoryItem) -> tuple[Link, ...]:
-        links = repository.links
-        others = [other for other in links if other.project_id != link.project_id]
-        if len(others) >= MAX_LINKS:
-            # Links to deleted projects are removed in the background and don't count toward the limit until then.
-            existing = find_linked_projects([repository])
-            others = [other for other in others if other.project_id in existing]
-        if len(others) >= MAX_LINKS:
-            raise LinkLimitReached
-        place = next((number for number, other in enumerate(links) if other.project_id == link.project_id), len(others))
-        return (*others[:place], link, *others[place:])
-
-    for _ in range(_TRIES):
-        before = get_repository(repository_id)
-        after = linked(before)
+    def write() -> RepositoryItem:
+        repository = get_repository(repository_id)
+        links = _with_link(repository, link)
         legs: dict[str, Leg] = {
-            "project": Check(keys.project(*project), "attribute_exists(pk)"),
-            "repository": _relinked(before, after),
+            "project": Check(keys.project(*link.project_id.location), "attribute_exists(pk)"),
+            "repository": _replace_links(repository, links),
         }
         try:
             table.transact(legs)
-        except LegFailed as refusal:
-            if refusal.leg == "project":
+        except LegFailed as failure:
+            if failure.leg == "project":
                 raise ProjectGone from None
-        else:
-            return before._replace(links=after)
-    raise Throttled("the repository keeps changing")
+            raise WriteConflict from None
+        return replace(repository, links=links)
+
+    return retry_on_conflict(write, "the repository")
 
 
-def unlink_project(repository_id: str, project_id: str) -> RepositoryItem:
+def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:
+    """Returns the links with this one, in place of the project's current link, if any. Raises LinkLimitReached."""
+    links = repository.links
+    others = [other for other in links if other.project_id != link.project_id]
+    if len(others) >= MAX_LINKS:
+        # Links to deleted projects are removed in the background and don't count toward the limit until then.
+        existing = find_linked_projects([repository])
+        others = [other for other in others if other.project_id in existing]
+    if len(others) >= MAX_LINKS:
+        raise LinkLimitReached
+    place = next((number for number, other in enumerate(links) if other.project_id == link.project_id), len(others))
+    return (*others[:place], link, *others[place:])
+
+
+def unlink_project(repository_id: RepositoryId, project_id: ProjectId) -> RepositoryItem:
     """Removes the project's link. Returns the updated repository. Raises UnknownRepository, NotLinked."""
-    for _ in range(_TRIES):
-        before = get_repository(repository_id)
-        links = tuple(link for link in before.links if link.project_id != project_id)
-        if links == before.links:
+
+    def write() -> RepositoryItem:
+        repository = get_repository(repository_id)
+        links = tuple(link for link in repository.links if link.project_id != project_id)
+        if links == repository.links:
             raise NotLinked
         try:
-            return read_repository(table.update(_relinked(before, links)))
+            return RepositoryItem.from_item(table.update(_replace_links(repository, links)))
         except ConditionFailed as failure:
-            if failure.item and read_repository(failure.item).links == links:
-                return read_repository(failure.item)  # our own write, whose response was lost
-    raise Throttled("the repository keeps changing")
+            if failure.item and (current := RepositoryItem.from_item(failure.item)).links == links:
+                return current  # our own write, whose response was lost
+            raise WriteConflict from None
+
+    return retry_on_conflict(write, "the repository")
 
 
-def disconnect_repository(repository_id: str) -> RepositoryItem:
+def _replace_links(repository: RepositoryItem, links: tuple[Link, ...]) -> Update:
+    """Returns the leg that replaces the links if they haven't changed since the repository was read."""
+    values = {"links": [link.to_item() for link in links], "readLinks": [link.to_item() for link in repository.links]}
+    return Update(keys.repository(*repository.location), "SET #links = :links", "#links = :readLinks", values)
+
+
+def disconnect_repository(repository_id: RepositoryId) -> RepositoryItem:
     """Disconnects the repository. Returns the repository as it was. Raises UnknownRepository.
 
     Its scans end and are deleted in the background with their findings and inbox items. Connecting it again creates a
@@ -273,13 +279,8 @@ def disconnect_repository(repository_id: str) -> RepositoryItem:
     }
     try:
         table.transact(legs)
-    except LegFailed as refusal:
-        if refusal.leg != "repository":
+    except LegFailed as failure:
+        if failure.leg != "repository":
             raise
         raise UnknownRepository from None
     return repository
-
-
-def _relinked(before: RepositoryItem, links: tuple[Link, ...]) -> Update:
-    values = {"links": _written(links), "seen": _written(before.links)}
-    return Update(keys.repository(*before.location), "SET #links = :links", "#links = :seen", values)

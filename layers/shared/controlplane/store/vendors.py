@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from controlplane.core import clock
-from controlplane.core.ids import ProjectId
+from controlplane.core.ids import InboxItemId, ProjectId
 from controlplane.store import inbox, keys, organizations
-from controlplane.store.inbox import Discovery, Evidence, RuntimeVendor
+from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import UnknownProject
@@ -55,7 +55,7 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
             "vendor": _decision(project, vendor_id, state, decided_by, finding_id),
         }
         if finding_id is not None and not finding_expired:
-            legs["finding"] = inbox.moved(finding_id, inbox.new_version(), "resolved")
+            legs["finding"] = inbox.update_leg(InboxItemId.stored(finding_id), inbox.new_version(), "resolved")
         try:
             table.transact(legs)
         except LegFailed as failure:
@@ -110,7 +110,7 @@ class Detection:
     category: str | None
     title: str
     summary: str
-    priority: inbox.Priority
+    priority: Priority
     evidence: tuple[Evidence, ...]
     observed_at: str
 
@@ -142,13 +142,13 @@ def record_detection(detection: Detection) -> None:
         raise UnknownProject
     organization_id = project_id.organization_id
     key = keys.vendor(*project_id.location, detection.vendor.vendor_id)
-    finding_key = keys.inbox_item(organization_id, detection.as_discovery(organization_id, settled=False).local)
+    finding_key = keys.inbox_item(*detection.as_discovery(organization_id, settled=False).item_id.location)
 
     def record() -> None:
         item, existing_finding = table.batch_get([key, finding_key])
         vendor = VendorItem.from_item(item or {})
         discovery = detection.as_discovery(organization_id, settled=vendor.state is not None)
-        finding = inbox.publication(discovery, existing_finding)
+        finding = inbox.publish_leg(discovery, existing_finding)
         if finding is None:
             return
         legs: dict[str, Leg] = {

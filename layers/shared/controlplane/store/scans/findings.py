@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 
 from controlplane.core.ids import RepositoryId, ScanId
 from controlplane.store import keys
-from controlplane.store.inbox import Discovery, Evidence, Priority
+from controlplane.store.inbox_items import Discovery, Evidence, Priority
 from controlplane.store.keys import Key
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
 from controlplane.core.errors import ApiError
-from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.core.plans import SCAN_UNLOCK_CREDITS
 from controlplane.store import keys, leases
 from controlplane.store.leases import Lease
 from controlplane.store.outbox import Entry
-from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository, read_repository
+from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.failures import fail_abandoned
 from controlplane.store.scans.items import STAGES, Access, Progress, RequestItem, ScanItem, watch_key, work_key
@@ -48,8 +48,8 @@ def create_request(
     """
     request = RequestItem(
         request_id=request_id,
-        repository_id=RepositoryId.stored(repository.repository_id),
-        project_id=ProjectId.stored(link.project_id),
+        repository_id=repository.repository_id,
+        project_id=link.project_id,
         status="starting",
         requested_by=requested_by,
         created_at=clock.timestamp(),
@@ -129,7 +129,7 @@ def find_subject(request: RequestItem) -> Subject | None:
     )
     if repository is None or organization is None:
         return None
-    return Subject(read_repository(repository), organization["plan"], project is not None)
+    return Subject(RepositoryItem.from_item(repository), organization["plan"], project is not None)
 
 
 class Target(NamedTuple):

@@ -1,0 +1,204 @@
+"""Inbox items as stored, and the discoveries of findings that they are written from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
+
+from controlplane.core import ids
+from controlplane.core.ids import InboxItemId, RepositoryId
+
+Status = Literal["open", "accepted", "dismissed", "resolved"]
+Source = Literal["advisory", "code-audit", "runtime"]
+Priority = Literal["P0", "P1", "P2", "P3"]
+
+# Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.
+_TITLE_LENGTH, _SUMMARY_LENGTH, _TEXT_LENGTH, _SNIPPET_LENGTH, _URL_LENGTH = 200, 1_000, 4_000, 2_000, 2_000
+_MOST_EVIDENCE, _MOST_REFERENCES = 20, 20
+
+
+class Evidence(NamedTuple):
+    """One piece of evidence for a finding: a place in code, an observed request, or a notice.
+
+    Lines count from 1. `url` links to it: for code, the permalink of the lines at the scanned commit.
+    """
+
+    description: str
+    url: str | None = None
+    path: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    snippet: str | None = None
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "description": _truncate(self.description, _SUMMARY_LENGTH),
+            "url": self.url if self.url is None or len(self.url) <= _URL_LENGTH else None,
+            "path": self.path,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "snippet": _truncate(self.snippet, _SNIPPET_LENGTH),
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            description=item["description"],
+            url=item["url"],
+            path=item["path"],
+            start_line=item["startLine"],
+            end_line=item["endLine"],
+            snippet=item["snippet"],
+        )
+
+
+class RuntimeVendor(NamedTuple):
+    """The vendor that a runtime finding is about."""
+
+    project_id: str
+    vendor_id: str
+    name: str
+    domain: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "projectId": self.project_id,
+            "vendorId": self.vendor_id,
+            "name": _truncate(self.name, _TITLE_LENGTH),
+            "domain": self.domain,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["projectId"], item["vendorId"], item["name"], item["domain"])
+
+
+class GithubIssue(NamedTuple):
+    """The issue that was opened for a finding."""
+
+    number: int
+    url: str
+    created_at: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {"number": self.number, "url": self.url, "createdAt": self.created_at}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["number"], item["url"], item["createdAt"])
+
+
+class Discovery(NamedTuple):
+    """A source's finding and the time of observation, to be published as an item.
+
+    identity: identifies the same finding when it is found again, within organization and source.
+    observed_at: RFC 3339, in the format of `clock.timestamp`. Of two reports, the later observation wins, not the later
+        arrival.
+    settled: a person has decided on it elsewhere, for example on a vendor. It is resolved and doesn't reopen.
+    repository_id, rule_id: set for code findings. Issues are opened only for these.
+    description, remediation, references: why it matters, how to fix it, and URLs with more information.
+    """
+
+    organization_id: str
+    source: Source
+    identity: tuple[str, ...]
+    title: str
+    observed_at: str
+    summary: str | None = None
+    priority: Priority | None = None
+    project_id: str | None = None
+    repository_id: str | None = None
+    repository_name: str | None = None
+    rule_id: str | None = None
+    description: str | None = None
+    remediation: str | None = None
+    references: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    runtime_vendor: RuntimeVendor | None = None
+    settled: bool = False
+
+    @property
+    def item_id(self) -> InboxItemId:
+        return InboxItemId.of(self.organization_id, ids.derived_local(self.source, *self.identity))
+
+    def to_item(self) -> dict[str, Any]:
+        """Returns the item's attributes that each publication of the finding sets, truncated to the limits."""
+        return {
+            "observedAt": self.observed_at,
+            "title": _truncate(self.title, _TITLE_LENGTH),
+            "summary": _truncate(self.summary, _SUMMARY_LENGTH),
+            "priority": self.priority,
+            "projectId": self.project_id,
+            "repositoryName": self.repository_name,
+            "repositoryId": self.repository_id,
+            "ruleId": self.rule_id,
+            "description": _truncate(self.description, _TEXT_LENGTH),
+            "remediation": _truncate(self.remediation, _TEXT_LENGTH),
+            "references": [url for url in self.references if len(url) <= _URL_LENGTH][:_MOST_REFERENCES],
+            "evidence": [evidence.to_item() for evidence in self.evidence[:_MOST_EVIDENCE]],
+            "runtimeVendor": self.runtime_vendor.to_item() if self.runtime_vendor else None,
+        }
+
+
+# The attributes of a discovery that lists show.
+LISTED = ("title", "summary", "priority", "projectId", "repositoryName")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxItem:
+    """An item as stored. Fields that lists don't contain (from `repository_id` on) are empty in listed items.
+
+    It has no `to_item`: it is created from a `Discovery`, and every later write changes single attributes.
+    """
+
+    item_id: InboxItemId
+    title: str
+    summary: str | None
+    priority: Priority | None
+    status: Status
+    source: Source
+    project_id: str | None
+    repository_name: str | None
+    github_issue: GithubIssue | None
+    updated_at: str
+    version: str
+    repository_id: RepositoryId | None
+    rule_id: str | None
+    description: str | None
+    remediation: str | None
+    references: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    runtime_vendor: RuntimeVendor | None
+    status_reason: str | None
+
+    @property
+    def organization_id(self) -> str:
+        return self.item_id.organization_id
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        issue, vendor, repository_id = item.get("githubIssue"), item.get("runtimeVendor"), item.get("repositoryId")
+        return cls(
+            item_id=InboxItemId.stored(item["itemId"]),
+            title=item["title"],
+            summary=item.get("summary"),
+            priority=item.get("priority"),
+            status=item["status"],
+            source=item["source"],
+            project_id=item.get("projectId"),
+            repository_name=item.get("repositoryName"),
+            github_issue=GithubIssue.from_item(issue) if issue else None,
+            updated_at=item["updatedAt"],
+            version=item["version"],
+            repository_id=RepositoryId.stored(repository_id) if repository_id else None,
+            rule_id=item.get("ruleId"),
+            description=item.get("description"),
+            remediation=item.get("remediation"),
+            references=tuple(item.get("references") or ()),
+            evidence=tuple(Evidence.from_item(evidence) for evidence in item.get("evidence") or ()),
+            runtime_vendor=RuntimeVendor.from_item(vendor) if vendor else None,
+            status_reason=item.get("statusReason"),
+        )
+
+
+def _truncate(text: str | None, length: int) -> str | None:
+    return text if text is None or len(text) <= length else text[: length - 1] + "…"
