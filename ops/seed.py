@@ -34,7 +34,7 @@ from controlplane.store.scans import requests
 from controlplane.store.scans.requests import ScanInProgress
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
-from finding_intake.service import take_finding
+from finding_intake.service import process_finding
 from ops import identities, members
 from ops.intake import read_message
 from ops.lookup import find_organization
@@ -255,7 +255,7 @@ def ensure_findings(project: ProjectItem) -> None:
         ),
     )
     for message in messages:
-        take_finding(message)
+        process_finding(message)
 
 
 def ensure_token(user_id: str, known: str | None) -> str:

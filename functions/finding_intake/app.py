@@ -3,6 +3,6 @@
 from controlplane.queues.messages import Queue
 from controlplane.queues.worker import create_worker
 from finding_intake.messages import ACCEPTED
-from finding_intake.service import take_finding
+from finding_intake.service import process_finding
 
-handler = create_worker(Queue.FINDING_INTAKE, ACCEPTED, take_finding)
+handler = create_worker(Queue.FINDING_INTAKE, ACCEPTED, process_finding)

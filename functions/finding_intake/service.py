@@ -19,20 +19,20 @@ from finding_intake.messages import Advisory, Finding, RuntimeVendorDetection
 _MOST_AHEAD_SECONDS = 300
 
 
-def take_finding(message: Finding) -> None:
+def process_finding(message: Finding) -> None:
     """Publishes the reported finding to the inbox. Raises Rejected."""
     try:
         if isinstance(message, Advisory):
-            _take_advisory(message)
+            _publish_advisory(message)
         else:
-            _take_detection(message)
+            _record_detection(message)
     except UnknownOrganization:
         raise Rejected("unknown organization") from None
     except UnknownProject:
         logger.info("finding dropped", extra={"kind": message.kind, "reason": "the project is gone"})
 
 
-def _take_detection(message: RuntimeVendorDetection) -> None:
+def _record_detection(message: RuntimeVendorDetection) -> None:
     observed_at = _observed(message.observed_at)
     vendor = RuntimeVendor(message.project_id, message.vendor_id, message.name, message.domain)
     vendors.record_detection(
@@ -56,7 +56,7 @@ def _summary(message: RuntimeVendorDetection) -> str:
     return f"{seen}. Decide whether it is approved or ignored."
 
 
-def _take_advisory(message: Advisory) -> None:
+def _publish_advisory(message: Advisory) -> None:
     advisories.publish_advisory(
         Discovery(
             organization_id=message.organization_id,

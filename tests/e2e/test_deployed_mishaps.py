@@ -43,7 +43,7 @@ class TestCodeHost:
     def test_that_turns_a_worker_away_is_asked_again_soon(self, stack: Stack, group: str):
         written = stack.logs()[stack.physical_ids[f"{group}LogGroup"]]
         assert [line for line in written if '"errorType":"Postponed"' in line]
-        assert not [line for line in written if "pause not set" in line]
+        assert not [line for line in written if "backoff not set" in line]
 
     def test_that_has_no_such_branch_ends_the_request_with_the_reason(self, refused_scan: dict[str, Any]):
         assert refused_scan["status"] == "failed"
@@ -55,7 +55,7 @@ class TestDeadLetters:
     """Runs when no other work is in progress."""
 
     @pytest.mark.parametrize("queue", QUEUES)
-    def test_take_a_message_that_no_repetition_mends_with_its_reason(
+    def test_take_a_message_that_no_retry_can_process_with_its_reason(
         self, dead_letters: dict[str, DeadLetter], queue: str
     ):
         assert dead_letters[queue].reason.startswith("malformed: ")

@@ -45,7 +45,7 @@ class TestLogs:
         lines = stack.errors().splitlines()
         told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
         found = {(it["message"], it.get("errorType", "")) for it in told}
-        assert found == {("message failed", "Postponed"), ("message dead_letters", "")}
+        assert found == {("message failed", "Postponed"), ("message dead-lettered", "")}
 
 
 class TestRoles:

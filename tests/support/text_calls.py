@@ -202,7 +202,7 @@ EXEMPT: dict[str, str] = {
     "controlplane.core.keyring:*": "only hashed",
     "controlplane.core.tokens:*": "only hashed",
     "controlplane.queues.scan_attempt:*": "reasons of ours",
-    "controlplane.queues.worker:_bury": "a reason of ours",
+    "controlplane.queues.worker:_move_to_dead_letters": "a reason of ours",
     "dashboard.pages:PageLook.read": "never called",
     "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",
     "scan_execution.analysis.conditions:Candidate.text": "the name of a capture",

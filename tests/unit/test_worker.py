@@ -32,12 +32,12 @@ def handle(take: Any, given: list[Letter]) -> set[str]:
     return {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
 
 
-def buried(mailbox: Mailbox) -> list[tuple[str, str]]:
+def dead_letters(mailbox: Mailbox) -> list[tuple[str, str]]:
     return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in mailbox.at(QUEUE.dead_letters_url)]
 
 
 class TestPoisonAmongTen:
-    def test_nine_are_done_once_and_one_is_buried_after_five_receives(self, mailbox: Mailbox):
+    def test_nine_are_done_once_and_one_is_dead_lettered_after_five_receives(self, mailbox: Mailbox):
         done: Counter[str] = Counter()
 
         def take(message: ExecuteScan) -> None:
@@ -54,7 +54,7 @@ class TestPoisonAmongTen:
             rounds += 1
         assert rounds == MAX_RECEIVES
         assert sorted(done.values()) == [1] * 9
-        ((dead, reason),) = buried(mailbox)
+        ((dead, reason),) = dead_letters(mailbox)
         assert json.loads(dead)["scanId"] == POISON
         assert reason.startswith("ValueError at test_worker.py")
         assert "sk_live" not in reason
@@ -82,11 +82,11 @@ class TestMalformed:
             '{"kind":"execute-scan","version":1,"scanId":"scn_' + "0" * 34 + '","email":"ada@example.com"}',
         ],
     )
-    def test_is_buried_at_once_with_what_is_wrong_and_nothing_of_its_content(self, text: str, mailbox: Mailbox):
+    def test_is_dead_lettered_at_once_with_the_error_but_not_its_content(self, text: str, mailbox: Mailbox):
         taken: list[Any] = []
         assert handle(taken.append, [Letter(QUEUE.url, text, 0)]) == set()
         assert taken == []
-        ((dead, reason),) = buried(mailbox)
+        ((dead, reason),) = dead_letters(mailbox)
         assert dead == text
         assert reason.startswith("malformed: ")
         assert "ada@" not in reason

@@ -71,7 +71,7 @@ class TestDropped:
         assert (intake.waiting, intake.dead) == (0, [])
 
 
-class TestBuried:
+class TestDeadLettered:
     def test_of_an_organization_that_does_not_exist(self, intake: Intake, company: Company):
         before = table_dump()
         intake.take(advisory(company, organizationId="org_0123456789abcdef"))

@@ -35,7 +35,7 @@ class TestMalformed:
     @pytest.mark.parametrize(
         ("field", "value"), [(field, value) for field, values in WRONG.items() for value in values], ids=repr
     )
-    def test_is_buried_with_the_place_and_kind_of_its_mistake(
+    def test_is_dead_lettered_with_the_field_and_kind_of_its_mistake(
         self, intake: Intake, project: ProjectItem, field: str, value: Any
     ):
         before = table_dump()
@@ -62,7 +62,7 @@ class TestMalformed:
         intake.take(detection(project, seenOn=["https://shop.example.com/"] * 21))
         assert len(intake.dead) == 1
 
-    def test_a_time_to_come_is_buried_and_a_clock_a_little_ahead_is_not(
+    def test_a_future_time_is_dead_lettered_unless_within_the_clock_skew(
         self, intake: Intake, company: Company, project: ProjectItem
     ):
         intake.take(advisory(company, publishedAt="2026-03-04T05:12:00Z"))
@@ -117,7 +117,7 @@ class TestPoison:
 
 
 class TestUnknown:
-    def test_organization_of_a_project_is_buried(self, intake: Intake, project: ProjectItem):
+    def test_organization_of_a_project_is_dead_lettered(self, intake: Intake, project: ProjectItem):
         before = table_dump()
         intake.take(detection(project, projectId="prj_" + "0" * 34))
         assert [reason for _, reason in intake.dead] == ["unknown organization"]

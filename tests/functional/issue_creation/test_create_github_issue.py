@@ -108,7 +108,7 @@ class Test201:
         opening.work_until_quiet()
         assert opening.post().status == 201
 
-    def test_after_a_refusal_the_next_request_tries_anew(self, opening: Opening):
+    def test_after_a_refusal_the_next_request_tries_again(self, opening: Opening):
         opening.host.script.append(410)
         assert opening.post().status == 409
         assert opening.post().status == 201

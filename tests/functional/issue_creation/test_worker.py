@@ -69,7 +69,7 @@ class TestDeliveries:
         wanted.work_until_quiet()
         assert (len(wanted.issues), wanted.host.count("create")) == (1, 1)
 
-    def test_one_bad_message_among_ten_is_buried_alone(self, opening: Opening, world):
+    def test_only_the_bad_message_among_ten_is_dead_lettered(self, opening: Opening, world):
         items = [world.finding(opening.company, opening.repository) for _ in range(9)]
         for item in items:
             issue_attempts.begin_attempt(item.item_id, opening.company.owner.user_id)
@@ -116,7 +116,7 @@ class TestUnknownOutcomes:
         assert wanted.host.count("create") == 1
         assert wanted.host.count("list") == 5
 
-    def test_after_ten_minutes_without_it_the_attempt_is_sent_anew(self, wanted: Opening):
+    def test_after_ten_minutes_without_it_the_attempt_is_sent_again(self, wanted: Opening):
         wanted.host.script.append((502, {}))
         wanted.work()
         attempt = standing(wanted).attempt
@@ -148,7 +148,7 @@ class TestUnknownOutcomes:
         assert issue is not None
         assert issue.number != other.number
 
-    def test_a_repository_that_is_disconnected_meanwhile_ends_the_attempt(self, wanted: Opening):
+    def test_a_repository_that_is_disconnected_concurrently_ends_the_attempt(self, wanted: Opening):
         wanted.host.script.append((500, {}))
         wanted.work()
         table.delete(Delete(repository_key(*wanted.repository.location)))
@@ -158,9 +158,7 @@ class TestUnknownOutcomes:
         assert after.refusal is not None
         assert after.refusal.reason == "repository-not-connected"
 
-    def test_five_receives_without_an_end_bury_the_message_and_leave_the_attempt_to_the_sweep(
-        self, wanted: Opening, now
-    ):
+    def test_after_five_receives_the_message_is_dead_lettered_and_the_sweep_takes_over(self, wanted: Opening, now):
         from controlplane.queues import issue_messages
 
         wanted.host.script.extend(["unreached"] * 5)

@@ -21,8 +21,8 @@ from controlplane.core.observability import describe, logger, metrics
 from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, sender
 
 _last_delivery: ContextVar[bool] = ContextVar("last_delivery", default=False)
-_FIRST_PAUSE_SECONDS = 5
-_LONGEST_PAUSE_SECONDS = 900
+_FIRST_BACKOFF_SECONDS = 5
+_LONGEST_BACKOFF_SECONDS = 900
 
 
 class Postponed(Exception):
@@ -30,7 +30,7 @@ class Postponed(Exception):
 
     def __init__(self, seconds: int, reason: str) -> None:
         super().__init__(reason)
-        self.seconds = min(max(1, seconds), _LONGEST_PAUSE_SECONDS)
+        self.seconds = min(max(1, seconds), _LONGEST_BACKOFF_SECONDS)
         self.reason = reason
 
 
@@ -59,33 +59,33 @@ def is_last_delivery() -> bool:
 
 
 def create_worker[M](
-    queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None]
+    queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], None]
 ) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
     """Returns the Lambda handler of a queue's events. Metrics by service: Messages, FailedMessages, DeadLetters.
 
-    take: processes one message. It may be called again with the same message, even while another call still runs.
+    process: processes one message. It may be called again with the same message, even while another call still runs.
     """
     # By default, Powertools fails the whole invocation if every record failed. We report the records individually.
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 
-    def take_record(record: SQSRecord) -> None:
+    def process_record(record: SQSRecord) -> None:
         started = time.perf_counter()
         outcome = "failed"
         try:
-            outcome = _take(queue, accepted, take, record)
+            outcome = _process(queue, accepted, process, record)
         finally:
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            logger.info("message", extra={**_named(record), "outcome": outcome, "durationMs": milliseconds})
+            logger.info("message", extra={**_log_fields(record), "outcome": outcome, "durationMs": milliseconds})
             metrics.add_metric(name="Messages", unit=MetricUnit.Count, value=1)
 
     @metrics.log_metrics
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        return dict(process_partial_response(event, take_record, processor, context))
+        return dict(process_partial_response(event, process_record, processor, context))
 
     return handler
 
 
-def _named(record: SQSRecord) -> dict[str, Any]:
+def _log_fields(record: SQSRecord) -> dict[str, Any]:
     return {"messageId": record.message_id, "receives": _receives(record)}
 
 
@@ -93,32 +93,32 @@ def _receives(record: SQSRecord) -> int:
     return int(record.attributes.approximate_receive_count or 1)
 
 
-def _take[M](queue: Queue, accepted: TypeAdapter[M], take: Callable[[M], None], record: SQSRecord) -> str:
+def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], None], record: SQSRecord) -> str:
     """Returns the outcome for the log. Raises if the message must be redelivered."""
     try:
         message = accepted.validate_json(record.body)
     except ValidationError as error:
         # Only error types and locations: the values may be anything.
         places = sorted({f"{'.'.join(map(str, found['loc']))} {found['type']}" for found in error.errors()})
-        _bury(queue, record, "malformed: " + "; ".join(places)[:500])
-        return "buried"
+        _move_to_dead_letters(queue, record, "malformed: " + "; ".join(places)[:500])
+        return "dead-lettered"
     _last_delivery.set(_receives(record) >= MAX_RECEIVES)
     try:
-        take(message)
-    except Rejected as rejection:
-        _bury(queue, record, rejection.reason)
-        return "buried"
-    except LeftToSweep as left:
+        process(message)
+    except Rejected as failure:
+        _move_to_dead_letters(queue, record, failure.reason)
+        return "dead-lettered"
+    except LeftToSweep as failure:
         metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
-        logger.error("message left to the sweep", extra={**_named(record), "reason": left.reason})
+        logger.error("message left to the sweep", extra={**_log_fields(record), "reason": failure.reason})
         return "left to the sweep"
     except Exception as failure:  # outermost handler: any error leads to a retry or a dead letter with its reason
         metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
-        logger.error("message failed", extra={**_named(record), **describe(failure)})
+        logger.error("message failed", extra={**_log_fields(record), **describe(failure)})
         if is_last_delivery():
-            _bury(queue, record, _reason(failure))
-            return "buried"
-        _pause(queue, record, failure)
+            _move_to_dead_letters(queue, record, _reason(failure))
+            return "dead-lettered"
+        _set_backoff(queue, record, failure)
         raise
     return "done"
 
@@ -130,7 +130,7 @@ def _reason(failure: Exception) -> str:
     return f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
 
 
-def _bury(queue: Queue, record: SQSRecord, reason: str) -> None:
+def _move_to_dead_letters(queue: Queue, record: SQSRecord, reason: str) -> None:
     """Sends the message to the dead-letter queue with the reason. If this raises Unreachable, it is redelivered."""
     try:
         sender.client.send_message(
@@ -144,12 +144,12 @@ def _bury(queue: Queue, record: SQSRecord, reason: str) -> None:
     except (ClientError, BotoCoreError) as error:
         raise Unreachable(queue.value) from error
     metrics.add_metric(name="DeadLetters", unit=MetricUnit.Count, value=1)
-    logger.error("message buried", extra={**_named(record), "reason": reason})
+    logger.error("message dead-lettered", extra={**_log_fields(record), "reason": reason})
 
 
-def _pause(queue: Queue, record: SQSRecord, failure: Exception) -> None:
+def _set_backoff(queue: Queue, record: SQSRecord, failure: Exception) -> None:
     """Sets the backoff before the next delivery. If that fails, the queue's visibility timeout applies."""
-    seconds = min(_FIRST_PAUSE_SECONDS * 4 ** (_receives(record) - 1), _LONGEST_PAUSE_SECONDS)
+    seconds = min(_FIRST_BACKOFF_SECONDS * 4 ** (_receives(record) - 1), _LONGEST_BACKOFF_SECONDS)
     if isinstance(failure, Postponed):
         seconds = failure.seconds
     try:
@@ -157,4 +157,4 @@ def _pause(queue: Queue, record: SQSRecord, failure: Exception) -> None:
             QueueUrl=queue.url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds
         )
     except (ClientError, BotoCoreError, Unreachable) as error:
-        logger.warning("pause not set", extra={**_named(record), **describe(error)})
+        logger.warning("backoff not set", extra={**_log_fields(record), **describe(error)})
