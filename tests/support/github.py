@@ -23,7 +23,7 @@ from controlplane.core.settings import settings
 from controlplane.github import app_auth, client
 from controlplane.github.app_auth import AppAuth
 from controlplane.github.client import CodeHost
-from controlplane.github.transport import Patience, Transport
+from controlplane.github.transport import RetryPolicy, Transport
 from local.github import setup
 from local.github.app import API, create_app
 from local.github.faults import Fault
@@ -32,14 +32,20 @@ from local.github.stand_in import StandIn
 
 _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
 # Long enough for the stand-in to respond on a busy machine.
-PATIENCE = Patience(connect_seconds=20, read_seconds=20, total_seconds=50, tries=3, first_pause_seconds=0.01)
+POLICY = RetryPolicy(
+    connect_timeout_seconds=20,
+    read_timeout_seconds=20,
+    total_timeout_seconds=50,
+    max_attempts=3,
+    first_backoff_seconds=0.01,
+)
 # For tests with HANG. The responses in between still have to arrive in this time.
-IMPATIENCE = replace(PATIENCE, read_seconds=0.8)
+SHORT_POLICY = replace(POLICY, read_timeout_seconds=0.8)
 HANG = Fault(hang_seconds=1.5)
 
 
-def patience_for(fault: Fault) -> Patience:
-    return IMPATIENCE if fault.hang_seconds else PATIENCE
+def policy_for(fault: Fault) -> RetryPolicy:
+    return SHORT_POLICY if fault.hang_seconds else POLICY
 
 
 class _Switch:
@@ -107,15 +113,15 @@ class GitHub:
         self.root = root
         self.slept: list[float] = []
 
-    def transport(self, patience: Patience = PATIENCE) -> Transport:
-        return Transport(self.url + API, patience, self.slept.append)
+    def transport(self, policy: RetryPolicy = POLICY) -> Transport:
+        return Transport(self.url + API, policy, self.slept.append)
 
     def auth(self, transport: Transport | None = None) -> AppAuth:
         return AppAuth(transport or self.transport(), setup.APP_ID, key_file(self.root).read_text)
 
-    def host(self, owner: str = DEMO_OWNER, patience: Patience = PATIENCE) -> CodeHost:
+    def host(self, owner: str = DEMO_OWNER, policy: RetryPolicy = POLICY) -> CodeHost:
         """Returns a client with the permissions of the owner's installation."""
-        transport = self.transport(patience)
+        transport = self.transport(policy)
         return CodeHost(transport, self.auth(transport), installation_id(owner))
 
     def configure(self, monkeypatch: Any) -> None:

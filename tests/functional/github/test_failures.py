@@ -23,10 +23,10 @@ from controlplane.github.errors import (
     RepositoryGone,
     TarballTooLarge,
 )
-from controlplane.github.transport import Deadline, Patience, Request, Transport
+from controlplane.github.transport import Deadline, Request, RetryPolicy, Transport
 from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
-from tests.support.github import HANG, PATIENCE, patience_for
+from tests.support.github import HANG, POLICY, policy_for
 from tests.support.logs import captured_logs
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
@@ -55,9 +55,9 @@ class HasToken(AppAuth):
         return "Bearer token"
 
 
-def host_at(url: str, patience: Patience = PATIENCE) -> CodeHost:
+def host_at(url: str, policy: RetryPolicy = POLICY) -> CodeHost:
     """Returns a client of a host that isn't the stand-in."""
-    transport = Transport(url, patience, lambda _: None)
+    transport = Transport(url, policy, lambda _: None)
     return CodeHost(transport, HasToken(transport, "1"), 1)
 
 
@@ -84,7 +84,7 @@ class TestReads:
     @pytest.mark.parametrize("fault", [Fault(500), Fault(502), Fault(503), HANG], ids=["500", "502", "503", "timeout"])
     def test_are_repeated_after_a_failure(self, code_host, fault):
         code_host.stand_in.faults.add(REPOSITORY, fault, fault)
-        assert code_host.host(patience=patience_for(fault)).get_repository(*DEMO).name == DEMO_NAME
+        assert code_host.host(policy=policy_for(fault)).get_repository(*DEMO).name == DEMO_NAME
         assert len(code_host.slept) == 2
 
     def test_give_up_after_three_tries(self, code_host):
@@ -97,7 +97,7 @@ class TestReads:
 
     def test_wait_longer_each_time_and_never_in_step(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, Fault(502), Fault(502))
-        code_host.host(patience=Patience(first_pause_seconds=4)).get_repository(*DEMO)
+        code_host.host(policy=RetryPolicy(first_backoff_seconds=4)).get_repository(*DEMO)
         first, second = code_host.slept
         assert 0 <= first <= 4
         assert 0 <= second <= 8
@@ -151,7 +151,9 @@ class TestReads:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         began = time.monotonic()
         with pytest.raises(HostUnavailable):
-            host_at(url, Patience(read_seconds=0.3, total_seconds=0.5, tries=1)).get_repository(*DEMO)
+            host_at(
+                url, RetryPolicy(read_timeout_seconds=0.3, total_timeout_seconds=0.5, max_attempts=1)
+            ).get_repository(*DEMO)
         assert time.monotonic() - began < 2
         listener.close()
         thread.join(1)
@@ -227,7 +229,7 @@ class TestCreateIssue:
         lost = Fault(fault.status, hang_seconds=fault.hang_seconds, takes_effect=takes_effect)
         code_host.stand_in.faults.add(CREATE, lost)
         with pytest.raises(OutcomeUnknown):
-            code_host.host(patience=patience_for(lost)).create_issue(*DEMO, "Title", "Body")
+            code_host.host(policy=policy_for(lost)).create_issue(*DEMO, "Title", "Body")
         assert len(code_host.sent(CREATE)) == 1
         assert issues(code_host) == int(takes_effect)
 
@@ -281,7 +283,7 @@ class TestCreateIssue:
     def test_is_not_sent_without_a_token_and_then_did_nothing(self, code_host, fault):
         code_host.stand_in.faults.add(TOKENS, fault, fault, fault)
         with pytest.raises(HostUnavailable) as caught:
-            code_host.host(patience=patience_for(fault)).create_issue(*DEMO, "Title", "Body")
+            code_host.host(policy=policy_for(fault)).create_issue(*DEMO, "Title", "Body")
         assert not isinstance(caught.value, OutcomeUnknown)
         assert code_host.sent(CREATE) == []
 
@@ -289,7 +291,7 @@ class TestCreateIssue:
         transport = code_host.transport()
         request = Request("POST", CREATE, transport.url("/repos/demo-shop/storefront/issues"), "Bearer token", {})
         with pytest.raises(HostUnavailable) as caught:
-            transport.tell(request, Deadline(0))
+            transport.send_once(request, Deadline(0))
         assert not isinstance(caught.value, OutcomeUnknown)
         assert not code_host.exchanges
 
@@ -442,7 +444,7 @@ class TestErrors:
                 host.create_issue(*DEMO, "A private title", "A private body")
             told.append(f"{caught.value!r} {caught.value.context}")
         text = " ".join([*told, log.getvalue()])
-        assert text.count("The code host is asked again") == 2
+        assert text.count("code host request retried") == 2
         tokens = [request.headers["authorization"].split()[1] for request in code_host.stand_in.requests]
         for secret in ("private", "demo-shop", "storefront", key_file(code_host.root).read_text()[40:80], *tokens):
             assert secret not in text

@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from controlplane.github import transport
-from controlplane.github.transport import Answer, seconds_to_wait
+from controlplane.github.transport import Response, seconds_to_wait
 
 
 class TestTls:
@@ -18,7 +18,7 @@ class TestTls:
 
 class TestRedirects:
     @pytest.mark.parametrize(
-        ("url", "origin", "is_as_safe"),
+        ("url", "origin", "keeps_tls"),
         [
             ("https://files.example/a", "https://api.example/b", True),
             ("https://files.example/a", "http://127.0.0.1/b", True),
@@ -28,8 +28,8 @@ class TestRedirects:
             ("file:///etc/passwd", "http://127.0.0.1/b", False),
         ],
     )
-    def test_never_give_up_tls(self, url, origin, is_as_safe):
-        assert transport._is_as_safe(url, origin) is is_as_safe
+    def test_never_give_up_tls(self, url, origin, keeps_tls):
+        assert transport._keeps_tls(url, origin) is keeps_tls
 
     @pytest.mark.parametrize(
         ("one", "other", "is_same"),
@@ -49,9 +49,9 @@ class TestRedirects:
 class TestLimits:
     @pytest.mark.parametrize("status", [200, 401, 404, 422, 500, 503])
     def test_are_no_matter_of_other_statuses(self, status):
-        assert seconds_to_wait(Answer(status, {"Retry-After": "5"}, None)) is None
+        assert seconds_to_wait(Response(status, {"Retry-After": "5"}, None)) is None
 
     @pytest.mark.parametrize("content", [None, [], "text", {}, {"documentation_url": None}, {"documentation_url": 1}])
     def test_are_not_guessed_from_a_refusal(self, content):
-        assert seconds_to_wait(Answer(403, {}, content)) is None
-        assert seconds_to_wait(Answer(403, {"X-RateLimit-Remaining": "17"}, content)) is None
+        assert seconds_to_wait(Response(403, {}, content)) is None
+        assert seconds_to_wait(Response(403, {"X-RateLimit-Remaining": "17"}, content)) is None

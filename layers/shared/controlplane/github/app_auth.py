@@ -30,7 +30,7 @@ from controlplane.github.errors import (
     Refused,
     RepositoryGone,
 )
-from controlplane.github.transport import Answer, Deadline, Request, Transport
+from controlplane.github.transport import Deadline, Request, Response, Transport
 
 # A purpose is a set of permissions. GitHub refuses the token if the installation doesn't grant all of them.
 Purpose = tuple[tuple[str, str], ...]
@@ -81,7 +81,8 @@ class AppAuth:
     def authorization(self, scope: Scope, deadline: Deadline) -> str:
         """Returns the Authorization header for requests in the scope.
 
-        Raises AccessLost, RepositoryGone, AppNotConfigured, AppKeyUnreadable and what `Transport.ask` raises.
+        Raises AccessLost, RepositoryGone, AppNotConfigured, AppKeyUnreadable, and the errors of
+        `Transport.send_with_retries`.
         """
         now = clock.now() + self._ahead_seconds
         # Drops expired tokens, so that a process that scans many repositories doesn't accumulate them.
@@ -89,58 +90,64 @@ class AppAuth:
             of: token for of, token in self._tokens.items() if token.expires_seconds - _TOKEN_MARGIN_SECONDS > now
         }
         if scope not in self._tokens:
-            self._tokens[scope] = self._buy_narrow_token(scope, deadline)
+            self._tokens[scope] = self._create_repository_token(scope, deadline)
         return f"Bearer {self._tokens[scope].value}"
 
     def forget(self, scope: Scope) -> None:
         """Drops the scope's cached token, after the host rejected it."""
         self._tokens.pop(scope, None)
 
-    def ask_as_app(
+    def send_as_app(
         self, method: str, operation: str, url: str, deadline: Deadline, body: Mapping[str, Any] | None = None
-    ) -> Answer:
+    ) -> Response:
         """Sends a request authenticated as the App and returns the response.
 
         A first 401 can mean that our clock is wrong or that the key was rotated: it is retried once, with the host's
         clock and the currently stored key.
         """
-        answer = self._ask_signed(method, operation, url, deadline, body)
-        if answer.status == 401:
-            if answer.date_seconds is not None:
-                self._ahead_seconds = answer.date_seconds - clock.now()
-            answer = self._ask_signed(method, operation, url, deadline, body)
-        return answer
+        response = self._send_signed(method, operation, url, deadline, body)
+        if response.status == 401:
+            if response.date_seconds is not None:
+                self._ahead_seconds = response.date_seconds - clock.now()
+            response = self._send_signed(method, operation, url, deadline, body)
+        return response
 
-    def _ask_signed(
+    def _send_signed(
         self, method: str, operation: str, url: str, deadline: Deadline, body: Mapping[str, Any] | None
-    ) -> Answer:
-        return self._transport.ask(Request(method, operation, url, f"Bearer {self._sign()}", body), deadline)
+    ) -> Response:
+        return self._transport.send_with_retries(
+            Request(method, operation, url, f"Bearer {self._sign()}", body), deadline
+        )
 
-    def _buy_narrow_token(self, scope: Scope, deadline: Deadline) -> _Token:
+    def _create_repository_token(self, scope: Scope, deadline: Deadline) -> _Token:
         """Obtains a token for one repository. GitHub requires its current name, so a renamed one is looked up first.
 
         The lookup uses a token for all repositories of the installation that only has permission to read metadata.
         """
         try:
-            return self._buy_token(scope.installation_id, scope.purpose, {"repositories": [scope.repository]}, deadline)
+            return self._create_token(
+                scope.installation_id, scope.purpose, {"repositories": [scope.repository]}, deadline
+            )
         except AccessLost as lost:
             if lost.context.get("status") != 422:
                 raise
-        finder = self._buy_token(scope.installation_id, _FIND, {}, deadline)
+        finder = self._create_token(scope.installation_id, _FIND, {}, deadline)
         url = self._transport.url(_REPOSITORY.format(owner=scope.owner, repo=scope.repository))
-        answer = self._transport.ask(Request("GET", _REPOSITORY, url, f"Bearer {finder.value}"), deadline)
-        context = {"operation": _REPOSITORY, "status": answer.status, "requestId": answer.request_id}
-        if answer.status == 404:
+        response = self._transport.send_with_retries(
+            Request("GET", _REPOSITORY, url, f"Bearer {finder.value}"), deadline
+        )
+        context = {"operation": _REPOSITORY, "status": response.status, "requestId": response.request_id}
+        if response.status == 404:
             raise RepositoryGone(**context)
-        if answer.status != 200:
+        if response.status != 200:
             raise AccessLost(**context)
         try:
-            selection = {"repository_ids": [int(answer.content["id"])]}
+            selection = {"repository_ids": [int(response.content["id"])]}
         except (KeyError, TypeError, ValueError) as failure:
-            raise HostUnavailable(reason="unexpected answer", **context) from failure
-        return self._buy_token(scope.installation_id, scope.purpose, selection, deadline)
+            raise HostUnavailable(reason="unexpected response", **context) from failure
+        return self._create_token(scope.installation_id, scope.purpose, selection, deadline)
 
-    def _buy_token(
+    def _create_token(
         self, installation_id: int, purpose: Purpose, selection: Mapping[str, Any], deadline: Deadline
     ) -> _Token:
         if installation_id < 1:
@@ -148,17 +155,17 @@ class AppAuth:
         url = self._transport.url(_INSTALLATION_TOKENS.format(installation_id=installation_id))
         # A second token does no harm, so this write is retried like a read.
         wanted = {"permissions": dict(purpose), **selection}
-        answer = self.ask_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
-        context = {"operation": _INSTALLATION_TOKENS, "requestId": answer.request_id}
-        if answer.status in (403, 404, 422):  # suspended, removed, or without permission or repository
-            raise AccessLost(status=answer.status, **context)
-        if answer.status != 201:
-            raise Refused(answer.status, **context)
+        response = self.send_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
+        context = {"operation": _INSTALLATION_TOKENS, "requestId": response.request_id}
+        if response.status in (403, 404, 422):  # suspended, removed, or without permission or repository
+            raise AccessLost(status=response.status, **context)
+        if response.status != 201:
+            raise Refused(response.status, **context)
         try:
-            expires = datetime.fromisoformat(answer.content["expires_at"])
-            return _Token(answer.content["token"], expires.timestamp())
+            expires = datetime.fromisoformat(response.content["expires_at"])
+            return _Token(response.content["token"], expires.timestamp())
         except (KeyError, TypeError, ValueError) as failure:
-            raise HostUnavailable(reason="no token in the answer", **context) from failure
+            raise HostUnavailable(reason="no token in the response", **context) from failure
 
     def _sign(self) -> str:
         if not self._app_id:

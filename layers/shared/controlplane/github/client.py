@@ -28,7 +28,7 @@ from controlplane.github.errors import (
     Refused,
     RepositoryGone,
 )
-from controlplane.github.transport import Answer, Deadline, Patience, Request, Transport
+from controlplane.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 
 # GitHub's maximum lengths; longer values get 422.
 ISSUE_TITLE_LIMIT = 256
@@ -103,14 +103,14 @@ class CodeHost:
 
     def get_repository(self, owner: str, name: str) -> Repository:
         """Returns the repository. Raises RepositoryGone, AccessLost, and the errors common to all operations."""
-        answer = self._get(READ_CODE, _REPOSITORY, _repository_names(owner, name), self._deadline())
-        return self._read(answer, _REPOSITORY, _to_repository)
+        response = self._get(READ_CODE, _REPOSITORY, _repository_names(owner, name), self._deadline())
+        return self._read(response, _REPOSITORY, _to_repository)
 
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
         """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
         names = _repository_names(owner, name) | {"branch": _checked_branch(branch)}
-        answer = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
-        return self._read(answer, _BRANCH, _to_head)
+        response = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
+        return self._read(response, _BRANCH, _to_head)
 
     def stream_tarball(
         self, owner: str, name: str, sha: str, *, limit_bytes: int = TARBALL_LIMIT_BYTES
@@ -127,17 +127,17 @@ class CodeHost:
         url = self._transport.url(_TARBALL.format(**names))
         opened: list[Iterator[bytes]] = []
 
-        def send(authorization: str) -> Answer:
+        def send(authorization: str) -> Response:
             request = Request("GET", _TARBALL, url, authorization)
             result = self._transport.download(request, deadline, limit_bytes)
-            if isinstance(result, Answer):
+            if isinstance(result, Response):
                 return result
             opened.append(result)
-            return Answer(200, {}, None)
+            return Response(200, {}, None)
 
-        answer = self._authorized(READ_CODE, names, send, deadline)
+        response = self._authorized(READ_CODE, names, send, deadline)
         if not opened:
-            self._refuse(answer, _TARBALL, names, deadline, CommitGone)
+            self._raise_for_status(response, _TARBALL, names, deadline, CommitGone)
         return opened[0]
 
     def create_issue(self, owner: str, name: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
@@ -152,14 +152,16 @@ class CodeHost:
         url = self._transport.url(_ISSUES.format(**names))
         content = {"title": title, "body": body, "labels": list(labels)}
 
-        def send(authorization: str) -> Answer:
+        def send(authorization: str) -> Response:
             # A separate deadline: a write sent with almost no time left would likely have an unknown outcome.
-            return self._transport.tell(Request("POST", _ISSUES, url, authorization, content), Deadline(_WRITE_SECONDS))
+            return self._transport.send_once(
+                Request("POST", _ISSUES, url, authorization, content), Deadline(_WRITE_SECONDS)
+            )
 
-        answer = self._authorized(WRITE_ISSUES, names, send, deadline)
-        if answer.status != 201:
-            self._refuse(answer, _ISSUES, names, deadline, RepositoryGone)
-        return self._read(answer, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
+        response = self._authorized(WRITE_ISSUES, names, send, deadline)
+        if response.status != 201:
+            self._raise_for_status(response, _ISSUES, names, deadline, RepositoryGone)
+        return self._read(response, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
 
     def list_issues_since(self, owner: str, name: str, since: float) -> Iterator[Issue]:
         """Yields open and closed issues created or changed since the Unix time `since`, oldest first.
@@ -172,18 +174,18 @@ class CodeHost:
         moment = datetime.fromtimestamp(int(since) - _CLOCK_MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Oldest first: an issue that enters the list during pagination only moves others back, so none is skipped.
         query = {"state": "all", "sort": "created", "direction": "asc", "since": moment, "per_page": str(_PAGE_SIZE)}
-        answer = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
+        response = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
         while True:
-            yield from self._read(answer, _ISSUES, _to_issues)
-            following = _NEXT_PAGE.search(answer.headers.get("Link", ""))
+            yield from self._read(response, _ISSUES, _to_issues)
+            following = _NEXT_PAGE.search(response.headers.get("Link", ""))
             if following is None:
                 return
             # Uses only the link's query, never its host, which would receive the token.
             query = dict(parse_qsl(urlsplit(following[1]).query))
-            answer = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
+            response = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
 
     def _deadline(self) -> Deadline:
-        return Deadline(self._transport.patience.total_seconds)
+        return Deadline(self._transport.policy.total_timeout_seconds)
 
     def _get(
         self,
@@ -194,54 +196,59 @@ class CodeHost:
         *,
         query: Mapping[str, str] | None = None,
         gone: type[CodeHostError] = RepositoryGone,
-    ) -> Answer:
+    ) -> Response:
         url = self._transport.url(operation.format(**names), **query or {})
 
-        def send(authorization: str) -> Answer:
-            return self._transport.ask(Request("GET", operation, url, authorization), deadline)
+        def send(authorization: str) -> Response:
+            return self._transport.send_with_retries(Request("GET", operation, url, authorization), deadline)
 
-        answer = self._authorized(purpose, names, send, deadline)
-        if answer.status != 200:
-            self._refuse(answer, operation, names, deadline, gone)
-        return answer
+        response = self._authorized(purpose, names, send, deadline)
+        if response.status != 200:
+            self._raise_for_status(response, operation, names, deadline, gone)
+        return response
 
     def _authorized(
-        self, purpose: Purpose, names: Mapping[str, str], send: Callable[[str], Answer], deadline: Deadline
-    ) -> Answer:
+        self, purpose: Purpose, names: Mapping[str, str], send: Callable[[str], Response], deadline: Deadline
+    ) -> Response:
         """Returns the response to `send`. After a 401 (a token revoked early), retries once with a new token."""
         scope = Scope(self._installation_id, names["owner"], names["repo"], purpose)
-        answer = send(self._auth.authorization(scope, deadline))
-        if answer.status == 401:
+        response = send(self._auth.authorization(scope, deadline))
+        if response.status == 401:
             self._auth.forget(scope)
-            answer = send(self._auth.authorization(scope, deadline))
-        return answer
+            response = send(self._auth.authorization(scope, deadline))
+        return response
 
-    def _refuse(
+    def _raise_for_status(
         self,
-        answer: Answer,
+        response: Response,
         operation: str,
         names: Mapping[str, str],
         deadline: Deadline,
         gone: type[CodeHostError],
     ) -> None:
         """Raises the status's error. `gone` is the error for a 404 if the repository itself still exists."""
-        context = {"operation": operation, "status": answer.status, "requestId": answer.request_id}
-        if answer.status in (401, 403):
+        context = {"operation": operation, "status": response.status, "requestId": response.request_id}
+        if response.status in (401, 403):
             raise AccessLost(**context)
-        if answer.status == 404:
+        if response.status == 404:
             if gone is not RepositoryGone:  # the host doesn't say which of the two is missing
                 self._get(READ_CODE, _REPOSITORY, names, deadline)
             raise gone(**context)
-        raise Refused(answer.status, operation=operation, requestId=answer.request_id)
+        raise Refused(response.status, operation=operation, requestId=response.request_id)
 
     @staticmethod
     def _read[T](
-        answer: Answer, operation: str, read: Callable[[Any], T], unreadable: type[HostUnavailable] = HostUnavailable
+        response: Response,
+        operation: str,
+        read: Callable[[Any], T],
+        unreadable: type[HostUnavailable] = HostUnavailable,
     ) -> T:
         try:
-            return read(answer.content)
+            return read(response.content)
         except (KeyError, TypeError, AttributeError) as failure:
-            raise unreadable(operation=operation, reason="unexpected answer", requestId=answer.request_id) from failure
+            raise unreadable(
+                operation=operation, reason="unexpected response", requestId=response.request_id
+            ) from failure
 
 
 def connect(installation_id: int) -> CodeHost:
@@ -253,37 +260,37 @@ def connect(installation_id: int) -> CodeHost:
 def get_app() -> App:
     """Returns the App as registered at the code host. Raises Refused with 401 if its id and key don't match."""
     transport, auth = _app()
-    answer = auth.ask_as_app("GET", _APP, transport.url(_APP), Deadline(transport.patience.total_seconds))
-    context = {"operation": _APP, "requestId": answer.request_id}
-    if answer.status != 200:
-        raise Refused(answer.status, **context)
+    response = auth.send_as_app("GET", _APP, transport.url(_APP), Deadline(transport.policy.total_timeout_seconds))
+    context = {"operation": _APP, "requestId": response.request_id}
+    if response.status != 200:
+        raise Refused(response.status, **context)
     try:
-        content = answer.content
+        content = response.content
         return App(int(content["id"]), content["name"], content["html_url"], dict(content["permissions"]))
     except (KeyError, TypeError, ValueError) as failure:
-        raise HostUnavailable(reason="unexpected answer", **context) from failure
+        raise HostUnavailable(reason="unexpected response", **context) from failure
 
 
 def find_installation(owner: str, name: str) -> int:
     """Returns the id of the installation with access to the repository. Raises RepositoryGone if there isn't one."""
     transport, auth = _app()
     url = transport.url(_INSTALLATION.format(**_repository_names(owner, name)))
-    answer = auth.ask_as_app("GET", _INSTALLATION, url, Deadline(transport.patience.total_seconds))
-    context = {"operation": _INSTALLATION, "requestId": answer.request_id}
-    if answer.status == 404:
+    response = auth.send_as_app("GET", _INSTALLATION, url, Deadline(transport.policy.total_timeout_seconds))
+    context = {"operation": _INSTALLATION, "requestId": response.request_id}
+    if response.status == 404:
         raise RepositoryGone(**context)
-    if answer.status != 200:
-        raise Refused(answer.status, **context)
+    if response.status != 200:
+        raise Refused(response.status, **context)
     try:
-        return int(answer.content["id"])
+        return int(response.content["id"])
     except (KeyError, TypeError, ValueError) as failure:
-        raise HostUnavailable(reason="unexpected answer", **context) from failure
+        raise HostUnavailable(reason="unexpected response", **context) from failure
 
 
 @cache
 def _app() -> tuple[Transport, AppAuth]:
     """Returns the process-wide transport and authentication, which hold the connections and the tokens."""
-    transport = Transport(settings.github_api_url, Patience(), time.sleep)
+    transport = Transport(settings.github_api_url, RetryPolicy(), time.sleep)
     return transport, AppAuth(transport, settings.github_app_id)
 
 

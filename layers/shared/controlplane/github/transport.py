@@ -1,7 +1,7 @@
 """HTTP to one API address: timeouts, a total deadline, safe retries, and no token sent to other hosts.
 
-A read (`ask`) is retried after a lost connection, a 5xx, or a rate limit that ends before the deadline. A write
-(`tell`) is sent once: after that, only its response can tell whether it was applied.
+`send_with_retries` retries after a lost connection, a 5xx, or a rate limit that ends before the deadline. A write that
+must not be repeated is sent with `send_once`: after that, only its response can tell whether it was applied.
 """
 
 import json
@@ -35,20 +35,20 @@ _WRITE_REDIRECTS = {307, 308}
 _REDIRECT_LIMIT = 3
 _CHUNK_BYTES = 64 * 1024
 # 100 issues of the maximum length are smaller.
-_ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+_RESPONSE_LIMIT_BYTES = 64 * 1024 * 1024
 # The wait that GitHub recommends if a secondary limit specifies no time.
 _LIMIT_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """The timeouts and retries of one operation. Times are in seconds."""
+class RetryPolicy:
+    """The timeouts and retries of one operation."""
 
-    connect_seconds: float = 3
-    read_seconds: float = 10
-    total_seconds: float = 20
-    tries: int = 3
-    first_pause_seconds: float = 0.25
+    connect_timeout_seconds: float = 3
+    read_timeout_seconds: float = 10
+    total_timeout_seconds: float = 20
+    max_attempts: int = 3
+    first_backoff_seconds: float = 0.25
 
 
 class Deadline:
@@ -58,7 +58,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     @property
-    def left_seconds(self) -> float:
+    def remaining_seconds(self) -> float:
         return self._end - time.monotonic()
 
 
@@ -74,7 +74,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A complete response. `content` is the parsed JSON, or None if the body isn't JSON."""
 
     status: int
@@ -92,7 +92,7 @@ class Answer:
         return _date_seconds(self.headers.get("Date"))
 
 
-class _Unanswered(Exception):
+class _ConnectionFailed(Exception):
     """The connection failed. `sent`: whether the request may have reached the host."""
 
     def __init__(self, cause: Exception) -> None:
@@ -105,26 +105,29 @@ class Transport:
     """HTTP requests to one API address. `sleep` is used for waits between retries."""
 
     def __init__(
-        self, api_url: str, patience: Patience | None = None, sleep: Callable[[float], None] = time.sleep
+        self, api_url: str, policy: RetryPolicy | None = None, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.api_url = api_url
-        self.patience = patience or Patience()
+        self.policy = policy or RetryPolicy()
         self._sleep = sleep
         self._pool = _new_pool()
 
     def url(self, path: str, **query: str) -> str:
         return f"{self.api_url}{path}" + (f"?{urlencode(query)}" if query else "")
 
-    def ask(self, request: Request, deadline: Deadline) -> Answer:
-        """Sends a read and returns the response of any status. Raises RateLimitedByHost, HostUnavailable, Refused."""
+    def send_with_retries(self, request: Request, deadline: Deadline) -> Response:
+        """Sends a request, with retries after failures, and returns the response of any status.
 
-        def attempt() -> Answer:
-            return _read_answer(self._follow(self._pool, request, deadline, _REDIRECTS), deadline)
+        Raises RateLimitedByHost, HostUnavailable, and Refused.
+        """
 
-        return self._repeat(request, deadline, attempt)
+        def attempt() -> Response:
+            return _read_response(self._follow(self._pool, request, deadline, _REDIRECTS), deadline)
 
-    def tell(self, request: Request, deadline: Deadline) -> Answer:
-        """Sends a write once and returns its response.
+        return self._retry(request, deadline, attempt)
+
+    def send_once(self, request: Request, deadline: Deadline) -> Response:
+        """Sends a request once and returns its response.
 
         Raises RateLimitedByHost, Refused, HostUnavailable if the host was not reached, and OutcomeUnknown if it was
         reached without a usable response.
@@ -132,66 +135,66 @@ class Transport:
         # A new connection: a pooled one that the host closed while idle fails only after the request is sent.
         with _new_pool() as pool:
             try:
-                answer = _read_answer(self._follow(pool, request, deadline, _WRITE_REDIRECTS), deadline)
-            except _Unanswered as failure:
+                response = _read_response(self._follow(pool, request, deadline, _WRITE_REDIRECTS), deadline)
+            except _ConnectionFailed as failure:
                 unavailable = OutcomeUnknown if failure.sent else HostUnavailable
                 raise unavailable(operation=request.operation, reason=str(failure)) from failure
-        if answer.status >= 500 or (answer.status < 300 and answer.content is None):
-            raise OutcomeUnknown(operation=request.operation, status=answer.status, requestId=answer.request_id)
-        seconds = seconds_to_wait(answer)
+        if response.status >= 500 or (response.status < 300 and response.content is None):
+            raise OutcomeUnknown(operation=request.operation, status=response.status, requestId=response.request_id)
+        seconds = seconds_to_wait(response)
         if seconds is not None:
-            raise RateLimitedByHost(seconds, operation=request.operation, requestId=answer.request_id)
-        return answer
+            raise RateLimitedByHost(seconds, operation=request.operation, requestId=response.request_id)
+        return response
 
-    def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Answer | Iterator[bytes]:
+    def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Response | Iterator[bytes]:
         """Streams the bytes of a file, or returns the response if its status isn't 200.
 
-        Raises the errors of `ask`. While streaming, raises HostUnavailable if the stream is cut off or too slow, and
-        TarballTooLarge.
+        Retries and raises as `send_with_retries`. While streaming, raises HostUnavailable if the stream is cut off or
+        too slow, and TarballTooLarge.
         """
         streamed: list[urllib3.BaseHTTPResponse] = []
 
-        def attempt() -> Answer:
-            response = self._follow(self._pool, request, deadline, _REDIRECTS, elsewhere=True)
-            if response.status == 200:
-                streamed.append(response)
-                return Answer(200, response.headers, None)
-            return _read_answer(response, deadline)
+        def attempt() -> Response:
+            raw = self._follow(self._pool, request, deadline, _REDIRECTS, allow_other_hosts=True)
+            if raw.status == 200:
+                streamed.append(raw)
+                return Response(200, raw.headers, None)
+            return _read_response(raw, deadline)
 
-        answer = self._repeat(request, deadline, attempt)
-        return _limited(streamed[0], request, deadline, limit_bytes) if streamed else answer
+        response = self._retry(request, deadline, attempt)
+        return _limit_size(streamed[0], request, deadline, limit_bytes) if streamed else response
 
-    def _repeat(self, request: Request, deadline: Deadline, attempt: Callable[[], Answer]) -> Answer:
-        pause_seconds = self.patience.first_pause_seconds
-        for tries_left in reversed(range(self.patience.tries)):
+    def _retry(self, request: Request, deadline: Deadline, attempt: Callable[[], Response]) -> Response:
+        backoff_seconds = self.policy.first_backoff_seconds
+        for attempts_left in reversed(range(self.policy.max_attempts)):
             failure, wait_seconds = self._try(request, attempt)
-            if isinstance(failure, Answer):
+            if isinstance(failure, Response):
                 return failure
             if wait_seconds is None:
                 # Not `random`: instances restored from one snapshot would all retry at the same moments.
-                wait_seconds = pause_seconds * secrets.randbelow(1000) / 1000
-            if not tries_left or wait_seconds >= deadline.left_seconds:
+                wait_seconds = backoff_seconds * secrets.randbelow(1000) / 1000
+            if not attempts_left or wait_seconds >= deadline.remaining_seconds:
                 raise failure
-            logger.info("The code host is asked again", extra=failure.context | {"waitSeconds": wait_seconds})
+            logger.info("code host request retried", extra=failure.context | {"waitSeconds": wait_seconds})
             self._sleep(wait_seconds)
-            pause_seconds *= 2
+            backoff_seconds *= 2
         raise AssertionError("unreachable")
 
     def _try(
-        self, request: Request, attempt: Callable[[], Answer]
-    ) -> tuple[Answer | RateLimitedByHost | HostUnavailable, float | None]:
+        self, request: Request, attempt: Callable[[], Response]
+    ) -> tuple[Response | RateLimitedByHost | HostUnavailable, float | None]:
         """Returns the outcome of one attempt, and how long the host asks to wait before the next."""
         try:
-            answer = attempt()
-        except _Unanswered as failure:
+            response = attempt()
+        except _ConnectionFailed as failure:
             return HostUnavailable(operation=request.operation, reason=str(failure)), None
-        context = {"operation": request.operation, "requestId": answer.request_id}
-        if answer.status >= 500:
-            return HostUnavailable(status=answer.status, **context), _retry_after(answer)
-        seconds = seconds_to_wait(answer)
+        context = {"operation": request.operation, "requestId": response.request_id}
+        if response.status >= 500:
+            return HostUnavailable(status=response.status, **context), _retry_after(response)
+        seconds = seconds_to_wait(response)
         if seconds is not None:
             return RateLimitedByHost(seconds, **context), seconds
-        return answer, None
+        return response, None
 
     def _follow(
         self,
@@ -200,42 +203,42 @@ class Transport:
         deadline: Deadline,
         redirects: set[int],
         *,
-        elsewhere: bool = False,
+        allow_other_hosts: bool = False,
     ) -> urllib3.BaseHTTPResponse:
         """Follows redirects and returns the final response.
 
-        Only the original host gets the token. `elsewhere` allows redirects to other hosts, without the token.
+        Only the original host gets the token. `allow_other_hosts` allows redirects to other hosts, without the token.
         """
         url, authorization = request.url, request.authorization
         redirects_left = _REDIRECT_LIMIT
         while True:
-            response = self._send(pool, request, url, authorization, deadline)
-            target = response.headers.get("Location")
-            if response.status not in redirects or target is None:
-                return response
-            response.close()
+            raw = self._send(pool, request, url, authorization, deadline)
+            target = raw.headers.get("Location")
+            if raw.status not in redirects or target is None:
+                return raw
+            raw.close()
             try:
                 url = urljoin(url, target)
-                is_elsewhere = _origin(url) != _origin(request.url)
+                is_other_host = _origin(url) != _origin(request.url)
             except ValueError as failure:
-                raise Refused(response.status, operation=request.operation, reason="redirect nowhere") from failure
-            if is_elsewhere:
+                raise Refused(raw.status, operation=request.operation, reason="malformed redirect") from failure
+            if is_other_host:
                 authorization = ""
-                if not elsewhere or not _is_as_safe(url, request.url):
-                    raise Refused(response.status, operation=request.operation, reason="redirect to another host")
+                if not allow_other_hosts or not _keeps_tls(url, request.url):
+                    raise Refused(raw.status, operation=request.operation, reason="redirect to another host")
             if not redirects_left:
-                raise Refused(response.status, operation=request.operation, reason="redirects without end")
+                raise Refused(raw.status, operation=request.operation, reason="too many redirects")
             redirects_left -= 1
 
     def _send(
         self, pool: urllib3.PoolManager, request: Request, url: str, authorization: str, deadline: Deadline
     ) -> urllib3.BaseHTTPResponse:
-        left_seconds = deadline.left_seconds
-        if left_seconds <= 0:
-            raise _Unanswered(ConnectTimeoutError())
+        remaining_seconds = deadline.remaining_seconds
+        if remaining_seconds <= 0:
+            raise _ConnectionFailed(ConnectTimeoutError())
         timeout = urllib3.Timeout(
-            connect=min(self.patience.connect_seconds, left_seconds),
-            read=min(self.patience.read_seconds, left_seconds),
+            connect=min(self.policy.connect_timeout_seconds, remaining_seconds),
+            read=min(self.policy.read_timeout_seconds, remaining_seconds),
         )
         headers = _HEADERS | ({"Authorization": authorization} if authorization else {})
         body = None
@@ -254,37 +257,37 @@ class Transport:
                 preload_content=False,
             )
         except HTTPError as failure:
-            raise _Unanswered(failure) from failure
+            raise _ConnectionFailed(failure) from failure
 
 
-def seconds_to_wait(answer: Answer) -> int | None:
+def seconds_to_wait(response: Response) -> int | None:
     """Returns how long a rate limit asks to wait, at least 1 second, or None if the response isn't a rate limit.
 
     https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api: a rate limit returns 403 or 429 with
     the time in one of two headers; without either header, the wait is one minute.
     """
-    if answer.status not in (403, 429):
+    if response.status not in (403, 429):
         return None
-    wait_seconds = _retry_after(answer)
+    wait_seconds = _retry_after(response)
     if wait_seconds is not None:
         return max(1, round(wait_seconds))
-    if answer.headers.get("X-RateLimit-Remaining") == "0":
-        reset = answer.headers.get("X-RateLimit-Reset", "")
+    if response.headers.get("X-RateLimit-Remaining") == "0":
+        reset = response.headers.get("X-RateLimit-Reset", "")
         if reset.isdecimal():
-            return max(1, int(reset) - int(answer.date_seconds or clock.now()))
+            return max(1, int(reset) - int(response.date_seconds or clock.now()))
         return _LIMIT_SECONDS
     # A secondary limit can come without any header. The documentation link in its body identifies it.
-    about = answer.content.get("documentation_url") if isinstance(answer.content, dict) else None
-    is_limit = answer.status == 429 or (isinstance(about, str) and "rate-limit" in about)
+    about = response.content.get("documentation_url") if isinstance(response.content, dict) else None
+    is_limit = response.status == 429 or (isinstance(about, str) and "rate-limit" in about)
     return _LIMIT_SECONDS if is_limit else None
 
 
-def _retry_after(answer: Answer) -> float | None:
-    value = answer.headers.get("Retry-After", "")
+def _retry_after(response: Response) -> float | None:
+    value = response.headers.get("Retry-After", "")
     if value.isdecimal():
         return float(value)
     moment = _date_seconds(value)
-    return None if moment is None else max(0.0, moment - (answer.date_seconds or clock.now()))
+    return None if moment is None else max(0.0, moment - (response.date_seconds or clock.now()))
 
 
 def _date_seconds(value: str | None) -> float | None:
@@ -296,48 +299,48 @@ def _date_seconds(value: str | None) -> float | None:
         return None
 
 
-def _read_answer(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> Answer:
+def _read_response(raw: urllib3.BaseHTTPResponse, deadline: Deadline) -> Response:
     body = bytearray()
     try:
-        for chunk in _chunks(response, deadline):
+        for chunk in _chunks(raw, deadline):
             body += chunk
-            if len(body) > _ANSWER_LIMIT_BYTES:
-                raise _Unanswered(OverflowError())
+            if len(body) > _RESPONSE_LIMIT_BYTES:
+                raise _ConnectionFailed(OverflowError())
     finally:
-        response.close()  # after the whole body the connection is back in the pool, and this does nothing
+        raw.close()  # after the whole body the connection is back in the pool, and this does nothing
     try:
         content = json.loads(body)
     except ValueError:
         content = None
-    return Answer(response.status, response.headers, content)
+    return Response(raw.status, raw.headers, content)
 
 
-def _chunks(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> Iterator[bytes]:
+def _chunks(raw: urllib3.BaseHTTPResponse, deadline: Deadline) -> Iterator[bytes]:
     """Yields the body as it arrives. Each wait has the read timeout, so a slow host is detected at the deadline."""
     try:
         # Not `stream`: it blocks until a whole chunk has arrived, however long that takes.
-        while chunk := response.read1(_CHUNK_BYTES, decode_content=False):
+        while chunk := raw.read1(_CHUNK_BYTES, decode_content=False):
             yield chunk
-            if deadline.left_seconds <= 0:
-                raise _Unanswered(TimeoutError())
+            if deadline.remaining_seconds <= 0:
+                raise _ConnectionFailed(TimeoutError())
     except HTTPError as failure:
-        raise _Unanswered(failure) from failure
+        raise _ConnectionFailed(failure) from failure
 
 
-def _limited(
-    response: urllib3.BaseHTTPResponse, request: Request, deadline: Deadline, limit_bytes: int
+def _limit_size(
+    raw: urllib3.BaseHTTPResponse, request: Request, deadline: Deadline, limit_bytes: int
 ) -> Iterator[bytes]:
     total_bytes = 0
     try:
-        for chunk in _chunks(response, deadline):
+        for chunk in _chunks(raw, deadline):
             total_bytes += len(chunk)
             if total_bytes > limit_bytes:
                 raise TarballTooLarge(limit_bytes)
             yield chunk
-    except _Unanswered as failure:
+    except _ConnectionFailed as failure:
         raise HostUnavailable(operation=request.operation, reason=str(failure)) from failure
     finally:
-        response.close()
+        raw.close()
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
@@ -345,7 +348,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-def _is_as_safe(url: str, origin: str) -> bool:
+def _keeps_tls(url: str, origin: str) -> bool:
     """Returns whether a redirect from `origin` keeps TLS. Only the local fake doesn't use TLS."""
     scheme = urlsplit(url).scheme
     return scheme == "https" or (scheme == "http" == urlsplit(origin).scheme)
