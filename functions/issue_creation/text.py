@@ -94,7 +94,7 @@ def _what(item: InboxItem) -> str:
 
 
 def _where(evidence: tuple[Evidence, ...]) -> str:
-    places = [shown for shown in evidence if shown.path]
+    places = [place for place in evidence if place.path]
     if not places:
         return ""
     first, others = places[0], places[1:_MOST_PLACES]
@@ -108,15 +108,15 @@ def _where(evidence: tuple[Evidence, ...]) -> str:
     return _section("Where", content)
 
 
-def _place(shown: Evidence) -> str:
+def _place(evidence: Evidence) -> str:
     """Returns the path and its lines, linked if there is a URL."""
-    path = shown.path or ""
+    path = evidence.path or ""
     name = _code_span(path if len(path) <= _PATH_LENGTH else "…" + path[-_PATH_LENGTH:])
-    if shown.start_line is not None:
-        last = shown.end_line
-        several = last is not None and last != shown.start_line
-        name += f", lines {shown.start_line} to {last}" if several else f", line {shown.start_line}"
-    link = _address(shown.url)
+    if evidence.start_line is not None:
+        last = evidence.end_line
+        several = last is not None and last != evidence.start_line
+        name += f", lines {evidence.start_line} to {last}" if several else f", line {evidence.start_line}"
+    link = _address(evidence.url)
     return f"[{name}]({link})" if link else name
 
 

@@ -215,10 +215,10 @@ class TestEveryOrder:
 
             def check(outcomes: list[Outcome]) -> None:
                 reply = outcomes[1].get()
-                stands = inbox.get_item(item.item_id)
-                assert stands.github_issue is not None
+                current = inbox.get_item(item.item_id)
+                assert current.github_issue is not None
                 # An editor whose item the issue has changed must reread it first.
-                assert (reply.status, stands.status) in {(200, "accepted"), (409, "open")}
+                assert (reply.status, current.status) in {(200, "accepted"), (409, "open")}
 
             return Race([lambda: desk.deliver(letter), patch], check)
 

@@ -22,7 +22,7 @@ def wanted(opening: Opening) -> Opening:
     return opening
 
 
-def standing(opening: Opening) -> issue_attempts.IssueProgress:
+def progress(opening: Opening) -> issue_attempts.IssueProgress:
     found = issue_attempts.find_progress(opening.item.item_id)
     assert found is not None
     return found
@@ -30,7 +30,7 @@ def standing(opening: Opening) -> issue_attempts.IssueProgress:
 
 class TestDeliveries:
     def test_the_issue_has_the_text_and_the_marker(self, wanted: Opening):
-        attempt = standing(wanted).attempt
+        attempt = progress(wanted).attempt
         assert attempt is not None
         wanted.work()
         (issue,) = wanted.issues
@@ -62,7 +62,7 @@ class TestDeliveries:
     def test_an_old_message_of_a_former_attempt_finds_the_new_one_settled(self, wanted: Opening):
         (old,) = wanted.mailbox.at(QUEUE)
         old.visible_at += 3_600
-        attempt = standing(wanted).attempt
+        attempt = progress(wanted).attempt
         assert attempt is not None
         issue_attempts.withdraw(attempt)
         assert wanted.post().status == 201
@@ -119,13 +119,13 @@ class TestUnknownOutcomes:
     def test_after_ten_minutes_without_it_the_attempt_is_sent_again(self, wanted: Opening):
         wanted.host.script.append((502, {}))
         wanted.work()
-        attempt = standing(wanted).attempt
+        attempt = progress(wanted).attempt
         assert attempt is not None
         assert attempt.state == "sending"
         wanted.work_until_quiet()
         assert wanted.host.count("create") == 2
         assert len(wanted.issues) == 1
-        assert standing(wanted).item.github_issue is not None
+        assert progress(wanted).item.github_issue is not None
 
     def test_a_list_that_fails_proves_nothing(self, wanted: Opening, now):
         wanted.host.script.append("lost")
@@ -144,7 +144,7 @@ class TestUnknownOutcomes:
         other = text_of_another_attempt(wanted)
         wanted.host.issues[f"acme/{wanted.repository.name}"].append(other)
         wanted.work_until_quiet()
-        issue = standing(wanted).item.github_issue
+        issue = progress(wanted).item.github_issue
         assert issue is not None
         assert issue.number != other.number
 
@@ -153,7 +153,7 @@ class TestUnknownOutcomes:
         wanted.work()
         table.delete(Delete(repository_key(*wanted.repository.location)))
         wanted.work_until_quiet()
-        after = standing(wanted)
+        after = progress(wanted)
         assert after.attempt is None
         assert after.refusal is not None
         assert after.refusal.reason == "repository-not-connected"
@@ -184,14 +184,14 @@ class TestPeople:
         assert wanted.post().data["githubIssue"]["number"] == 77
 
     def test_an_issue_that_turns_up_for_a_withdrawn_attempt_is_recorded_all_the_same(self, wanted: Opening):
-        attempt = standing(wanted).attempt
+        attempt = progress(wanted).attempt
         assert attempt is not None
         wanted.host.around = lambda operation, proceed: (
-            issue_attempts.withdraw(standing(wanted).attempt),  # type: ignore[arg-type]
+            issue_attempts.withdraw(progress(wanted).attempt),  # type: ignore[arg-type]
             proceed(),
         )[1]
         wanted.work()
-        after = standing(wanted)
+        after = progress(wanted)
         assert after.attempt is None
         assert after.item.github_issue is not None
 

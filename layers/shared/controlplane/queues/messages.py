@@ -151,16 +151,16 @@ def resend(run: SweepRun) -> None:
 
     A queue that doesn't respond is skipped for the rest of the run, so that its timeouts don't delay the others.
     """
-    silent: set[str] = set()
+    unresponsive: set[str] = set()
 
-    def send_unless_silent(queue: str, message: Mapping[str, Any]) -> None:
-        if queue in silent:
+    def send_unless_unresponsive(queue: str, message: Mapping[str, Any]) -> None:
+        if queue in unresponsive:
             raise Unreachable(queue)
         try:
             send(queue, message)
         except Unreachable as failure:
             if isinstance(failure.__cause__, BotoCoreError):
-                silent.add(queue)
+                unresponsive.add(queue)
             raise
 
-    outbox.resend(run, send_unless_silent)
+    outbox.resend(run, send_unless_unresponsive)

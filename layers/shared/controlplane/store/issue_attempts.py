@@ -5,9 +5,9 @@ An item has at most one attempt, stored until its outcome is known. The steps, i
 1. `begin_attempt`: a user requests an issue, and the attempt is stored as `wanted`. `queues.issue_messages` sends its
    message to the worker `issue_creation`.
 2. `start_sending`: a worker claims the attempt, which is now `sending`, and then requests the issue from GitHub, once.
-3. The worker learns the outcome from the response, or by searching the repository's issues for the attempt's marker:
-   `complete` records the issue and `refuse` the reason why there is none; either ends the attempt. After `retry_later`,
-   it is `wanted` again: no issue was created, but a later request may succeed.
+3. The worker learns the outcome from the response, or by searching the repository's issues for the attempt's marker.
+   `complete` records the issue, `refuse` the reason why it wasn't created, and either ends the attempt. `retry_later`
+   returns it to `wanted`: no issue was created, but a later request may succeed.
 4. `find_progress`: the user's request, which waits for the outcome, reads it.
 
 Code hosts accept no idempotency key, and their issue lists lag. So while an attempt is `sending`, the request is never
