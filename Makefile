@@ -28,11 +28,12 @@ test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_module
 fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py
 
-lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, and that docs/openapi.json is current
+lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json is current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@.venv/bin/python -m scripts.language
 	@.tools/supply/bin/bandit -q -r functions layers
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null

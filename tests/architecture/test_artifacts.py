@@ -61,7 +61,7 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestServices:
-    def test_are_those_that_the_code_has_a_client_of(self):
+    def test_the_services_are_those_that_the_code_uses(self):
         sources = [
             path.read_text()
             for root in ("functions", "layers/shared/controlplane")
@@ -71,58 +71,58 @@ class TestServices:
 
 
 class TestPrepare:
-    def test_keeps_of_botocore_only_the_current_description_of_the_services_in_use(self, layer: Path):
+    def test_preparing_keeps_only_botocores_current_models_of_services_in_use(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         data = layer / "botocore" / "data"
         assert [path.name for path in data.iterdir() if path.is_dir()] == ["dynamodb"]
         assert [path.name for path in (data / "dynamodb").iterdir()] == ["2012-08-10"]
         assert [path.name for path in (data / "dynamodb" / "2012-08-10").iterdir()] == ["service-2.json"]
 
-    def test_cuts_prose_out_of_descriptions_and_no_member_of_that_name(self, layer: Path):
+    def test_preparing_removes_prose_from_models_but_no_member_of_that_name(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         description = layer / "botocore" / "data" / "dynamodb" / "2012-08-10" / "service-2.json"
         assert json.loads(description.read_text()) == {"shapes": {"A": {"members": {"documentation": {"shape": "B"}}}}}
 
-    def test_keeps_every_partition_with_the_services_in_use(self, layer: Path):
+    def test_preparing_keeps_every_partition_with_the_services_in_use(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         (partition,) = json.loads((layer / "botocore" / "data" / "endpoints.json").read_text())["partitions"]
         assert partition == {"partition": "aws", "regions": {"r": {}}, "services": {"dynamodb": {}}}
 
-    def test_keeps_of_a_distribution_its_name_version_entry_points_and_licence(self, layer: Path):
+    def test_preparing_keeps_a_distributions_name_version_entry_points_and_license(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         info = layer / "lib-1.0.dist-info"
         assert {path.name for path in info.iterdir()} == {"METADATA", "entry_points.txt", "licenses"}
         assert (info / "METADATA").read_text() == "Metadata-Version: 2.4\nName: lib\nVersion: 1.0\n"
 
-    def test_leaves_nothing_that_no_import_reads(self, layer: Path):
+    def test_preparing_removes_everything_that_no_import_reads(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         assert {path.name for path in (layer / "lib").iterdir()} == {"__init__.py", "__pycache__"}
         assert not (layer / "requirements.txt").exists()
 
-    def test_writes_the_amazon_roots_beside_the_code_that_trusts_them(self, layer: Path):
+    def test_preparing_writes_the_amazon_roots_next_to_the_code_that_trusts_them(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         roots = (layer / "controlplane" / "amazon-roots.pem").read_text()
         assert roots.count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
         assert "Another Root" not in roots
         assert (layer / "botocore" / "cacert.pem").is_file()
 
-    def test_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
+    def test_preparing_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
         write(layer / "botocore" / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
         with pytest.raises(artifacts.BuildFailed, match="Amazon Root CA 1"):
             artifacts.prepare(layer.parents[1])
 
-    def test_refuses_a_service_that_botocore_does_not_describe(self, layer: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_preparing_refuses_a_service_unknown_to_botocore(self, layer: Path, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(artifacts, "SERVICES", ("dynamodb", "dynamodbb"))
         with pytest.raises(artifacts.BuildFailed, match="dynamodbb"):
             artifacts.prepare(layer.parents[1])
 
-    def test_changes_nothing_when_it_runs_again(self, layer: Path):
+    def test_preparing_again_changes_nothing(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         before = {path: path.read_bytes() for path in layer.rglob("*") if path.is_file()}
         artifacts.prepare(layer.parents[1])
         assert {path: path.read_bytes() for path in layer.rglob("*") if path.is_file()} == before
 
-    def test_packs_the_documents_that_a_function_serves_and_nothing_else(self, layer: Path):
+    def test_preparing_compresses_the_documents_that_a_function_serves(self, layer: Path):
         function = layer.parents[1] / "SystemFunction" / "system"
         served = {name: write(function / name, name) for name in ("reference/openapi.json", "reference/a.md")}
         other = write(function / "other.json", "{}")
@@ -134,22 +134,22 @@ class TestPrepare:
             assert other.read_text() == "{}"
 
     @pytest.mark.parametrize("name", artifacts.DOCUMENTS)
-    def test_packs_what_is_there(self, name: str):
+    def test_preparing_compresses_only_existing_documents(self, name: str):
         assert (ROOT / "functions" / name).exists()
 
-    def test_refuses_a_folder_without_artifacts(self, tmp_path: Path):
+    def test_preparing_refuses_a_folder_without_artifacts(self, tmp_path: Path):
         with pytest.raises(artifacts.BuildFailed):
             artifacts.prepare(tmp_path)
 
 
 class TestBytecode:
-    def test_of_every_module_lasts_when_the_archive_changes_the_dates(self, layer: Path):
+    def test_bytecode_of_every_module_survives_changed_dates_in_the_archive(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         for source in layer.rglob("*.py"):
             os.utime(source, (0, 0))
         assert artifacts.modules_without_bytecode(layer) == []
 
-    def test_says_where_the_code_is_deployed_and_not_where_it_was_built(self, tmp_path: Path):
+    def test_bytecode_names_the_deployed_path_and_not_the_build_path(self, tmp_path: Path):
         source = write(
             tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def f():\n    raise KeyError\n"
         )
@@ -158,31 +158,31 @@ class TestBytecode:
         assert b"/var/task/projects/app.py" in compiled
         assert str(tmp_path).encode() not in compiled
 
-    def test_is_missed_where_there_is_none(self, tmp_path: Path):
+    def test_missing_bytecode_is_reported(self, tmp_path: Path):
         write(tmp_path / "projects" / "app.py")
         assert artifacts.modules_without_bytecode(tmp_path) == [Path("projects/app.py")]
 
-    def test_is_missed_where_it_would_be_checked_against_its_source(self, tmp_path: Path):
+    def test_bytecode_that_would_be_checked_against_its_source_is_reported(self, tmp_path: Path):
         source = write(tmp_path / "app.py")
         for mode in (py_compile.PycInvalidationMode.TIMESTAMP, py_compile.PycInvalidationMode.CHECKED_HASH):
             py_compile.compile(str(source), invalidation_mode=mode)
             assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
 
-    def test_is_missed_where_another_python_made_it(self, tmp_path: Path):
+    def test_bytecode_of_another_python_is_reported(self, tmp_path: Path):
         source = write(tmp_path / "app.py")
         artifacts.compile_modules(tmp_path, Path("/var/task"))
         compiled = Path(importlib.util.cache_from_source(str(source)))
         compiled.write_bytes(b"\x00\x00" + compiled.read_bytes()[2:])
         assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
 
-    def test_stops_the_build_at_code_that_is_no_python(self, tmp_path: Path):
+    def test_invalid_python_code_stops_the_build(self, tmp_path: Path):
         write(tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def\n")
         with pytest.raises(py_compile.PyCompileError):
             artifacts.prepare(tmp_path / "build")
 
 
 class TestRoots:
-    def test_are_all_in_the_bundle_that_botocore_brings(self, tmp_path: Path):
+    def test_the_roots_are_all_in_botocores_bundle(self, tmp_path: Path):
         import botocore
 
         target = tmp_path / "controlplane" / "amazon-roots.pem"
@@ -204,7 +204,7 @@ def imported_names(source: Path) -> set[str]:
 
 class TestUnused:
     @pytest.mark.parametrize("unused", artifacts.UNUSED)
-    def test_parts_are_imported_nowhere_in_our_code(self, unused: str):
+    def test_removed_parts_are_imported_nowhere_in_our_code(self, unused: str):
         module = unused.removesuffix(".py").replace("/", ".")
         for folder in ("functions", "layers/shared"):
             for source in (ROOT / folder).rglob("*.py"):

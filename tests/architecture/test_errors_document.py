@@ -23,7 +23,7 @@ def _subclasses(kind: type[ApiError]) -> set[type[ApiError]]:
     return {kind}.union(*(_subclasses(child) for child in kind.__subclasses__()))
 
 
-def test_every_error_of_every_function_has_a_code_of_the_catalogue_and_says_what_to_do():
+def test_every_error_has_a_code_of_the_catalog_and_says_what_to_do():
     assert operations()  # imports every function
     for kind in _subclasses(ApiError):
         assert kind.code in CATALOG, kind

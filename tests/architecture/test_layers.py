@@ -9,10 +9,10 @@ FUNCTIONS = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
 
 
 class TestContracts:
-    def test_know_every_function(self):
+    def test_the_contracts_name_every_function(self):
         assert set(RULES["root_packages"]) == FUNCTIONS | {"controlplane", "local", "ops"}
 
-    def test_keep_every_function_from_importing_another(self):
+    def test_the_contracts_keep_functions_from_importing_each_other(self):
         layers = next(it["layers"] for it in RULES["contracts"] if it["type"] == "layers" and "containers" not in it)
         assert FUNCTIONS in [set(layer.split(" | ")) for layer in layers]
         assert layers[-1] == "controlplane"

@@ -126,11 +126,11 @@ class TestExpressions:
             r"(?m)^\s*(?:import|from)\s+posthog\b",
         ],
     )
-    def test_a_quadratic_expression_is_noticed(self, written: str | bytes):
+    def test_a_quadratic_expression_is_detected(self, written: str | bytes):
         found = FoundPattern("planted", re.compile(written), frozenset({"sub"}))
         assert too_slow(found) is not None
 
-    def test_an_expression_inside_a_function_is_noticed(self, tmp_path):
+    def test_an_expression_inside_a_function_is_detected(self, tmp_path):
         module = type(re)("planted")
         module.__file__ = str(tmp_path / "planted.py")
         written = "import re\nGOOD = [re.compile('a')]\ndef f(t):\n    return re.search('a+$', t)\n"
@@ -147,7 +147,7 @@ def _slow_calls(call: Callable[[str], object], largest: int = growth.SIZES[-1]) 
 
 
 class TestFunctions:
-    def test_every_function_that_is_given_text_is_found(self):
+    def test_every_function_that_receives_text_is_found(self):
         unknown = [
             function.name
             for function in text_code.text_functions()
@@ -175,7 +175,7 @@ class TestFunctions:
                 slow.append(f"{name}: {measured}")
         assert slow == []
 
-    def test_the_tables_name_what_exists(self):
+    def test_the_tables_name_existing_functions(self):
         names = {function.name for function in text_code.text_functions()}
         by_other_means = {"scan_execution.analysis.engine:locate"}
         assert set(ADAPTERS) - by_other_means <= names
@@ -214,7 +214,7 @@ class TestFunctions:
         assert slow == []
 
     @pytest.mark.parametrize("planted", ["repeats", "copies", "counts"])
-    def test_a_quadratic_parser_is_noticed(self, planted: str):
+    def test_a_quadratic_parser_is_detected(self, planted: str):
         def repeats(text: str) -> list[str]:
             return [name for name in text.split("a") if text.split("a").count(name) > 10**9][:1]
 

@@ -38,23 +38,23 @@ def _parameters(operation: Described):
 
 
 class TestDocument:
-    def test_is_openapi_3_1_of_every_route_that_is_no_page_and_of_no_other(self):
+    def test_the_document_describes_every_route_except_pages(self):
         assert document()["openapi"].startswith("3.1.")
         assert {operation.name for operation in operations_described()} == ROUTES.keys()
 
-    def test_says_whose_it_is_where_it_stands_and_where_more_is_written(self):
+    def test_the_document_names_contact_servers_and_further_reading(self):
         described = document()
         assert {"title", "version", "summary", "description", "contact", "license"} <= described["info"].keys()
         assert [server["url"] for server in described["servers"]] == ["https://api.assent.example"]
         assert described["externalDocs"]["url"].startswith(described["servers"][0]["url"])
 
-    def test_declares_the_tags_in_use_in_order_each_in_words(self):
+    def test_the_document_declares_the_tags_in_order_with_descriptions(self):
         tags = document()["tags"]
         used = {tag for operation in operations_described() for tag in operation.content["tags"]}
         assert [tag["name"] for tag in tags] == sorted(used)
         assert all(tag["description"].endswith(".") for tag in tags)
 
-    def test_has_no_component_that_nothing_refers_to(self):
+    def test_the_document_has_no_unused_component(self):
         text = PATH.read_text()
         unused = [
             f"{kind}/{name}"
@@ -64,19 +64,19 @@ class TestDocument:
         ]
         assert unused == []
 
-    def test_refers_to_nothing_that_is_not_there(self):
+    def test_the_document_has_no_broken_reference(self):
         for reference in set(re.findall(r'"\$ref": "(#[^"]+)"', PATH.read_text())):
             assert resolve({"$ref": reference})
 
-    def test_knows_the_values_that_the_analysis_of_code_gives(self):
+    def test_the_document_lists_the_values_that_the_analysis_returns(self):
         fields = document()["components"]["schemas"]["Issue"]["properties"]
         assert fields["category"]["enum"] == [*CATEGORIES]
         assert fields["severity"]["enum"] == [*SEVERITIES]
 
-    def test_names_every_code_of_the_catalogue(self):
+    def test_the_document_names_every_code_of_the_catalog(self):
         assert document()["components"]["schemas"]["ErrorCode"]["enum"] == [*CATALOG]
 
-    def test_holds_no_text_of_the_frameworks_own(self):
+    def test_the_document_contains_none_of_the_frameworks_own_texts(self):
         assert re.findall(r"Successful Response|HTTPValidationError|\"title\": \"[^\"]*Id\"", PATH.read_text()) == []
 
 
@@ -87,7 +87,7 @@ class TestNames:
             assert [name for name, times in found.items() if times > 1] == []
 
     @every_operation
-    def test_the_id_is_a_verb_and_a_noun_and_the_summary_a_short_sentence(self, operation: Described):
+    def test_operation_ids_are_verb_and_noun_and_summaries_short_sentences(self, operation: Described):
         assert re.fullmatch(r"[a-z]+([A-Z][a-z]*)+", operation.content["operationId"])
         assert re.fullmatch(r"[A-Z][^.]{3,50}", operation.content["summary"])
 
@@ -99,7 +99,7 @@ class TestNames:
 
 class TestSecurity:
     @every_operation
-    def test_is_what_the_route_asks_for(self, operation: Described):
+    def test_the_documented_security_is_what_the_route_requires(self, operation: Described):
         requires = _requires(operation)
         kinds = [kind for one in operation.content["security"] for kind in one]
         if requires is None:
@@ -112,7 +112,7 @@ class TestSecurity:
         assert all(f"`{scope}`" in operation.content["description"] for scope in scopes)
 
     @every_operation
-    def test_names_the_roles_that_may_where_not_every_member_may(self, operation: Described):
+    def test_roles_are_documented_unless_every_member_is_allowed(self, operation: Described):
         requires = _requires(operation)
         expected = {None: None, "member": None, "admin": ["admin", "owner"], "owner": ["owner"]}
         assert operation.content.get("x-required-roles") == expected[requires and requires.role]
@@ -120,14 +120,14 @@ class TestSecurity:
 
 class TestRequests:
     @every_operation
-    def test_every_parameter_says_what_it_is_and_shows_a_value(self, operation: Described):
+    def test_every_parameter_has_a_description_and_an_example(self, operation: Described):
         for parameter in _parameters(operation):
             assert {"description", "example", "schema"} <= parameter.keys(), parameter["name"]
             assert parameter["description"].endswith(".")
             assert "null" not in json.dumps(parameter["schema"])
 
     @every_operation
-    def test_the_body_shows_itself_in_every_media_type_that_the_route_takes(self, operation: Described):
+    def test_the_body_has_an_example_in_every_media_type(self, operation: Described):
         described = ROUTES[operation.name]
         taken = {JSON} if described.route.body_field is not None else set()
         if described.anonymous is not None:
@@ -136,7 +136,7 @@ class TestRequests:
         assert content.keys() == taken
         assert all(media["examples"] for media in content.values())
 
-    def test_a_creation_can_be_repeated_under_a_key_where_the_route_takes_one(self):
+    def test_creations_that_accept_an_idempotency_key_document_it(self):
         keyed = {
             operation.name: operation
             for operation in operations_described()
@@ -151,9 +151,9 @@ class TestRequests:
                 assert ("Idempotency-Replayed" in answer["headers"]) is (status < 300)
 
 
-class TestAnswers:
+class TestResponses:
     @every_operation
-    def test_each_is_described_shown_and_carries_the_request_id(self, operation: Described):
+    def test_each_response_has_a_description_an_example_and_the_request_id(self, operation: Described):
         for status, answer in operation.responses().items():
             assert answer["description"]
             assert "X-Request-Id" in answer["headers"]
@@ -161,7 +161,7 @@ class TestAnswers:
                 assert answer["content"][JSON]["examples"], status
 
     @every_operation
-    def test_the_headers_are_those_of_the_status(self, operation: Described):
+    def test_response_headers_are_those_of_the_status(self, operation: Described):
         counts = _requires(operation) is not None
         for status, answer in operation.responses().items():
             headers = {*answer["headers"]}
@@ -171,20 +171,16 @@ class TestAnswers:
             if status == 401:
                 assert "WWW-Authenticate" in headers
 
-    def test_every_header_shows_a_value(self):
+    def test_every_header_has_an_example(self):
         for name, header in document()["components"]["headers"].items():
             assert {"description", "example", "schema"} <= header.keys(), name
 
     @every_operation
-    def test_there_is_one_refusal_for_a_wrong_request_one_for_too_many_and_one_for_our_failure(
-        self, operation: Described
-    ):
+    def test_every_operation_has_one_400_one_429_and_one_500(self, operation: Described):
         assert {400, 429, 500} <= operation.responses().keys()
 
     @every_operation
-    def test_refusals_that_depend_on_the_request_are_there_where_they_can_happen_and_nowhere_else(
-        self, operation: Described
-    ):
+    def test_errors_that_depend_on_the_request_are_documented_only_where_possible(self, operation: Described):
         described, statuses = ROUTES[operation.name], operation.responses().keys()
         assert (413 in statuses) is (415 in statuses) is (described.route.body_field is not None)
         if described.requires is not None:
@@ -194,7 +190,7 @@ class TestAnswers:
             assert statuses.isdisjoint({401, 402, 403})
 
     @every_operation
-    def test_a_refusal_has_the_code_of_its_status(self, operation: Described):
+    def test_an_error_has_the_code_of_its_status(self, operation: Described):
         for status, answer in operation.responses().items():
             for example in answer.get("content", {JSON: {"examples": {}}})[JSON]["examples"].values():
                 error = resolve(example)["value"].get("error")
@@ -202,14 +198,14 @@ class TestAnswers:
                     assert CATALOG[error["code"]] == status or (status, error["code"]) == (415, "INVALID_PAYLOAD")
 
     @every_operation
-    def test_what_the_route_refuses_of_its_own_is_shown(self, operation: Described):
+    def test_a_routes_own_errors_have_examples(self, operation: Described):
         shown = json.dumps(operation.responses())
         for kind in refusals_of(ROUTES[operation.name].route.service_endpoint):
             assert re.search(rf'[/.]{kind.__name__}"', shown), kind
 
 
 class TestFields:
-    def test_every_field_of_a_schema_shows_a_value(self):
+    def test_every_field_of_a_schema_has_an_example(self):
         """An object field shows the values of its own fields."""
         silent = []
         for at, schema in parts(document()["components"]["schemas"], "#/components/schemas"):
@@ -219,7 +215,7 @@ class TestFields:
                     silent.append(f"{at}/{name}")
         assert silent == []
 
-    def test_every_schema_and_every_field_says_what_it_is(self):
+    def test_every_schema_and_field_has_a_description(self):
         """A field that refers to a schema uses that schema's description."""
         schemas = document()["components"]["schemas"]
         silent = [name for name, schema in schemas.items() if "description" not in schema]
@@ -229,7 +225,7 @@ class TestFields:
                     silent.append(f"{name}.{field_name}")
         assert silent == []
 
-    def test_a_moment_an_address_and_a_count_have_their_format(self):
+    def test_times_urls_and_counts_have_their_format(self):
         wrong = []
         for at, schema in parts(document()["components"]["schemas"], "#/components/schemas"):
             for name, field in schema.get("properties", {}).items():

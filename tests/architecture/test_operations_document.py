@@ -47,7 +47,7 @@ def aws_commands() -> list[tuple[str, str, tuple[str, ...]]]:
 
 class TestAws:
     @pytest.mark.parametrize(("service", "operation", "options"), aws_commands())
-    def test_knows_the_operation_and_its_options_and_misses_none(
+    def test_aws_commands_use_existing_operations_and_options(
         self, service: str, operation: str, options: tuple[str, ...]
     ):
         if operation == "wait":
@@ -61,7 +61,7 @@ class TestAws:
         assert given <= members.keys() | flags
         assert {xform_name(member, "-") for member in shape.required_members} <= given
 
-    def test_knows_what_is_waited_for(self):
+    def test_aws_wait_commands_exist(self):
         waits = re.findall(r"aws ([a-z-]+) wait ([a-z-]+)", TEXT)
         assert waits
         for service, name in waits:
@@ -73,12 +73,12 @@ class TestWebAcl:
 
     (RULES,) = map(json.loads, re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 
-    def test_are_what_aws_takes(self):
+    def test_the_web_acls_rules_are_valid(self):
         shape = client("wafv2").meta.service_model.operation_model("CreateWebACL").input_shape.members["Rules"]
         report = ParamValidator().validate(self.RULES, shape)
         assert not report.has_errors(), report.generate_report()
 
-    def test_let_credentials_of_the_right_form_pass(self):
+    def test_the_web_acls_rules_allow_well_formed_credentials(self):
         scope = self.RULES[0]["Statement"]["RateBasedStatement"]["ScopeDownStatement"]
         (negated,) = [it["NotStatement"] for it in scope["AndStatement"]["Statements"] if "NotStatement" in it]
         pattern = negated["Statement"]["RegexMatchStatement"]["RegexString"]
@@ -87,39 +87,39 @@ class TestWebAcl:
         for header in ("Bearer x", "Basic eDp5", f"Bearer {tokens.mint('assent')[:-1]}"):
             assert not re.search(pattern, header.lower())
 
-    def test_allow_what_the_keys_of_an_organization_may_send(self):
+    def test_the_web_acls_rules_allow_what_an_organizations_keys_may_send(self):
         limit = self.RULES[1]["Statement"]["RateBasedStatement"]["Limit"]
         assert limit == limit_of_plan("pro")
         assert f"{limit_of_plan('enterprise'):,} for Enterprise" in TEXT
 
 
 class TestStack:
-    def test_has_every_resource_that_is_looked_up(self):
+    def test_the_stack_has_every_resource_that_is_looked_up(self):
         named = set(re.findall(r"\$\(resource ([A-Z]\w+)\)|arn ([A-Z]\w+)", TEXT))
         wanted = {one or other for one, other in named} | set(re.findall(r"for mapping in ([^;]+);", TEXT)[0].split())
         # SAM names the resource of a function's event after the function and the event.
         made = {f"{name}{event}" for name, it in RESOURCES.items() for event in it["Properties"].get("Events", {})}
         assert wanted <= RESOURCES.keys() | made
 
-    def test_has_every_output_that_is_read(self):
+    def test_the_stack_has_every_output_that_is_read(self):
         assert set(re.findall(r"\boutput ([A-Z]\w+)", "\n".join(LINES))) <= TEMPLATE["Outputs"].keys()
 
     @pytest.mark.parametrize(
         ("name", "value"),
         sorted({pair for line in LINES if line.startswith("deploy ") for pair in re.findall(r"(\w+)=(\S+)", line)}),
     )
-    def test_takes_every_parameter_with_its_value(self, name: str, value: str):
+    def test_the_stack_accepts_every_parameter_value(self, name: str, value: str):
         parameter = PARAMETERS[name]
         assert re.fullmatch(parameter.get("AllowedPattern", ".*"), value)
         assert value in parameter.get("AllowedValues", [value])
 
-    def test_has_no_parameter_that_the_document_does_not_know(self):
+    def test_the_stack_has_no_undocumented_parameter(self):
         table = TEXT.partition("### Parameters")[2].partition("### ")[0]
         assert set(re.findall(r"`([A-Z]\w+)`", re.sub(r" \|[^|]*\|$", "", table, flags=re.MULTILINE))) == set(
             PARAMETERS
         )
 
-    def test_has_no_alarm_that_the_document_does_not_explain(self):
+    def test_the_stack_has_no_undocumented_alarm(self):
         table = TEXT.partition("### Alarms")[2].partition("### ")[0]
         known = re.findall(r"^\| `([*\w]+)` \|", table, re.MULTILINE)
         alarms = {name for name, it in RESOURCES.items() if it["Type"] == "AWS::CloudWatch::Alarm"}
@@ -134,13 +134,13 @@ def ops_lines() -> list[str]:
 
 class TestOps:
     @pytest.mark.parametrize("line", ops_lines())
-    def test_takes_the_command_as_it_stands(self, line: str):
+    def test_the_ops_command_line_accepts_every_command(self, line: str):
         noun, verb, *words = line.split()
         group: Any = typer.main.get_command(app)
         # Raises if an option is unknown, or if an argument is missing or extra.
         group.commands[noun].commands[verb].make_context(verb, words)
 
-    def test_has_every_command_that_the_text_names(self):
+    def test_the_ops_command_line_has_every_named_command(self):
         group: Any = typer.main.get_command(app)
         for line in re.findall(r"`assent-ops ([a-z-]+ [a-z-]+)", TEXT):
             noun, verb = line.split()
@@ -150,27 +150,27 @@ class TestOps:
 class TestRelease:
     """SAM publishes no version if only a parameter's value has changed, so each deployment has a release name."""
 
-    def test_is_part_of_every_function_and_of_every_version(self):
+    def test_the_release_is_part_of_every_function_and_version(self):
         functions = [it["Properties"] for it in RESOURCES.values() if it["Type"] == "AWS::Serverless::Function"]
         # The environment has the name too: Lambda publishes no new version of an unchanged function.
         assert TEMPLATE["Globals"]["Function"]["Environment"]["Variables"]["RELEASE"] == {"Ref": "Release"}
         assert [function["VersionDescription"] for function in functions] == [{"Ref": "Release"}] * len(functions)
 
-    def test_gets_a_new_name_by_make_and_by_the_document(self):
+    def test_the_release_gets_a_new_name_by_make_and_by_the_document(self):
         assert "--parameter-overrides Release=$$(date" in (ROOT / "Makefile").read_text()
         (shorthand,) = [line for line in LINES if line.startswith("deploy()")]
         assert '"Release=$(date' in shorthand
 
 
 class TestMake:
-    def test_has_every_target(self):
+    def test_make_has_every_named_target(self):
         targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
         assert set(re.findall(r"\bmake ([a-z0-9-]+)", "\n".join(LINES))) <= targets
         assert set(re.findall(r"`(?:[A-Z]+=\S+ )?make ([a-z0-9-]+)`", TEXT)) <= targets
 
 
 class TestLinks:
-    def test_lead_somewhere(self):
+    def test_links_lead_somewhere(self):
         headings = {
             re.sub(r"[^a-z0-9 -]", "", line.lower()).replace(" ", "-")
             for line in re.findall(r"^#+ (.+)$", TEXT, re.MULTILINE)

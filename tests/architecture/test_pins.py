@@ -24,40 +24,40 @@ def read_pins(lock: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.relative_to(ROOT)))
 class TestLock:
-    def test_names_no_index_and_no_address(self, lock):
+    def test_a_lock_file_names_no_index_and_no_url(self, lock):
         assert PLACE.findall(lock.read_text()) == []
 
-    def test_pins_every_distribution_with_hashes(self, lock):
+    def test_a_lock_file_pins_every_distribution_with_hashes(self, lock):
         text = lock.read_text().replace("\\\n", " ")
         distributions = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
         assert distributions
         assert [line for line in distributions if not PIN.match(line) or "--hash=sha256:" not in line] == []
 
-    def test_is_made_from_a_list_of_names(self, lock):
+    def test_a_lock_file_is_made_from_a_list_of_names(self, lock):
         name = lock.parent.name if lock in FUNCTIONS else lock.stem
         assert lock == RUNTIME or name in GROUPS or (ROOT / f"requirements/{name}.in").exists()
 
 
 class TestDevelopment:
-    def test_works_with_exactly_what_is_deployed(self):
+    def test_development_uses_exactly_the_deployed_versions(self):
         development = read_pins(ROOT / "requirements/dev.txt")
         deployed = {(lock.parent.name, *pin) for lock in DEPLOYED for pin in read_pins(lock).items()}
         assert {(place, name, development.get(name)) for place, name, _ in deployed} == deployed
 
 
 class TestInstaller:
-    def test_is_the_same_in_every_environment(self):
+    def test_the_installer_is_the_same_in_every_environment(self):
         installers = {lock.name: read_pins(lock)["uv"] for lock in TOOLS}
         assert len(set(installers.values())) == 1
 
 
 class TestNpmLock:
-    def test_names_no_address(self):
+    def test_the_npm_lock_names_no_url(self):
         assert PLACE.findall((ROOT / "package-lock.json").read_text()) == []
 
-    def test_carries_a_hash_for_every_package(self):
+    def test_the_npm_lock_has_a_hash_for_every_package(self):
         packages = json.loads((ROOT / "package-lock.json").read_text())["packages"]
         assert [name for name, package in packages.items() if name and "integrity" not in package] == []
 
-    def test_stays_without_addresses_when_it_is_written_anew(self):
+    def test_the_npm_lock_stays_without_urls_when_rewritten(self):
         assert "omit-lockfile-registry-resolved=true" in (ROOT / ".npmrc").read_text().splitlines()

@@ -78,7 +78,7 @@ def before_snapshot(group: str, program: str = PROGRAM) -> tuple[list[dict], dic
 
 @pytest.mark.parametrize("group", GROUPS)
 class TestEachFunction:
-    def test_holds_no_connection_and_no_credential_in_its_snapshot(self, group: str):
+    def test_no_function_has_a_connection_or_credential_in_its_snapshot(self, group: str):
         lines, told = before_snapshot(group)
         assert told == {"held": [], "handler": True}
         if (ROOT / "functions" / group / "routes.py").exists():
@@ -96,7 +96,7 @@ class TestTheseTests:
             ("from controlplane.queues.messages import sender; sender.client", ["queues", "credentials"]),
         ],
     )
-    def test_notice_a_client_that_is_made_at_import(self, wrong: str, held: list[str]):
+    def test_a_client_created_at_import_is_detected(self, wrong: str, held: list[str]):
         _, told = before_snapshot(
             "billing",
             PROGRAM.replace(
@@ -106,13 +106,13 @@ class TestTheseTests:
         assert told["held"][:2] == held
 
     @pytest.mark.parametrize("wrong", ["STARTED = clock.now()", "SALT: str = secrets.token_hex(8)", "x(time.time())"])
-    def test_notice_a_moment_or_a_random_value(self, wrong: str):
+    def test_a_time_or_random_value_at_import_is_detected(self, wrong: str):
         assert made_at_import(ast.parse(wrong)) == [1]
 
     @pytest.mark.parametrize(
         "right", ["def f(): return clock.now()", "START = datetime(2020, 1, 1)", "new = lambda: secrets.token_hex(8)"]
     )
-    def test_let_calls_pass_that_come_later(self, right: str):
+    def test_later_calls_are_allowed(self, right: str):
         assert made_at_import(ast.parse(right)) == []
 
 
@@ -137,7 +137,7 @@ def made_at_import(tree: ast.AST) -> list[int]:
 
 
 @pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_module_makes_a_moment_or_a_random_value_at_import(path: Path):
+def test_no_module_reads_the_time_or_a_random_value_at_import(path: Path):
     assert made_at_import(ast.parse(path.read_text())) == []
 
 
@@ -156,7 +156,7 @@ def test_random_values_come_from_the_system():
 class TestPreparedClient:
     """The database client state in a snapshot, and how the first client after a restore uses it."""
 
-    def test_is_one_like_any_other_and_made_of_what_was_read_before(self, monkeypatch: pytest.MonkeyPatch):
+    def test_a_prepared_client_equals_any_other(self, monkeypatch: pytest.MonkeyPatch):
         read: list[str] = []
         inner = Loader.load_service_model
 

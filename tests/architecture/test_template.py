@@ -52,24 +52,24 @@ def statements(function: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class TestRoutes:
-    def test_are_those_of_the_apps_both_ways(self):
+    def test_routes_match_those_of_the_apps_in_both_directions(self):
         served: dict[str, list[Route]] = {}
         for operation in operations():
             served.setdefault(operation.group, []).append(Route(operation.method, operation.path))
         assert routes_by_group() == {group: sorted(routes) for group, routes in served.items()}
 
-    def test_name_their_method_and_their_whole_path(self):
+    def test_routes_name_their_method_and_full_path(self):
         for routes in routes_by_group().values():
             for route in routes:
                 assert route.method in {"GET", "POST", "PATCH", "PUT", "DELETE"}
                 assert "+" not in route.path
                 assert re.fullmatch(r"/|(/([a-z0-9.-]+|\{[a-z][A-Za-z]+\}))+", route.path)
 
-    def test_belong_to_one_function_each(self):
+    def test_routes_belong_to_one_function_each(self):
         routes = [route for routes in routes_by_group().values() for route in routes]
         assert len(routes) == len(set(routes))
 
-    def test_name_the_api_of_this_template(self):
+    def test_routes_name_the_templates_api(self):
         for function in api_functions().values():
             for event in function["Properties"]["Events"].values():
                 assert event["Type"] == "Api"
@@ -78,7 +78,7 @@ class TestRoutes:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 class TestEachFunction:
-    def test_is_built_as_the_package_its_folder_is(self, name: str):
+    def test_each_function_is_built_from_its_folder(self, name: str):
         properties, group = FUNCTIONS[name]["Properties"], Path(FUNCTIONS[name]["Properties"]["CodeUri"]).name
         assert properties["CodeUri"] == f"functions/{group}"
         assert properties["Handler"] == f"{group}.app.handler"
@@ -86,12 +86,12 @@ class TestEachFunction:
         assert metadata["BuildMethod"] == "python3.13"
         assert metadata["BuildProperties"] == {"ParentPackageMode": "auto"}
 
-    def test_is_named_after_its_group_in_logs_and_metrics(self, name: str):
+    def test_each_function_is_named_after_its_group_in_logs_and_metrics(self, name: str):
         properties = FUNCTIONS[name]["Properties"]
         service = properties["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
         assert service == Path(properties["CodeUri"]).name
 
-    def test_has_a_log_group_of_its_own_that_forgets(self, name: str):
+    def test_each_function_has_its_own_log_group_with_retention(self, name: str):
         log_group = FUNCTIONS[name]["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
         users = [f for f in FUNCTIONS.values() if f["Properties"]["LoggingConfig"]["LogGroup"] == {"Ref": log_group}]
         assert len(users) == 1
@@ -104,12 +104,12 @@ class TestEachFunction:
         named = resources("AWS::Logs::LogGroup")[log_group]["Properties"]["LogGroupName"]
         assert named == {"Fn::Sub": f"/aws/lambda/${{AWS::StackName}}-{function}"}
 
-    def test_is_allowed_and_never_denied(self, name: str):
+    def test_each_function_has_only_allow_statements(self, name: str):
         for statement in statements(FUNCTIONS[name]):
             assert set(statement) - {"Condition"} == {"Effect", "Action", "Resource"}
             assert statement["Effect"] == "Allow"
 
-    def test_names_no_action_twice_for_one_resource_and_kind_of_key(self, name: str):
+    def test_each_function_names_no_action_twice_for_one_resource_and_kind_of_key(self, name: str):
         granted = [
             (action, json.dumps(target), keys)
             for statement in statements(FUNCTIONS[name])
@@ -119,7 +119,7 @@ class TestEachFunction:
         ]
         assert len(granted) == len(set(granted))
 
-    def test_queries_indexes_that_there_are(self, name: str):
+    def test_each_function_queries_existing_indexes(self, name: str):
         defined = {index["IndexName"] for index in TABLE["Properties"]["GlobalSecondaryIndexes"]}
         for statement in statements(FUNCTIONS[name]):
             for target in _listed(statement["Resource"]):
@@ -127,7 +127,7 @@ class TestEachFunction:
                     assert statement["Action"] == ["dynamodb:Query"]
                     assert target["Fn::Sub"].removeprefix("${Table.Arn}/index/") in defined
 
-    def test_publishes_when_only_its_layer_or_its_variables_changed(self, name: str):
+    def test_each_function_is_published_if_only_its_layer_or_variables_changed(self, name: str):
         assert FUNCTIONS[name]["Properties"]["AutoPublishAliasAllProperties"] is True
 
 
@@ -149,24 +149,24 @@ class TestEachQueue:
         ]
         return mapping
 
-    def test_has_a_worker_that_reports_each_failed_message_and_is_bounded(self, name: str):
+    def test_each_queue_has_a_bounded_worker_that_reports_each_failed_message(self, name: str):
         mapping = self._mapping(name)
         assert mapping["FunctionName"]["Ref"].removesuffix(".Alias") in WORKERS
         assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
 
-    def test_hides_a_message_six_times_as_long_as_its_worker_may_run(self, name: str):
+    def test_each_queue_hides_a_message_six_times_its_workers_timeout(self, name: str):
         worker = WORKERS[self._mapping(name)["FunctionName"]["Ref"].removesuffix(".Alias")]
         assert QUEUES[name]["Properties"]["VisibilityTimeout"] >= 6 * worker["Properties"]["Timeout"]
 
-    def test_hands_what_failed_to_dead_letters_that_are_kept_longer(self, name: str):
+    def test_each_queue_has_a_dead_letter_queue_with_a_longer_retention(self, name: str):
         properties = QUEUES[name]["Properties"]
         assert properties["RedrivePolicy"]["maxReceiveCount"] == MAX_RECEIVES
         dead = properties["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
         dead_properties = resources("AWS::SQS::Queue")[dead]["Properties"]
         assert dead_properties["MessageRetentionPeriod"] > properties["MessageRetentionPeriod"]
 
-    def test_raises_an_alarm_for_dead_letters_and_for_the_age_of_its_oldest_message(self, name: str):
+    def test_each_queue_has_alarms_for_dead_letters_and_message_age(self, name: str):
         dead = QUEUES[name]["Properties"]["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
         watched = {
             (alarm["Properties"]["MetricName"], dimension["Value"]["Fn::GetAtt"][0])
@@ -179,18 +179,18 @@ class TestEachQueue:
 
 
 @pytest.mark.parametrize("name", resources("AWS::SQS::Queue"))
-def test_what_lies_in_a_queue_is_encrypted(name: str):
+def test_queues_are_encrypted(name: str):
     properties = resources("AWS::SQS::Queue")[name]["Properties"]
     assert properties["KmsMasterKeyId"] == {"Fn::If": ["HasKmsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
     assert properties["SqsManagedSseEnabled"] == {"Fn::If": ["HasKmsKey", {"Ref": "AWS::NoValue"}, True]}
 
 
 class TestAllFunctions:
-    def test_are_traced_without_a_library(self):
+    def test_all_functions_are_traced_without_a_library(self):
         assert load_template()["Globals"]["Function"]["Tracing"] == "Active"
         assert not any("Tracing" in function["Properties"] for function in FUNCTIONS.values())
 
-    def test_get_the_variables_that_the_settings_read(self):
+    def test_all_functions_get_the_variables_that_their_settings_read(self):
         variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
         assert variables.keys() >= {
             "TABLE_NAME",
@@ -213,30 +213,30 @@ class TestAllFunctions:
             "AccountConcurrency",
         ],
     )
-    def test_have_every_limit_as_a_parameter_with_the_default_of_the_setting(self, name: str):
+    def test_every_limit_is_a_parameter_with_the_settings_default(self, name: str):
         template = load_template()
         variable = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
         assert template["Globals"]["Function"]["Environment"]["Variables"][variable] == {"Ref": name}
         assert template["Parameters"][name]["Default"] == Settings.model_fields[variable.lower()].default
 
-    def test_end_before_the_gateway_gives_up(self):
+    def test_all_functions_time_out_before_the_gateway(self):
         gateway_seconds = 29
         assert load_template()["Globals"]["Function"]["Timeout"] < gateway_seconds
 
-    def test_no_log_group_is_left_without_a_function(self):
+    def test_there_is_no_log_group_without_a_function(self):
         used = {function["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for function in FUNCTIONS.values()}
         assert used == set(resources("AWS::Logs::LogGroup")) - {"GatewayLogGroup"}
 
 
 class TestTable:
-    def test_outlives_its_stack_and_can_be_restored(self):
+    def test_the_table_is_retained_and_can_be_restored(self):
         table = resources("AWS::DynamoDB::Table")["Table"]
         assert table["DeletionPolicy"] == table["UpdateReplacePolicy"] == "Retain"
         assert table["Properties"]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         assert table["Properties"]["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
         assert load_template()["Parameters"]["DeletionProtection"]["Default"] == "true"
 
-    def test_is_the_only_one(self):
+    def test_the_table_is_the_only_one(self):
         assert list(resources("AWS::DynamoDB::Table")) == ["Table"]
 
 
@@ -249,7 +249,7 @@ class TestParameters:
             ("InvitationsPerAddress", "INVITATIONS_PER_ADDRESS", {"Members"}),
         ],
     )
-    def test_of_limits_reach_the_functions_and_have_the_settings_default(
+    def test_limit_parameters_reach_the_functions_with_the_settings_default(
         self, parameter: str, variable: str, functions: set[str]
     ):
         default = load_template()["Parameters"][parameter]["Default"]
@@ -261,7 +261,7 @@ class TestParameters:
         }
         assert given == functions
 
-    def test_all_have_a_default_so_that_a_deployment_needs_none(self):
+    def test_every_parameter_has_a_default(self):
         assert [name for name, entry in load_template()["Parameters"].items() if "Default" not in entry] == []
 
     def test_the_processor_is_the_one_that_is_built_for(self):
@@ -269,16 +269,16 @@ class TestParameters:
         assert declared["Default"] == ARCHITECTURES[0]
         assert declared["AllowedValues"] == [*ARCHITECTURES]
 
-    def test_all_say_what_they_are(self):
+    def test_every_parameter_has_a_description(self):
         assert [name for name, entry in load_template()["Parameters"].items() if "Description" not in entry] == []
 
 
 class TestGatewayResponses:
-    def test_cover_every_type_there_is(self):
+    def test_gateway_responses_cover_every_type(self):
         assert set(GATEWAY_RESPONSES) == RESPONSE_TYPES
 
     @pytest.mark.parametrize("name", GATEWAY_RESPONSES)
-    def test_are_the_envelope_with_a_code_of_the_catalogue_and_its_status(self, name: str):
+    def test_gateway_responses_are_the_envelope_with_a_catalog_code_and_its_status(self, name: str):
         answer = GATEWAY_RESPONSES[name]
         assert list(answer["ResponseTemplates"]) == ["application/json"]
         body = json.loads(answer["ResponseTemplates"]["application/json"])
@@ -290,13 +290,13 @@ class TestGatewayResponses:
         assert answer["StatusCode"] in statuses
 
     @pytest.mark.parametrize("name", GATEWAY_RESPONSES)
-    def test_carry_the_request_id(self, name: str):
+    def test_gateway_responses_contain_the_request_id(self, name: str):
         assert GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["X-Request-Id"] == "context.requestId"
 
     @pytest.mark.parametrize("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
-    def test_say_when_to_come_back(self, name: str):
+    def test_gateway_responses_say_when_to_retry(self, name: str):
         assert re.fullmatch(r"'\d+'", GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Retry-After"])
 
     @pytest.mark.parametrize("name", ["MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX"])
-    def test_an_unknown_route_is_not_found_with_and_without_a_token(self, name: str):
+    def test_an_unknown_route_is_404_with_and_without_a_token(self, name: str):
         assert GATEWAY_RESPONSES[name]["StatusCode"] == 404

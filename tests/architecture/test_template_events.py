@@ -51,7 +51,7 @@ def test_each_function_of_the_api_has_one():
     assert sorted(group for group in groups for stem in of_routes() if stem.startswith(f"{group}_")) == sorted(groups)
 
 
-def test_each_is_named_after_an_operation():
+def test_each_event_is_named_after_an_operation():
     assert of_routes() <= set(expected())
 
 
@@ -66,7 +66,7 @@ def test_each_worker_has_one_for_each_message():
 
 
 @pytest.mark.parametrize("stem", sorted(path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem)))
-def test_it_is_what_a_queue_sends(stem: str):
+def test_a_message_event_is_what_a_queue_sends(stem: str):
     for record in read(stem).get("Records", []):
         assert record["eventSource"] == "aws:sqs"
         assert json.loads(record["body"])["version"] == 1
@@ -76,7 +76,7 @@ def test_it_is_what_a_queue_sends(stem: str):
 
 
 @pytest.mark.parametrize("name", sorted(of_routes()))
-def test_it_is_what_the_gateway_sends_for_its_route(name: str):
+def test_a_request_event_is_what_the_gateway_sends_for_its_route(name: str):
     event, route = read(name), expected()[name]
     assert (event["httpMethod"], event["resource"]) == (route.method, route.path)
     context = event["requestContext"]

@@ -55,7 +55,7 @@ def plain(statements: list[dict]) -> list[dict]:
 
 @pytest.mark.parametrize("function", POLICIES)
 class TestEachFunction:
-    def test_may_call_named_actions_of_the_service_that_a_resource_belongs_to(self, function: str):
+    def test_each_function_may_call_only_named_actions_of_matching_resources(self, function: str):
         types = {name: entry["Type"] for name, entry in load_template()["Resources"].items()}
         assert POLICIES[function]
         for statement in POLICIES[function]:
@@ -63,14 +63,14 @@ class TestEachFunction:
                 service = SERVICES[types[target.partition("/")[0]]]
                 assert all(re.fullmatch(rf"{service}:[A-Z][A-Za-z]+", action) for action in statement.actions)
 
-    def test_reads_the_app_s_key_where_it_signs_as_the_app_and_nowhere_else(self, function: str):
+    def test_only_functions_that_sign_as_the_app_can_read_its_key(self, function: str):
         variables = FUNCTIONS[function]["Properties"]["Environment"]["Variables"]
         signs = any("controlplane.github" in path.read_text() for path in (ROOT / "functions" / function).glob("*.py"))
         assert ("GITHUB_APP_SECRET_ARN" in variables) is signs
         expected = {"GithubAppKey": {"secretsmanager:GetSecretValue"}} if signs else {}
         assert granted(function, "secretsmanager") == expected
 
-    def test_has_the_messages_of_its_own_queue_polled_and_of_no_other(self, function: str):
+    def test_each_worker_can_receive_only_its_own_queues_messages(self, function: str):
         polled = {target for target, actions in granted(function, "sqs").items() if POLLING & actions}
         queues = {
             mapping["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]
@@ -111,28 +111,28 @@ class TestLeadingKeys:
     WRITES = {f"dynamodb:{action}Item" for action in ("BatchWrite", "Delete", "Put", "Update")}  # noqa: RUF012
 
     @pytest.mark.parametrize("function", POLICIES)
-    def test_limit_every_statement_on_the_table(self, function: str):
+    def test_leading_keys_limit_every_statement_on_the_table(self, function: str):
         for statement in POLICIES[function]:
             assert bool(statement.keys) == (statement.targets == ["Table"])
             # One prefix each, in the format of tests/support/permissions.py.
             assert all(re.fullmatch(r"[A-Z]+(#\*)?", keys) for keys in statement.keys)
 
     @pytest.mark.parametrize("function", POLICIES)
-    def test_are_part_of_every_call_that_is_allowed(self, function: str):
+    def test_leading_keys_are_part_of_every_allowed_call(self, function: str):
         """ForAllValues also matches calls without partition keys, such as Scan and PartiQL. None is allowed."""
         actions = {action for statement in POLICIES[function] if statement.keys for action in statement.actions}
         assert actions <= self.READS | self.CHECKS | self.WRITES
 
     @pytest.mark.parametrize("function", POLICIES)
-    def test_are_told_apart_for_reading_and_for_writing(self, function: str):
+    def test_leading_keys_are_separate_for_reads_and_writes(self, function: str):
         for statement in POLICIES[function]:
             if statement.keys:
                 assert set(statement.actions) <= self.READS or set(statement.actions) <= self.WRITES | self.CHECKS
 
-    def test_leave_credentials_sessions_and_memberships_to_the_functions_that_write_them(self):
+    def test_only_the_writing_functions_reach_credentials_sessions_and_memberships(self):
         assert self._writers({"dynamodb:UpdateItem"}) == self.WRITERS
 
-    def test_let_api_functions_count_the_call_of_a_credential_and_workers_nothing_of_it(self):
+    def test_api_functions_can_count_a_credentials_call_and_workers_cant(self):
         counting = {function for writers in self._writers(set(), "KH#*", "TH#*").values() for function in writers}
         workers = {"scan_preparation", "scan_execution", "issue_creation", "finding_intake"}
         assert counting.isdisjoint(workers)
@@ -151,7 +151,7 @@ class TestLeadingKeys:
 
 
 class TestAllPolicies:
-    def test_have_no_wildcard_but_those_that_aws_forces(self):
+    def test_policies_have_no_wildcard_except_those_that_aws_requires(self):
         found = set()
         for entry in resources("AWS::IAM::ManagedPolicy").values():
             for statement in plain(entry["Properties"]["PolicyDocument"]["Statement"]):
@@ -160,11 +160,11 @@ class TestAllPolicies:
                     found.update(statement["Action"])
         assert found == set(WILDCARDS)
 
-    def test_of_aws_s_own_are_those_that_aws_forces(self):
+    def test_managed_policies_are_those_that_aws_requires(self):
         holders = {name for name, entry in load_template()["Resources"].items() if "ManagedPolicyArns" in str(entry)}
         assert holders == set(AWS_POLICIES)
 
-    def test_the_key_s_users_are_all_functions(self):
+    def test_all_functions_can_use_the_encryption_key(self):
         roles = {role["Ref"] for role in load_template()["Resources"]["KeyUse"]["Properties"]["Roles"]}
         assert roles == {f"{name}Role" for name in resources("AWS::Serverless::Function")}
 
@@ -182,27 +182,27 @@ class TestBoundary:
         ]
         return set(statement["Action"]), {target_of(it) for it in listed(statement["Resource"])}
 
-    def test_is_every_function_s(self):
+    def test_every_function_has_the_permissions_boundary(self):
         assert load_template()["Globals"]["Function"]["PermissionsBoundary"] == {"Ref": "FunctionBoundary"}
 
     @pytest.mark.parametrize("service", SERVICES.values())
-    def test_is_what_the_functions_policies_allow_together(self, service: str):
+    def test_the_boundary_is_the_union_of_the_functions_policies(self, service: str):
         actions, targets = self.allowed(service)
         together = [granted(function, service) for function in POLICIES]
         assert actions == {action for targets in together for found in targets.values() for action in found}
         assert targets >= {target for targets in together for target in targets}
 
-    def test_leaves_of_all_logs_those_of_the_functions(self):
+    def test_the_boundary_allows_only_the_functions_log_groups(self):
         actions, targets = self.allowed("logs")
         assert actions == {"logs:CreateLogStream", "logs:PutLogEvents"}
         assert targets == {it["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for it in FUNCTIONS.values()}
 
-    def test_names_nothing_that_is_no_resource_of_the_template(self):
+    def test_the_boundary_names_only_resources_of_the_template(self):
         indexes = resources("AWS::DynamoDB::Table")["Table"]["Properties"]["GlobalSecondaryIndexes"]
         assert self.allowed("dynamodb")[1] == {"Table", *(f"Table/index/{it['IndexName']}" for it in indexes)}
         assert self.allowed("sqs")[1] == set(resources("AWS::SQS::Queue"))
 
-    def test_allows_the_key_where_there_is_one(self):
+    def test_the_boundary_allows_the_encryption_key_if_there_is_one(self):
         assert self.allowed("kms")[1] == {"KmsKeyArn"}
 
 
@@ -213,29 +213,29 @@ class TestRecording:
     def _nothing_seen(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(permissions, "seen", set())
 
-    def test_that_saw_nothing_finds_every_permission_unused(self):
+    def test_an_empty_recording_finds_every_permission_unused(self):
         assert len(permissions.unused()) == len(permissions.granted()) > 100
         assert permissions.missing() == []
 
-    def test_notices_one_permission_too_many(self):
+    def test_one_superfluous_permission_is_detected(self):
         one = Permission("billing", "dynamodb:GetItem", "Table", "USER#*")
         assert one in permissions.granted()
         permissions.seen.update(permissions.granted() - {one})
         assert permissions.unused() == ["billing: dynamodb:GetItem on Table with keys USER#*"]
 
-    def test_notices_one_permission_too_few(self):
+    def test_one_missing_permission_is_detected(self):
         permissions.seen.update(permissions.granted() | {Permission("billing", "dynamodb:PutItem", "Table", "TH#*")})
         assert permissions.missing() == ["billing: dynamodb:PutItem on Table with keys TH#*"]
 
-    def test_notices_a_call_whose_items_are_of_another_kind(self):
+    def test_a_call_for_items_of_another_kind_is_detected(self):
         permissions.seen.update(permissions.granted() | {Permission("billing", "dynamodb:GetItem", "Table", "KH#*")})
         assert permissions.missing() == ["billing: dynamodb:GetItem on Table with keys KH#*"]
 
-    def test_notices_a_call_that_names_no_partition_key(self):
+    def test_a_call_without_a_partition_key_is_detected(self):
         self.note("Query", {"KeyConditionExpression": "pk = :other", "ExpressionAttributeValues": {":other": {}}})
         assert permissions.missing() == ["billing: dynamodb:Query on Table"]
 
-    def test_asks_for_the_permissions_of_a_transaction_s_legs(self):
+    def test_a_transactions_legs_require_their_permissions(self):
         key, other = {"pk": {"S": "TH#9f86d0"}}, {"pk": {"S": "SCANWATCH"}}
         legs = [{"Put": {"Item": other}}, *({kind: {"Key": key}} for kind in ("ConditionCheck", "Update", "Delete"))]
         self.note("TransactWriteItems", {"TransactItems": legs})
@@ -245,7 +245,7 @@ class TestRecording:
             *(Permission("billing", f"dynamodb:{action}", "Table", "TH#*") for action in actions),
         }
 
-    def test_asks_for_the_keys_of_every_item_of_a_batch_and_of_a_query(self):
+    def test_every_item_of_a_batch_or_query_requires_its_key(self):
         keys = [{"pk": {"S": "ORG#1"}, "sk": {"S": "META"}}, {"pk": {"S": "USER#1"}, "sk": {"S": "PROFILE"}}]
         self.note("BatchGetItem", {"RequestItems": {"t": {"Keys": keys}}})
         writes = [{"PutRequest": {"Item": keys[0]}}, {"DeleteRequest": {"Key": keys[1]}}]
@@ -263,12 +263,12 @@ class TestRecording:
         code = compile("note('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
         exec(code, {"note": permissions.note, "operation": operation, "parameters": parameters, "group": group})
 
-    def test_takes_no_test_for_a_function(self):
+    def test_calls_of_tests_are_not_attributed_to_a_function(self):
         permissions.note("dynamodb", "Scan", {})
         assert permissions.seen == set()
 
     @pytest.mark.parametrize(("deselected", "whole"), [([], True), (["one"], False)])
-    def test_judges_only_a_run_of_all_functional_tests(self, deselected, whole):
+    def test_only_a_run_of_all_functional_tests_is_judged(self, deselected, whole):
         run = Run()
         run.pytest_deselected(
             [SimpleNamespace(path=permissions.FUNCTIONAL / "test_every_route.py") for _ in deselected]

@@ -48,7 +48,7 @@ def rollback_alarm(function: str) -> str:
 
 
 class TestGradualDeployment:
-    def test_is_a_parameter_whose_every_value_says_whether_it_is_one(self):
+    def test_a_gradual_deployment_is_a_parameter_with_known_values(self):
         styles = load_template()["Mappings"]["DeploymentStyles"]
         assert list(styles) == parameter("DeploymentStyle")["AllowedValues"]
         assert {name: it["IsGradual"] for name, it in styles.items()} == {
@@ -56,14 +56,14 @@ class TestGradualDeployment:
         }
         assert parameter("DeploymentStyle")["Default"] == "AllAtOnce"
 
-    def test_moves_the_alias_of_every_function(self):
+    def test_a_gradual_deployment_moves_every_functions_alias(self):
         preference = globals_()["DeploymentPreference"]
         assert globals_()["AutoPublishAlias"] == "live"
         assert preference["Type"] == {"Ref": "DeploymentStyle"}
         assert preference["Enabled"] == {"Fn::FindInMap": ["DeploymentStyles", {"Ref": "DeploymentStyle"}, "IsGradual"]}
 
     @pytest.mark.parametrize("name", FUNCTIONS)
-    def test_goes_back_by_an_alarm_on_the_errors_of_that_function_alone(self, name: str):
+    def test_a_gradual_deployment_is_rolled_back_by_the_functions_own_error_alarm(self, name: str):
         properties = ALARMS[rollback_alarm(name)]["Properties"]
         stats = [it["MetricStat"]["Metric"] for it in properties.get("Metrics", []) if "MetricStat" in it]
         watched = {
@@ -81,32 +81,32 @@ class TestGradualDeployment:
             assert ("ServerErrors", "service", json.dumps(service)) in watched
 
     @pytest.mark.parametrize("name", FUNCTIONS)
-    def test_reacts_before_its_quickest_style_is_through(self, name: str):
+    def test_the_rollback_alarm_reacts_before_the_fastest_deployment_ends(self, name: str):
         properties = ALARMS[rollback_alarm(name)]["Properties"]
         periods = [it["MetricStat"]["Period"] for it in properties.get("Metrics", []) if "MetricStat" in it]
         seconds = max(periods or [properties["Period"]]) * properties["EvaluationPeriods"]
         quickest = 5 * 60  # Canary10Percent5Minutes
         assert seconds <= quickest
 
-    def test_an_alarm_that_only_a_gradual_one_needs_costs_nothing_without(self):
+    def test_rollback_alarms_exist_only_for_gradual_deployments(self):
         for name, function in FUNCTIONS.items():
             (alarm,) = function["Properties"]["DeploymentPreference"]["Alarms"]
             assert (ALARMS[rollback_alarm(name)].get("Condition") == "IsGradual") is ("Fn::If" in alarm)
 
 
 class TestSnapStart:
-    def test_is_off_unless_asked_for(self):
+    def test_snapstart_is_off_by_default(self):
         assert globals_()["SnapStart"] == {"ApplyOn": {"Ref": "SnapStart"}}
         assert parameter("SnapStart")["Default"] == "None"
         assert parameter("SnapStart")["AllowedValues"] == ["None", "PublishedVersions"]
 
     @pytest.mark.parametrize("name", FUNCTIONS)
-    def test_is_never_asked_for_where_lambda_refuses_it(self, name: str):
+    def test_snapstart_is_never_requested_where_lambda_refuses_it(self, name: str):
         properties = FUNCTIONS[name]["Properties"]
         storage = properties.get("EphemeralStorage", {"Size": SNAPSHOT_STORAGE})["Size"]
         assert (properties.get("SnapStart") == {"ApplyOn": "None"}) is (storage > SNAPSHOT_STORAGE)
 
-    def test_is_offered_by_runtime_and_processors(self):
+    def test_snapstart_is_offered_by_runtime_and_processor(self):
         assert globals_()["Runtime"] == "python3.13"
         assert {*ARCHITECTURES} == {"arm64", "x86_64"}
 
@@ -114,7 +114,7 @@ class TestSnapStart:
 class TestGateway:
     API = resources("AWS::Serverless::Api")["Api"]
 
-    def test_bounds_what_all_callers_use_together(self):
+    def test_the_gateway_limits_all_callers_together(self):
         found = self.API["Properties"]["MethodSettings"]
         assert (found[0]["HttpMethod"], found[0]["ResourcePath"]) == ("*", "/*")
         for settings in found:
@@ -125,20 +125,20 @@ class TestGateway:
                 "Fn::If": ["SetsThrottlingBurst", {"Ref": "ThrottlingBurst"}, {"Ref": "AccountConcurrency"}]
             }
 
-    def test_follows_from_the_concurrency_unless_a_limit_is_set(self):
+    def test_the_gateways_limit_follows_from_the_concurrency_unless_set(self):
         template = load_template()
         for name in ("ThrottlingRate", "ThrottlingBurst"):
             assert template["Parameters"][name]["Default"] == "0"
             assert template["Conditions"][f"Sets{name}"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, "0"]}]}
 
-    def test_has_the_web_acl_of_the_parameter_if_there_is_one(self):
+    def test_the_gateway_has_the_parameters_web_acl(self):
         association = resources("AWS::WAFv2::WebACLAssociation")["WebAclAssociation"]
         assert association["Condition"] == "HasWebAcl"
         assert association["Properties"]["WebACLArn"] == {"Ref": "WebAclArn"}
         stage = "arn:${AWS::Partition}:apigateway:${AWS::Region}::/restapis/${Api}/stages/${Api.Stage}"
         assert association["Properties"]["ResourceArn"] == {"Fn::Sub": stage}
 
-    def test_pays_for_metrics_of_those_routes_that_an_alarm_looks_at(self):
+    def test_the_gateway_pays_only_for_metrics_that_an_alarm_uses(self):
         paid = {
             (settings["HttpMethod"], settings["ResourcePath"].replace("~1", "/").removeprefix("/"))
             for settings in self.API["Properties"]["MethodSettings"]
@@ -151,24 +151,24 @@ class TestGateway:
                 watched.add((dimensions["Method"], dimensions["Resource"]))
         assert paid == watched == {("GET", "/health")}
 
-    def test_logs_nothing_that_says_who_called(self):
+    def test_the_gateway_logs_nothing_that_identifies_the_caller(self):
         log = self.API["Properties"]["AccessLogSetting"]
         assert log["DestinationArn"] == {"Fn::GetAtt": ["GatewayLogGroup", "Arn"]}
         assert "\n" not in log["Format"].strip()
         assert set(json.loads(log["Format"]).values()) == LOGGED
 
-    def test_is_traced_and_compresses(self):
+    def test_the_gateway_is_traced_and_compresses(self):
         assert self.API["Properties"]["TracingEnabled"] is True
         assert 0 < self.API["Properties"]["MinimumCompressionSize"] < 10_000
 
-    def test_waits_for_the_account_s_role_to_log_with(self):
+    def test_the_gateway_waits_for_the_accounts_logging_role(self):
         assert self.API["DependsOn"] == "GatewayAccount"
         assert "Condition" not in load_template()["Resources"]["GatewayAccount"]
 
 
 class TestLogs:
     @pytest.mark.parametrize("name", resources("AWS::Logs::LogGroup"))
-    def test_are_forgotten_and_encrypted(self, name: str):
+    def test_logs_expire_and_are_encrypted(self, name: str):
         properties = resources("AWS::Logs::LogGroup")[name]["Properties"]
         assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
         assert properties["KmsKeyId"] == KEY
@@ -186,11 +186,11 @@ class TestKey:
             ("AWS::Logs::LogGroup", "KmsKeyId"),
         ],
     )
-    def test_encrypts_each_of_a_kind(self, kind: str, attribute: str):
+    def test_the_key_encrypts_every_resource_of_a_kind(self, kind: str, attribute: str):
         assert resources(kind)
         assert {name for name, it in resources(kind).items() if it["Properties"].get(attribute) != KEY} == set()
 
-    def test_encrypts_the_table_and_the_variables(self):
+    def test_the_key_encrypts_the_table_and_the_variables(self):
         encryption = resources("AWS::DynamoDB::Table")["Table"]["Properties"]["SSESpecification"]
         assert encryption["SSEEnabled"] is True
         assert encryption["KMSMasterKeyId"] == KEY
@@ -198,19 +198,19 @@ class TestKey:
 
 
 class TestTable:
-    def test_forgets_what_has_expired(self):
+    def test_the_table_deletes_expired_items(self):
         properties = resources("AWS::DynamoDB::Table")["Table"]["Properties"]
         assert properties["TimeToLiveSpecification"] == {"AttributeName": "expiresAt", "Enabled": True}
 
 
 class TestConcurrency:
-    def test_can_be_reserved_and_is_not_by_default(self):
+    def test_concurrency_can_be_reserved_and_isnt_by_default(self):
         reserved = {"Fn::If": ["ReservesConcurrency", {"Ref": "ReservedConcurrency"}, {"Ref": "AWS::NoValue"}]}
         assert globals_()["ReservedConcurrentExecutions"] == reserved
         assert parameter("ReservedConcurrency")["Default"] == "0"
 
     @pytest.mark.parametrize("name", resources("AWS::Lambda::EventSourceMapping"))
-    def test_of_a_queue_is_no_more_than_the_least_reservation(self, name: str):
+    def test_a_queues_concurrency_is_at_most_the_smallest_reservation(self, name: str):
         """Otherwise, Lambda would pass a worker more messages than it can process, which would dead-letter them."""
         least = 10
         assert re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least))
@@ -229,15 +229,15 @@ class TestSkips:
             for skip in entry.get("Metadata", {}).get("checkov", {}).get("skip", [])
         ]
 
-    def test_have_a_reason(self):
+    def test_skipped_checks_have_a_reason(self):
         assert self.skips()
         for name, skip in self.skips():
             assert len(skip["comment"].split()) > 5, name
 
-    def test_are_these(self):
+    def test_only_these_checks_are_skipped(self):
         assert {skip["id"] for _, skip in self.skips()} == {"CKV_AWS_111", "CKV_AWS_116", "CKV_AWS_117", "CKV_AWS_120"}
 
-    def test_are_nowhere_else(self):
+    def test_checks_are_skipped_nowhere_else(self):
         assert "cfn-lint" not in str(load_template().get("Metadata"))
         assert not any("cfn-lint" in entry.get("Metadata", {}) for entry in load_template()["Resources"].values())
         checks = (Path(__file__).parents[2] / "scripts/check_template.py").read_text()

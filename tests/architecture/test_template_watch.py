@@ -137,7 +137,7 @@ def sweep_badly(patched: pytest.MonkeyPatch) -> None:
 
 
 class TestDashboard:
-    def test_shows_every_function_by_requests_or_runs_errors_and_duration(self):
+    def test_the_dashboard_shows_every_functions_invocations_errors_and_duration(self):
         for logical_id, function in FUNCTIONS.items():
             service = function["Properties"]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
             shown = {
@@ -152,31 +152,31 @@ class TestDashboard:
                 assert {"Messages", "FailedMessages", "DeadLetters"} <= shown or "Invocations" in shown, logical_id
 
     @pytest.mark.parametrize("name", WORK_QUEUES)
-    def test_shows_every_queue_by_what_waits_and_how_long(self, name: str):
+    def test_the_dashboard_shows_every_queues_size_and_age(self, name: str):
         for metric in ("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"):
             assert ("AWS/SQS", metric, frozenset({("QueueName", f"${{{name}.QueueName}}")})) in drawn()
 
     @pytest.mark.parametrize("name", DEAD_LETTERS)
-    def test_shows_every_dead_letter(self, name: str):
+    def test_the_dashboard_shows_every_dead_letter_queue(self, name: str):
         here = frozenset({("QueueName", f"${{{name}.QueueName}}")})
         assert ("AWS/SQS", "ApproximateNumberOfMessagesVisible", here) in drawn()
 
-    def test_shows_the_table_by_latency_units_and_refusals(self):
+    def test_the_dashboard_shows_the_tables_latency_units_and_throttling(self):
         shown = {metric for _, metric, dimensions in drawn() if ("TableName", "${Table}") in dimensions}
         assert shown == {metric for namespace, metric, _ in PUBLISHED if namespace == "AWS/DynamoDB"}
 
-    def test_lists_every_alarm_that_always_stands(self):
+    def test_the_dashboard_lists_every_permanent_alarm(self):
         (listed,) = [widget["properties"]["alarms"] for widget in dashboard() if widget["type"] == "alarm"]
         assert sorted(listed) == sorted(f"${{{name}.Arn}}" for name in LIVE)
 
-    def test_reads_the_logs_of_every_function_that_can_limit_somebody(self):
+    def test_the_dashboard_reads_the_logs_of_every_function_with_rate_limits(self):
         _, variables = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
         groups = {it["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for it in api_functions().values()}
         separator, sources = variables["Logs"]["Fn::Join"]
         assert separator == " | "
         assert sorted(source["Fn::Sub"] for source in sources) == sorted(f"SOURCE '${{{name}}}'" for name in groups)
 
-    def test_asks_the_logs_for_fields_that_stand_there(self):
+    def test_the_dashboard_queries_existing_log_fields(self):
         gateway = resources("AWS::Serverless::Api")["Api"]["Properties"]["AccessLogSetting"]["Format"]
         request = {"requestId", "operation", "method", "status", "principal", "caller", "organizationId", "message"}
         for widget in dashboard():
@@ -186,7 +186,7 @@ class TestDashboard:
             known = set(json.loads(gateway)) if "GatewayLogGroup" in query else request
             assert names <= known, query
 
-    def test_names_resources_that_there_are(self):
+    def test_the_dashboard_names_existing_resources(self):
         # SAM gives the schedule's rule this name.
         known = {*load_template()["Resources"], *load_template()["Parameters"], "SweeperFunctionSweep", "Logs"}
         body, _ = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
@@ -198,7 +198,7 @@ class TestEveryMetric:
     def everything(self) -> list[Series]:
         return [*drawn(), *(series for name in ALARMS for series in watched(name))]
 
-    def test_is_published_by_aws_or_by_the_code_with_these_dimensions(self, emitted: dict[str, list[set[str]]]):
+    def test_every_metric_is_published_with_these_dimensions(self, emitted: dict[str, list[set[str]]]):
         assert len(self.everything()) > 100
         for namespace, metric, dimensions in self.everything():
             by = frozenset(name for name, _ in dimensions)
@@ -207,33 +207,33 @@ class TestEveryMetric:
             else:
                 assert (namespace, metric, by) in PUBLISHED
 
-    def test_of_the_code_is_looked_at(self, emitted: dict[str, list[set[str]]]):
+    def test_every_metric_of_the_code_is_displayed(self, emitted: dict[str, list[set[str]]]):
         assert set(emitted) == {metric for namespace, metric, _ in self.everything() if namespace == OWN}
 
-    def test_of_the_gateway_has_the_gateway_s_name(self):
+    def test_gateway_metrics_have_the_gateways_name(self):
         assert _text(resources("AWS::Serverless::Api")["Api"]["Properties"]["Name"]) == OWN
 
-    def test_of_the_code_goes_to_this_stack_s_namespace(self):
+    def test_metrics_of_the_code_go_to_this_stacks_namespace(self):
         variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
         assert _text(variables["POWERTOOLS_METRICS_NAMESPACE"]) == OWN
 
-    def test_is_by_nothing_that_names_a_person_or_an_organization(self, emitted: dict[str, list[set[str]]]):
+    def test_no_metric_dimension_identifies_a_person_or_an_organization(self, emitted: dict[str, list[set[str]]]):
         assert {name for sets in emitted.values() for names in sets for name in names} == {"service", "caller"}
 
 
 @pytest.mark.parametrize("name", ALARMS)
 class TestEachAlarm:
-    def test_says_what_it_means_and_tells_somebody(self, name: str):
+    def test_each_alarm_has_a_description_and_an_action(self, name: str):
         properties = ALARMS[name]["Properties"]
         assert len(properties["AlarmDescription"].split()) > 5
         (told,) = properties["AlarmActions"]
         assert told == {"Fn::If": ["HasAlarmTopic", {"Ref": "AlarmTopicArn"}, {"Ref": "AlarmTopic"}]}
 
-    def test_says_what_silence_means(self, name: str):
+    def test_each_alarm_defines_missing_data(self, name: str):
         silent = "breaching" if name == "SweeperMissingAlarm" else "notBreaching"
         assert ALARMS[name]["Properties"]["TreatMissingData"] == silent
 
-    def test_looks_every_minute_or_every_five(self, name: str):
+    def test_each_alarm_has_a_period_of_one_or_five_minutes(self, name: str):
         properties = ALARMS[name]["Properties"]
         stats = [it["MetricStat"] for it in properties.get("Metrics", []) if "MetricStat" in it] or [properties]
         assert {it["Period"] for it in stats} <= {60, 300}
@@ -261,10 +261,10 @@ class TestQuestions:
             ("who is limited", (OWN, "GatewayThrottled")),
         ],
     )
-    def test_have_an_alarm(self, question: str, metric: tuple[str, str]):
+    def test_the_questions_of_the_guide_have_an_alarm(self, question: str, metric: tuple[str, str]):
         assert metric in self.series()
 
-    def test_a_mail_goes_to_the_topic_that_alarms_tell(self):
+    def test_alarm_mail_goes_to_the_alarms_topic(self):
         subscription = resources("AWS::SNS::Subscription")["AlarmEmailSubscription"]
         (told,) = ALARMS["ServerErrorsAlarm"]["Properties"]["AlarmActions"]
         assert subscription["Properties"]["TopicArn"] == told

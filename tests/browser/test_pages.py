@@ -18,7 +18,7 @@ def signed_in(visit: Visit, path: str = "/organizations", role: str = "owner") -
 
 
 @LOOKS
-class TestEachLook:
+class TestEachViewport:
     def test_a_device_is_approved_by_its_link(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         device = stack.device()
@@ -48,7 +48,7 @@ class TestEachLook:
         person.look("Device denied", "device-denied")
         assert device.redeem()[0] == 403
 
-    def test_an_invitation_is_accepted_and_the_organization_becomes_the_default(
+    def test_an_accepted_invitations_organization_becomes_the_default(
         self, stack: Stack, visit: Callable[..., Visit], invitation: Callable[[str], str], width, scheme
     ):
         invited = stack.person("member")
@@ -128,7 +128,7 @@ class TestEachLook:
         person.look("Devices and sessions", "sessions-others-revoked")
         assert [stack.call("/v1/me", token=token)[0] for token in tokens] == [401, 401]
 
-    def test_who_signs_out_is_out(self, visit: Callable[..., Visit], width, scheme):
+    def test_signing_out_ends_the_session(self, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         person.open("/")
         person.look("Consent, under control", "welcome")
@@ -146,14 +146,16 @@ class TestEachLook:
         person.open("/organizations")
         person.page.locator("[name=password]").wait_for()
 
-    def test_a_refusal_is_a_page_too(self, visit: Callable[..., Visit], width, scheme):
+    def test_an_error_is_a_page_too(self, visit: Callable[..., Visit], width, scheme):
         person = visit(width, scheme)
         person.open("/sign-in/callback?code=x&state=y")
         person.look("This did not work", "refused")
 
 
 class TestWithoutScripts:
-    def test_everything_works(self, stack: Stack, visit: Callable[..., Visit], invitation: Callable[[str], str]):
+    def test_everything_works_without_scripts(
+        self, stack: Stack, visit: Callable[..., Visit], invitation: Callable[[str], str]
+    ):
         invited = stack.person("admin")
         name = invitation(invited["email"])
         person = signed_in(visit(scripts=False), "/invitations", "admin")
@@ -170,7 +172,7 @@ class TestWithoutScripts:
 
 
 class TestByKeyboard:
-    def test_a_device_is_approved(self, stack: Stack, visit: Callable[..., Visit]):
+    def test_a_device_can_be_approved_by_keyboard(self, stack: Stack, visit: Callable[..., Visit]):
         person = signed_in(visit(), "/device")
         device = stack.device()
         keyboard = person.page.keyboard
@@ -203,14 +205,14 @@ def _focus(person: Visit) -> str:
 
 
 class TestElsewhere:
-    def test_a_page_cannot_be_framed(self, stack: Stack, visit: Callable[..., Visit]):
+    def test_a_page_cant_be_framed(self, stack: Stack, visit: Callable[..., Visit]):
         person = visit()
         person.page.set_content(f'<iframe src="{stack.base_url}/"></iframe>')
         person.page.wait_for_timeout(500)
         assert "Consent, under control" not in "".join(frame.content() for frame in person.page.frames)
         person.problems.clear()  # the browser said that it refused
 
-    def test_a_large_text_does_not_break_the_page(self, visit: Callable[..., Visit]):
+    def test_large_text_doesnt_break_the_page(self, visit: Callable[..., Visit]):
         person = signed_in(visit("phone"), "/device")
         person.page.get_by_role("heading", name="Approve a device").wait_for()
         person.page.evaluate("document.documentElement.style.fontSize = '200%'")

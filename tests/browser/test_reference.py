@@ -37,7 +37,7 @@ def test_the_search_finds_an_operation(visit: Callable[..., Visit]):
     person.page.get_by_role("menuitem", name="Roll an API key").first.wait_for()
 
 
-def test_the_pages_link_to_it_and_it_links_to_them(visit: Callable[..., Visit]):
+def test_the_dashboard_and_the_reference_link_to_each_other(visit: Callable[..., Visit]):
     person = visit()
     person.open("/")
     person.page.get_by_role("link", name="API reference").click()

@@ -91,7 +91,7 @@ def call(sdk: Sdk, running: Api) -> Callable[..., Any]:
     return sdk.connect(running.served.base_url, running.served.user_token)
 
 
-def test_it_says_who_calls(sdk: Sdk, running: Api, call):
+def test_the_client_identifies_itself(sdk: Sdk, running: Api, call):
     me = call("system.get_me").parsed.data
     assert me.principal.type_ == sdk.models.CallingPrincipalType.OAUTH
     assert me.active_organization_id == running.served.organization_id
@@ -100,7 +100,7 @@ def test_it_says_who_calls(sdk: Sdk, running: Api, call):
     assert key.principal.organization_id == running.served.organization_id
 
 
-def test_it_creates_and_finds_organizations(sdk: Sdk, call):
+def test_the_client_creates_and_finds_organizations(sdk: Sdk, call):
     made = call("organizations.create_organization", body=sdk.models.OrganizationCreate(name="Orchard", slug="orchard"))
     assert made.status_code == HTTPStatus.CREATED
     assert made.parsed.data.role == sdk.models.Role.OWNER
@@ -109,7 +109,7 @@ def test_it_creates_and_finds_organizations(sdk: Sdk, call):
     assert "orchard" in [one.organization_slug for one in listed]
 
 
-def test_a_refusal_has_its_type(sdk: Sdk, running: Api, call):
+def test_the_client_gets_typed_errors(sdk: Sdk, running: Api, call):
     twice = sdk.models.OrganizationCreate(name="Twice", slug="twice")
     call("organizations.create_organization", body=twice)
     taken = call("organizations.create_organization", body=twice)
@@ -141,7 +141,7 @@ class TestProjects:
         assert made.status_code == HTTPStatus.CREATED
         return made.parsed.data
 
-    def test_it_creates_changes_and_deletes_one(self, sdk: Sdk, call):
+    def test_the_client_creates_updates_and_deletes_a_project(self, sdk: Sdk, call):
         made = self.create(sdk, call, "Bakery")
         first, second = call("projects.get_project", made.id).parsed.data.websites
         assert (first.origin, second.origin) == ("bakery.example.com", "localhost:3000")
@@ -156,7 +156,7 @@ class TestProjects:
         assert missing.status_code == HTTPStatus.NOT_FOUND
         assert missing.parsed.error.code == sdk.models.ErrorCode.NOT_FOUND
 
-    def test_it_walks_the_list_page_by_page(self, sdk: Sdk, call):
+    def test_the_client_pages_through_a_list(self, sdk: Sdk, call):
         made = [self.create(sdk, call, name).id for name in ("Cobbler", "Draper", "Engraver")]
         found: list[str] = []
         place: dict[str, Any] = {}
@@ -172,7 +172,7 @@ class TestProjects:
         assert [project.project_id for project in whole.data] == found
 
 
-def test_it_mints_rolls_and_deletes_a_key(sdk: Sdk, running: Api, call):
+def test_the_client_creates_rolls_and_deletes_a_key(sdk: Sdk, running: Api, call):
     made = call("api_keys.create_api_key", body=sdk.models.KeyCreate(name="Deploys")).parsed.data
 
     def status(key: str) -> HTTPStatus:
@@ -188,14 +188,14 @@ def test_it_mints_rolls_and_deletes_a_key(sdk: Sdk, running: Api, call):
     assert status(rolled.key) == HTTPStatus.UNAUTHORIZED
 
 
-def test_it_reads_the_plan(running: Api, call):
+def test_the_client_reads_the_plan(running: Api, call):
     billing = call("billing.get_billing").parsed.data
     assert billing.organization_id == running.served.organization_id
     assert billing.plan.id == "pro"
     assert billing.limits.projects == 200
 
 
-def test_it_invites(sdk: Sdk, call):
+def test_the_client_invites_a_member(sdk: Sdk, call):
     body = sdk.models.InvitationCreate(email="grace@example.com", role=sdk.models.Role.ADMIN)
     invitation = call("members.create_invitation", body=body).parsed.data
     assert invitation.expires_at > invitation.created_at
@@ -204,7 +204,7 @@ def test_it_invites(sdk: Sdk, call):
     assert sdk.models.Role.OWNER in [member.role for member in call("members.list_members").parsed.data]
 
 
-def test_it_decides_about_what_is_in_the_inbox(sdk: Sdk, call):
+def test_the_client_decides_on_inbox_items(sdk: Sdk, call):
     item = call("inbox.list_inbox_items", status=sdk.models.InboxStatus.OPEN).parsed.data[0]
     body = sdk.models.InboxItemUpdate(status=sdk.models.InboxStatus.ACCEPTED, version=item.version, reason="Planned")
     changed = call("inbox.update_inbox_item", item.id, body=body).parsed.data
@@ -216,7 +216,7 @@ def test_it_decides_about_what_is_in_the_inbox(sdk: Sdk, call):
     assert call("inbox.get_inbox_item", item.id).parsed.data.evidence is not None
 
 
-def test_it_scans(sdk: Sdk, running: Api, call):
+def test_the_client_scans_a_repository(sdk: Sdk, running: Api, call):
     repository_id = running.served.ids["repositoryId"][0]
     started = call("code_audit.start_scan", body=sdk.models.ScanCreate(repository_id=repository_id))
     assert started.status_code == HTTPStatus.ACCEPTED
@@ -232,7 +232,7 @@ def test_it_scans(sdk: Sdk, running: Api, call):
     assert issues[0].location.path == "index.html"
 
 
-def test_it_reports_on_the_service(sdk: Sdk, call):
+def test_the_client_submits_feedback(sdk: Sdk, call):
     report = sdk.models.FeedbackCreate(category=sdk.models.FeedbackCategory.DOCS_MISMATCH, message="It says otherwise.")
     first, second = (call("feedback.create_feedback", body=report) for _ in range(2))
     assert (first.status_code, second.status_code) == (HTTPStatus.CREATED, HTTPStatus.OK)
@@ -240,7 +240,7 @@ def test_it_reports_on_the_service(sdk: Sdk, call):
     assert second.parsed.data.already_submitted is True
 
 
-def test_a_device_asks_to_be_let_in(sdk: Sdk, running: Api):
+def test_the_client_requests_device_sign_in(sdk: Sdk, running: Api):
     call = sdk.connect(running.served.base_url)
     asks = sdk.models.DeviceCodeCreate(
         client_id="assent-cli", code_challenge=CHALLENGE, code_challenge_method="S256", device_name="build server"

@@ -134,10 +134,10 @@ def follow_links(schemathesis: Schemathesis, api: Api, settings: str = "") -> in
 
 
 class TestRequests:
-    def test_of_a_person_are_answered_as_described(self, schemathesis: Schemathesis, api: Api):
+    def test_requests_of_a_user_get_documented_responses(self, schemathesis: Schemathesis, api: Api):
         assert never_succeeding(schemathesis, api, api.served.user_token, OPERATIONS) == set()
 
-    def test_of_a_key_are_answered_as_described(self, schemathesis: Schemathesis, api: Api):
+    def test_requests_of_an_api_key_get_documented_responses(self, schemathesis: Schemathesis, api: Api):
         taking_keys = {
             name: operation
             for name, operation in OPERATIONS.items()
@@ -149,8 +149,8 @@ class TestRequests:
 class TestSequences:
     """Requests that read, change, and delete what an earlier request created."""
 
-    def test_along_the_links_of_the_document(self, schemathesis: Schemathesis, api: Api):
+    def test_sequences_along_the_documents_links_get_documented_responses(self, schemathesis: Schemathesis, api: Api):
         assert follow_links(schemathesis, api, DESCRIBED_LINKS) >= ENOUGH_LINKS
 
-    def test_along_every_link_that_can_be_inferred(self, schemathesis: Schemathesis, api: Api):
+    def test_sequences_along_inferred_links_get_documented_responses(self, schemathesis: Schemathesis, api: Api):
         assert follow_links(schemathesis, api) >= ENOUGH_LINKS

@@ -45,13 +45,13 @@ def authorized(event: dict[str, Any], token: str) -> dict[str, Any]:
 
 
 class TestBuild:
-    def test_left_no_module_without_lasting_bytecode(self, sizes: str):
+    def test_the_build_compiled_every_module(self, sizes: str):
         assert artifacts.modules_without_bytecode(BUILD) == []
 
-    def test_made_an_artifact_of_each_function_and_the_layer(self, sizes: str):
+    def test_the_build_made_an_artifact_of_each_function_and_the_layer(self, sizes: str):
         assert {path.name for path in BUILD.iterdir() if path.is_dir()} == {*FUNCTIONS, "SharedLayer"}
 
-    def test_took_no_more_than_half_of_what_the_plain_packages_weigh(self, sizes: str):
+    def test_the_build_is_at_most_half_the_size_of_the_plain_packages(self, sizes: str):
         limit_bytes = 0.55 * PLAIN_PACKAGES_BYTES
         layer = artifacts.size_bytes(BUILD / "SharedLayer")
         for logical_id in FUNCTIONS:
@@ -60,7 +60,7 @@ class TestBuild:
             together = layer + artifacts.size_bytes(BUILD / logical_id)
             assert together < (LAMBDA_LIMIT_BYTES if has_own else limit_bytes), sizes
 
-    def test_put_the_amazon_roots_into_the_layer(self, sizes: str):
+    def test_the_build_put_the_amazon_roots_into_the_layer(self, sizes: str):
         assert (BUILD / "SharedLayer" / "python" / artifacts.ROOTS_FILE).is_file()
 
 
@@ -92,7 +92,7 @@ def ran(request: pytest.FixtureRequest, stack: Stack, world: World) -> Ran:
 
 @pytest.mark.parametrize("ran", FUNCTIONS, indirect=True, scope="class")
 class TestEachFunctionInTheLambdaRuntime:
-    def test_answers_its_events_in_the_shape_they_ask_for(self, ran: Ran):
+    def test_each_function_responds_to_its_events_in_the_lambda_runtime(self, ran: Ran):
         assert ran.answers
         for name, answer in ran.answers.items():
             event = json.loads((EVENTS / f"{name}.json").read_text(encoding="utf-8"))
@@ -111,6 +111,6 @@ class TestEachFunctionInTheLambdaRuntime:
                 expected = {200, 303, 400, 401, 403}
             assert reply.status in expected, f"{name}: {reply.text}\n{ran.log}"
 
-    def test_logs_its_start_and_no_failure(self, ran: Ran):
+    def test_each_function_logs_its_start_and_no_failure(self, ran: Ran):
         assert ran.log.count("START RequestId") == len(ran.answers)
         assert "Traceback" not in ran.log

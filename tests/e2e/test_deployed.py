@@ -18,7 +18,7 @@ FILES = {"/assets/{fileName}": f"/assets/{style()[0]}", "/docs/{fileName}": "/do
 
 
 class TestRoutes:
-    def test_stand_in_the_gateway_as_the_template_declares_them(self, stack: Stack):
+    def test_the_gateway_has_the_templates_routes(self, stack: Stack):
         pages = stack.client("apigateway").get_paginator("get_resources")
         found = [
             Route(method, resource["path"])
@@ -29,7 +29,7 @@ class TestRoutes:
         assert sorted(found) == sorted(ROUTES)
 
     @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-    def test_reach_their_function(self, stack: Stack, route: Route):
+    def test_every_route_reaches_its_function(self, stack: Stack, route: Route):
         path = FILES.get(route.path, route.path).replace("{", "").replace("}", "")
         reply = stack.call(route.method, path)
         # 400: a public operation got no body. A page requires a session, or redirects to the sign-in.
@@ -37,7 +37,7 @@ class TestRoutes:
         assert reply.status in expected, f"{reply.text}\n{stack.errors()}"
 
 
-class TestErrands:
+class TestTasks:
     """Calls each operation once, under its function's role, to find permissions that its policy lacks."""
 
     def test_a_project_is_created_and_listed_with_an_api_key(self, stack: Stack, world: World, company: Company):
@@ -49,7 +49,7 @@ class TestErrands:
         assert call(200, "GET", "/v1/me")["principal"]["type"] == "api_key"
         assert call(200, "GET", "/v1/billing")["organizationId"] == company.organization_id
 
-    def test_a_project_lives_and_ends(self, stack: Stack, company: Company):
+    def test_a_project_is_created_updated_and_deleted(self, stack: Stack, company: Company):
         call = Caller(stack, company.owner.token)
         body = {"name": "Magazine", "region": "eu-central", "websites": ["one.example.com", "two.example.com"]}
         created = call(201, "POST", "/v1/projects", body, **{"Idempotency-Key": "magazine"})
@@ -64,7 +64,7 @@ class TestErrands:
         assert call(200, "DELETE", project)["deleted"] is True
         assert stack.call("GET", project, company.owner.token).status == 404
 
-    def test_a_key_is_minted_rolled_and_revoked(self, stack: Stack, company: Company):
+    def test_a_key_is_created_rolled_and_revoked(self, stack: Stack, company: Company):
         call = Caller(stack, company.owner.token)
         key = call(201, "POST", "/v1/api-keys", {"name": "deploy"}, **{"Idempotency-Key": "deploy"})
         assert call(201, "POST", "/v1/api-keys", {"name": "deploy"}, **{"Idempotency-Key": "deploy"}) == key
@@ -81,19 +81,19 @@ class TestErrands:
         assert call(200, "PATCH", f"/v1/members/{member['id']}", {"role": "admin"}) == {"updated": True}
         assert call(200, "DELETE", f"/v1/members/{member['id']}") == {"deleted": True}
 
-    def test_somebody_is_invited_and_the_invitation_cancelled(self, stack: Stack, company: Company):
+    def test_an_invitation_is_created_and_canceled(self, stack: Stack, company: Company):
         call = Caller(stack, company.owner.token)
         invited = call(201, "POST", "/v1/invitations", {"email": "grace@example.com", "role": "member"})
         assert [it["id"] for it in call(200, "GET", "/v1/invitations")] == [invited["id"]]
         assert call(200, "DELETE", f"/v1/invitations/{invited['id']}") == {"deleted": True}
 
-    def test_an_organization_is_founded(self, stack: Stack, world: World):
+    def test_an_organization_is_created(self, stack: Stack, world: World):
         call = Caller(stack, world.person().token)
         founded = call(201, "POST", "/v1/organizations", {"name": "Meridian"})
         assert call(200, "GET", f"/v1/organizations/{founded['id']}") == founded
         assert [it["organizationId"] for it in call(200, "GET", "/v1/organizations")] == [founded["id"]]
 
-    def test_the_metadata_names_addresses_of_this_api(self, stack: Stack):
+    def test_the_metadata_names_urls_of_this_api(self, stack: Stack):
         found = stack.call("GET", "/.well-known/oauth-authorization-server").body
         assert found["issuer"] == stack.outputs["BaseUrl"]
         assert found["token_endpoint"] == f"{found['issuer']}/v1/auth/device/token"
@@ -102,12 +102,12 @@ class TestErrands:
         reply = stack.call("GET", "/health")
         assert reply.data == {"ok": True, "database": {"ok": True}}
 
-    def test_the_description_is_served(self, stack: Stack):
+    def test_the_openapi_document_is_served(self, stack: Stack):
         found = stack.call("GET", "/openapi.json").body
         assert found["openapi"].startswith("3.")
         assert found["servers"][0]["url"] == stack.outputs["BaseUrl"]
 
-    def test_the_reference_finds_its_parts_below_the_stage(self, stack: Stack):
+    def test_the_reference_finds_its_assets_below_the_stage(self, stack: Stack):
         page = stack.call("GET", "/docs").text
         assert f"<code>{stack.outputs['BaseUrl']}</code>" in page
         parts = re.findall(r'(?:href|src)="(docs/[^"]+|llms\.txt|openapi\.json)"', page)
@@ -116,7 +116,7 @@ class TestErrands:
             assert stack.call("GET", f"/{part}").status == 200
 
 
-class TestRefusalOfTheGateway:
+class TestGatewayErrors:
     @pytest.mark.parametrize("token", [None, "assent_unknown"])
     @pytest.mark.parametrize(
         ("method", "target"), [("GET", "/v1/unknown"), ("GET", "/v2/projects"), ("PUT", "/v1/projects")]
@@ -131,7 +131,7 @@ class TestRefusalOfTheGateway:
         reply = stack.call("POST", "/v1/projects", world.key(company), raw_body=too_long)
         assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE"), stack.errors()
 
-    def test_requests_over_the_stage_s_rate_are_429_with_the_time_to_wait(self, stack: Stack):
+    def test_requests_over_the_stages_rate_return_429_with_retry_after(self, stack: Stack):
         gateway, api = stack.client("apigateway"), stack.outputs["ApiId"]
         operations = {"rateLimit": "1", "burstLimit": "1"}
 
@@ -157,7 +157,7 @@ class TestRefusalOfTheGateway:
 
 
 class TestStack:
-    def test_holds_the_functions_with_tracing_log_group_and_layer(self, stack: Stack):
+    def test_the_stacks_functions_have_tracing_a_log_group_and_the_layer(self, stack: Stack):
         client = stack.client("lambda")
         for logical_id in resources("AWS::Serverless::Function"):
             configuration = client.get_function_configuration(FunctionName=stack.physical_ids[logical_id])
@@ -165,11 +165,11 @@ class TestStack:
             assert configuration["LoggingConfig"]["LogGroup"].startswith("/aws/lambda/")
             assert len(configuration["Layers"]) == 1
 
-    def test_tells_the_functions_the_address_of_the_api(self, stack: Stack):
+    def test_the_stack_tells_the_functions_the_apis_url(self, stack: Stack):
         stage = stack.client("apigateway").get_stage(restApiId=stack.outputs["ApiId"], stageName=STAGE)
         assert stage["variables"]["publicBaseUrl"] == stack.outputs["BaseUrl"]
 
-    def test_throttles_all_methods_as_follows_from_the_concurrency(self, stack: Stack):
+    def test_the_stack_throttles_all_methods_by_concurrency(self, stack: Stack):
         stage = stack.client("apigateway").get_stage(restApiId=stack.outputs["ApiId"], stageName=STAGE)
         limits = stage["methodSettings"]["*/*"]
         assert (limits["throttlingRateLimit"], limits["throttlingBurstLimit"]) == (10_000, 1_000)

@@ -11,7 +11,7 @@ from tests.e2e.story import UNLOCK_CREDITS, Decision, Opened, Preview, Unlock, l
 
 
 class TestScan:
-    def test_is_completed_at_the_head_of_the_branch(self, scan: dict[str, Any], outside: Outside):
+    def test_a_scan_is_completed_at_the_branchs_head(self, scan: dict[str, Any], outside: Outside):
         assert (scan["status"], scan["failure"]) == ("completed", None)
         hosted = outside.github.repositories.find(setup.DEMO_OWNER, setup.DEMO_NAME)
         assert hosted is not None
@@ -19,7 +19,7 @@ class TestScan:
         assert head is not None
         assert (scan["branch"], scan["headCommitSha"]) == ("main", head.sha)
 
-    def test_analyzed_the_code_with_the_compiled_packages_of_its_artifact(self, scan: dict[str, Any]):
+    def test_a_scan_analyzes_with_the_artifacts_compiled_packages(self, scan: dict[str, Any]):
         assert scan["coverage"]["analyzedFiles"] >= 6
         assert scan["issueCount"] >= 4
 
@@ -28,7 +28,7 @@ class TestScan:
         assert [it["projectId"] for it in found["projects"]] == [project["id"]]
 
     @pytest.mark.parametrize("by", ["", "repository", "status", "both"])
-    def test_is_listed_under_each_filter(self, call: Caller, repository: str, scan: dict[str, Any], by: str):
+    def test_the_scan_is_listed_under_each_filter(self, call: Caller, repository: str, scan: dict[str, Any], by: str):
         filters = {
             "": "",
             "repository": f"&repositoryId={repository}",
@@ -40,31 +40,31 @@ class TestScan:
 
 
 class TestPreview:
-    def test_shows_the_three_most_urgent_findings(self, scan: dict[str, Any], preview: Preview):
+    def test_the_preview_shows_the_three_most_urgent_findings(self, scan: dict[str, Any], preview: Preview):
         assert scan["access"] == "free-preview"
         assert len(preview.issues["issues"]) == 3
         assert preview.issues["lockedCount"] == scan["issueCount"] - 3
         assert preview.issues["unlockCredits"] == UNLOCK_CREDITS
 
-    def test_put_those_and_no_others_into_the_inbox(self, preview: Preview):
+    def test_the_preview_puts_only_those_findings_into_the_inbox(self, preview: Preview):
         shown = {it["inboxItemId"] for it in preview.issues["issues"]}
         assert {item["id"] for item in preview.inbox} == shown
 
 
 class TestUnlock:
-    def test_costs_credits_that_must_be_there(self, unlock: Unlock):
+    def test_unlocking_requires_credits(self, unlock: Unlock):
         assert unlock.refused.code == "INSUFFICIENT_CREDITS"
         assert unlock.refused.error["details"] == {"remainingCredits": 0, "requiredCredits": UNLOCK_CREDITS}
 
-    def test_charges_once(self, unlock: Unlock):
+    def test_unlocking_charges_once(self, unlock: Unlock):
         assert (unlock.first["status"], unlock.again["status"]) == ("unlocked", "already-unlocked")
         assert unlock.balance == 1
 
-    def test_opens_every_finding(self, call: Caller, scan: dict[str, Any], unlock: Unlock):
+    def test_unlocking_reveals_every_finding(self, call: Caller, scan: dict[str, Any], unlock: Unlock):
         issues = call(200, "GET", f"/v1/code-audit/scans/{scan['id']}/issues")
         assert (len(issues["issues"]), issues["lockedCount"]) == (scan["issueCount"], 0)
 
-    def test_brings_every_finding_into_the_inbox(self, scan: dict[str, Any], findings: list[dict[str, Any]]):
+    def test_unlocking_puts_every_finding_into_the_inbox(self, scan: dict[str, Any], findings: list[dict[str, Any]]):
         assert len(findings) == scan["issueCount"]
 
 
@@ -73,7 +73,7 @@ class TestInbox:
         item = call(200, "GET", f"/v1/inbox/{findings[-1]['id']}")
         assert item["evidence"][0]["url"].startswith(f"{outside.url}/{setup.DEMO_OWNER}/{setup.DEMO_NAME}/blob/")
 
-    def test_a_finding_is_dismissed_and_listed_as_such(self, call: Caller, decision: Decision):
+    def test_a_finding_is_dismissed_and_listed_as_dismissed(self, call: Caller, decision: Decision):
         listed = call(200, "GET", "/v1/inbox?status=dismissed")
         assert [it["id"] for it in listed] == [decision.changed["id"]]
 
@@ -83,7 +83,7 @@ class TestInbox:
 
 
 class TestIssue:
-    def test_stands_at_the_code_host_once(self, issue: Opened, outside: Outside):
+    def test_the_issue_exists_once_at_the_code_host(self, issue: Opened, outside: Outside):
         standing = outside.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
         (made,) = [it for it in standing if it.number == issue.first["githubIssue"]["number"]]
         assert issue.first["title"] in made.title
@@ -91,7 +91,7 @@ class TestIssue:
         assert [it.number for it in standing if it.body == made.body] == [made.number]
         assert issue.first["githubIssue"]["url"].startswith(outside.url)
 
-    def test_is_answered_again_and_not_opened_again(self, issue: Opened):
+    def test_requesting_the_issue_again_returns_it(self, issue: Opened):
         assert issue.again["githubIssue"] == issue.first["githubIssue"]
 
 
@@ -115,10 +115,12 @@ class TestIntake:
 
 
 class TestSecondScan:
-    def test_reports_nothing_twice(self, call: Caller, findings: list[Any], second_scan: dict[str, Any]):
+    def test_the_second_scan_reports_nothing_twice(
+        self, call: Caller, findings: list[Any], second_scan: dict[str, Any]
+    ):
         assert len(list_code_findings(call)) == len(findings)
 
-    def test_is_locked_until_it_is_paid_for(self, call: Caller, second_scan: dict[str, Any]):
+    def test_the_second_scan_is_locked_until_paid(self, call: Caller, second_scan: dict[str, Any]):
         assert second_scan["access"] == "locked"
         refused = call.ask(402, "GET", f"/v1/code-audit/scans/{second_scan['id']}/issues")
         assert refused.code == "UNLOCK_REQUIRED"

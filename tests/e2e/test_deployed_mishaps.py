@@ -17,21 +17,21 @@ from tests.e2e.story import eventually
 
 
 class TestSweeper:
-    def test_finishes_every_step(self, stack: Stack, swept: Invoked):
+    def test_the_sweeper_finishes_every_step(self, stack: Stack, swept: Invoked):
         assert swept.failure is None, f"{swept.answer}\n{stack.errors()}"
 
-    def test_sends_what_a_dead_function_left_unsent(self, second_scan: dict[str, Any]):
+    def test_the_sweeper_sends_what_a_crashed_function_left_unsent(self, second_scan: dict[str, Any]):
         assert (second_scan["status"], second_scan["failure"]) == ("completed", None)
 
-    def test_has_an_issue_opened_that_no_worker_was_told_of(self, late_issue: dict[str, Any]):
+    def test_the_sweeper_resumes_an_unannounced_issue_attempt(self, late_issue: dict[str, Any]):
         assert late_issue["number"]
 
-    def test_ends_a_scan_whose_message_was_lost(self, call: Caller, forgotten: Forgotten, swept: Invoked):
+    def test_the_sweeper_fails_a_scan_whose_message_was_lost(self, call: Caller, forgotten: Forgotten, swept: Invoked):
         target = f"/v1/code-audit/scan-requests/{forgotten.request_id}?repositoryId={forgotten.repository_id}"
         answer = call(200, "GET", target)
         assert (answer["status"], answer["error"]["code"]) == ("failed", "ABANDONED")
 
-    def test_removes_what_a_deleted_project_left(self, deleted_project: Located, swept: Invoked):
+    def test_the_sweeper_removes_what_a_deleted_project_left(self, deleted_project: Located, swept: Invoked):
         prefix = keys.vendor_prefix(deleted_project.local)
         left = table.query(keys.organization_pk(deleted_project.organization_id), prefix=prefix, limit=10)
         assert left.items == []
@@ -40,12 +40,12 @@ class TestSweeper:
 class TestCodeHost:
     @pytest.mark.parametrize("group", ["ScanPreparation", "ScanExecution", "IssueCreation"])
     @pytest.mark.usefixtures("second_scan", "issue")
-    def test_that_turns_a_worker_away_is_asked_again_soon(self, stack: Stack, group: str):
+    def test_a_rate_limited_worker_retries_the_code_host_soon(self, stack: Stack, group: str):
         written = stack.logs()[stack.physical_ids[f"{group}LogGroup"]]
         assert [line for line in written if '"errorType":"Postponed"' in line]
         assert not [line for line in written if "backoff not set" in line]
 
-    def test_that_has_no_such_branch_ends_the_request_with_the_reason(self, refused_scan: dict[str, Any]):
+    def test_a_missing_branch_fails_the_request_with_the_reason(self, refused_scan: dict[str, Any]):
         assert refused_scan["status"] == "failed"
         assert refused_scan["error"]["code"] in {"BRANCH_GONE", "REPOSITORY_GONE"}
 
@@ -61,7 +61,7 @@ class TestDeadLetters:
         assert dead_letters[queue].reason.startswith("malformed: ")
 
     @pytest.mark.parametrize("queue", QUEUES)
-    def test_take_a_message_whose_worker_dies_at_every_delivery(self, stack: Stack, queue: str):
+    def test_a_message_whose_worker_dies_at_every_delivery_is_dead_lettered(self, stack: Stack, queue: str):
         sqs, waiting = stack.client("sqs"), stack.physical_ids[f"{queue}Queue"]
         mapping = stack.physical_ids[f"{queue}Messages"]
         body = json.dumps({"queue": queue})

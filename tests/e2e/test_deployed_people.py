@@ -11,11 +11,11 @@ from tests.support.world import ALL_SCOPES
 
 
 class TestSignIn:
-    def test_leads_back_to_the_page_that_was_asked_for(self, stack: Stack, ada: Person):
+    def test_sign_in_returns_to_the_requested_page(self, stack: Stack, ada: Person):
         person = Person(stack, "mary@example.com", "Mary Somerville")
         assert "Organizations" in text_of(person.sign_in("/organizations"))
 
-    def test_a_session_counts_as_its_person_at_the_api_too(self, stack: Stack, ada: Person):
+    def test_a_session_authenticates_its_user_at_the_api_too(self, stack: Stack, ada: Person):
         principal = Caller(stack, ada.browser.secret)(200, "GET", "/v1/me")["principal"]
         assert principal["type"] == "session"
 
@@ -28,30 +28,30 @@ class TestSignIn:
         ada.sign_in("/organizations")
         assert user_id() == before
 
-    def test_a_form_without_the_session_s_token_is_refused(self, ada: Person):
+    def test_a_form_without_the_sessions_token_is_refused(self, ada: Person):
         ada.open(200, "/device")
         reply = ada.browser.submit("/live/device", form_token="forged")
         assert reply.status == 403, reply.text
 
 
 class TestDevice:
-    def test_waits_until_a_person_has_decided(self, let_in: LetIn):
+    def test_the_device_waits_for_a_decision(self, let_in: LetIn):
         assert (let_in.waiting.status, let_in.waiting.code) == (409, "CONFLICT")
 
-    def test_is_shown_to_the_person_with_what_it_asks_for(self, let_in: LetIn):
+    def test_the_device_is_shown_with_its_request(self, let_in: LetIn):
         assert let_in.device.user_code in let_in.review
         assert "Ada's laptop" in let_in.review
         assert "projects.write" in let_in.review
 
-    def test_refreshes_its_token(self, let_in: LetIn):
+    def test_the_device_refreshes_its_token(self, let_in: LetIn):
         assert let_in.refreshed.status == 200, let_in.refreshed.text
 
-    def test_acts_as_the_person_with_every_scope(self, call: Caller):
+    def test_the_device_acts_as_the_user_with_every_scope(self, call: Caller):
         me = call(200, "GET", "/v1/me")
         assert me["principal"]["type"] == "oauth"
         assert me["scopes"] == ALL_SCOPES
 
-    def test_loses_its_tokens_where_its_code_is_redeemed_twice(self, stack: Stack, ada: Person):
+    def test_the_device_loses_its_tokens_if_its_code_is_redeemed_twice(self, stack: Stack, ada: Person):
         device = Device(stack, "a copied laptop")
         device.approved_by(ada)
         device.redeem()
@@ -60,53 +60,55 @@ class TestDevice:
 
 
 class TestOrganization:
-    def test_starts_on_the_free_plan(self, organization: Organization):
+    def test_the_organization_starts_on_the_free_plan(self, organization: Organization):
         assert organization.founded["plan"]["id"] == "free"
 
-    def test_is_on_the_plan_that_the_operator_set(self, organization: Organization):
+    def test_the_organization_is_on_the_plan_that_the_operator_set(self, organization: Organization):
         assert organization.raised["plan"]["id"] == "starter"
 
-    def test_has_who_accepted_the_invitation_as_a_member(self, call: Caller, organization: Organization, grace: Person):
+    def test_the_accepting_user_is_a_member_of_the_organization(
+        self, call: Caller, organization: Organization, grace: Person
+    ):
         target = f"/v1/members?organizationId={organization.organization_id}"
         roles = {it["user"]["email"]: it["role"] for it in call(200, "GET", target)}
         assert roles[grace.email] == "admin"
         assert call(200, "GET", "/v1/invitations") == []
 
-    def test_shares_its_slug_with_no_other(self, stack: Stack, organization: Organization, grace: Person):
+    def test_the_organizations_slug_is_unique(self, stack: Stack, organization: Organization, grace: Person):
         caller, headers = Caller(stack, grace.browser.secret), {"Idempotency-Key": "another-shop"}
         refused = caller.ask(409, "POST", "/v1/organizations", {"name": "Shop"}, **headers)
         assert organization.slug not in refused.error["details"]["suggestions"]
         # The error didn't store the key: a retry returns the same error and doesn't wait for the first request.
         assert caller.ask(409, "POST", "/v1/organizations", {"name": "Shop"}, **headers).error == refused.error
 
-    def test_is_made_the_default_on_the_page_of_organizations(self, stack: Stack, grace: Person):
+    def test_the_organization_is_made_the_default_on_its_page(self, stack: Stack, grace: Person):
         Caller(stack, grace.browser.secret)(201, "POST", "/v1/organizations", {"name": "Aside"})
         assert "Aside" in text_of(grace.open(200, "/organizations"))
         assert "is saved as your default organization." in text_of(grace.submit(200, "/organizations"))
 
 
 class TestProject:
-    def test_has_its_websites_in_their_order(self, project: dict[str, Any]):
+    def test_the_project_has_its_websites_in_order(self, project: dict[str, Any]):
         assert [it["origin"] for it in project["websites"]] == [ORIGIN, "*.shop.example.com", "shop.example.org"]
 
-    def test_is_found_with_an_api_key(self, stack: Stack, project: dict[str, Any], key: str):
+    def test_the_project_is_found_with_an_api_key(self, stack: Stack, project: dict[str, Any], key: str):
         caller = Caller(stack, key)
         assert [it["projectId"] for it in caller(200, "GET", "/v1/projects")] == [project["id"]]
         consent = caller(200, "GET", f"/v1/projects/{project['id']}/consent")
         assert len(consent["trustedOrigins"]) == 3
 
-    def test_is_where_its_address_on_the_pages_says(self, ada: Person, project: dict[str, Any]):
+    def test_the_projects_dashboard_url_leads_to_its_page(self, ada: Person, project: dict[str, Any]):
         assert "Web shop" in text_of(ada.open(200, project["dashboardUrl"]))
 
 
 class TestFeedback:
-    def test_is_taken_once_a_day(self, reported: Reported):
+    def test_feedback_is_accepted_once_a_day(self, reported: Reported):
         assert (reported.first.status, reported.again.status) == (201, 200)
         reference = reported.first.data["reference"]
         assert reference.startswith("FDB-")
         assert reported.again.data == {"reference": reference, "alreadySubmitted": True}
 
-    def test_is_refused_beyond_an_hour_s_quota(self, stack: Stack, ada: Person):
+    def test_feedback_over_the_hourly_quota_is_refused(self, stack: Stack, ada: Person):
         def report(number: int) -> Reply:
             body = {"category": "bug", "message": f"Report {number}."}
             headers = {"Idempotency-Key": f"report-{number}"}
@@ -121,7 +123,7 @@ class TestFeedback:
 
 
 class TestSignOut:
-    def test_ends_the_session_as_a_cookie_and_as_a_bearer(self, stack: Stack, ada: Person):
+    def test_signing_out_ends_the_session_as_a_cookie_and_as_a_bearer_token(self, stack: Stack, ada: Person):
         person = Person(stack, "emmy@example.com", "Emmy Noether")
         person.sign_in("/organizations")
         session = person.browser.secret
@@ -130,7 +132,7 @@ class TestSignOut:
         assert "/sign-in?" in person.open(303, "/organizations").headers["location"]
         Caller(stack, session).ask(401, "GET", "/v1/me")
 
-    def test_of_a_device_revokes_all_of_its_tokens(self, stack: Stack, ada: Person):
+    def test_signing_out_a_device_revokes_all_its_tokens(self, stack: Stack, ada: Person):
         device = Device(stack, "Ada's tablet")
         device.approved_by(ada)
         device.redeem()

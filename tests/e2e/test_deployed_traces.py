@@ -19,13 +19,13 @@ FUNCTIONS = resources("AWS::Serverless::Function")
 class TestLogs:
     """The functions' logs after everything else has run."""
 
-    def test_every_function_has_written_to_its_own(self, stack: Stack, key: str):
+    def test_every_function_has_written_to_its_own_log_group(self, stack: Stack, key: str):
         Caller(stack, key).ask(404, "GET", "/v1/projects/prj_unknown")
         written = {name for name, messages in stack.logs().items() if messages}
         groups = {resource["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for resource in FUNCTIONS.values()}
         assert written == {stack.physical_ids[group] for group in groups}
 
-    def test_hold_no_credential(self, stack: Stack, outside: Outside):
+    def test_logs_contain_no_credential(self, stack: Stack, outside: Outside):
         secrets = stack.secrets | outside.secrets | {stack.function_environment("DeviceAuthFunction")["SIGNING_SECRET"]}
         assert len(secrets) > 30
         leaked = {
@@ -36,11 +36,11 @@ class TestLogs:
         }
         assert leaked == set()
 
-    def test_hold_no_address_of_a_person(self, stack: Stack, ada: Person, grace: Person):
+    def test_logs_contain_no_email_address(self, stack: Stack, ada: Person, grace: Person):
         written = "\n".join(message for messages in stack.logs().values() for message in messages)
         assert [person.email for person in (ada, grace) if person.email in written] == []
 
-    def test_tell_of_no_failure_but_those_that_were_arranged(self, stack: Stack):
+    def test_logs_contain_only_the_provoked_failures(self, stack: Stack):
         """This also covers calls that a role denied without failing a request."""
         lines = stack.errors().splitlines()
         told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
@@ -52,7 +52,7 @@ class TestRoles:
     """Calls that the local AWS makes for a function without checking its role. AWS would deny them."""
 
     @pytest.mark.parametrize("queue", QUEUES)
-    def test_let_a_worker_take_the_messages_of_its_queue(self, stack: Stack, queue: str):
+    def test_a_workers_role_allows_receiving_its_queues_messages(self, stack: Stack, queue: str):
         function, url = stack.physical_ids[f"{queue}Function"], stack.physical_ids[f"{queue}Queue"]
         role = stack.client("lambda").get_function_configuration(FunctionName=function)["Role"]
         described = stack.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])

@@ -134,12 +134,12 @@ def api(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class TestStartApi:
-    def test_answers_that_the_table_is_reached(self, api: str):
+    def test_start_api_reaches_the_table(self, api: str):
         reply = _call(api, "GET", "/health")
         assert reply.status == 200, reply.text
         check_answer("/health", {}, reply)
 
-    def test_lets_a_key_in_and_works_on_the_data_of_the_local_stack(self, api: str, credentials: dict[str, Any]):
+    def test_start_api_accepts_a_key_and_uses_the_local_stacks_data(self, api: str, credentials: dict[str, Any]):
         key = credentials["apiKeys"][0]["key"]
         assert _call(api, "GET", "/v1/me", key).data["principal"]["type"] == "api_key"
         body = {"name": "In a container", "region": "eu-central", "websites": ["https://container.example.com"]}
@@ -148,7 +148,7 @@ class TestStartApi:
         found = _call(credentials["baseUrl"], "GET", f"/v1/projects/{created.data['id']}", key)
         assert found.data["projectName"] == "In a container"
 
-    def test_hands_work_to_the_workers_of_the_local_stack(self, api: str, credentials: dict[str, Any]):
+    def test_start_api_hands_work_to_the_local_stacks_workers(self, api: str, credentials: dict[str, Any]):
         (repository,) = credentials["repositories"]
         (owner,) = [
             user
@@ -168,7 +168,7 @@ class TestStartApi:
         scans = _call(api, "GET", "/v1/code-audit/scans", token).data
         return [scan for scan in scans if scan["status"] == "completed"]
 
-    def test_refuses_a_stranger(self, api: str):
+    def test_start_api_refuses_a_missing_credential(self, api: str):
         reply = _call(api, "GET", "/v1/projects")
         check_answer("/v1/projects", {}, reply)
         assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
@@ -179,7 +179,7 @@ class TestInvoke:
         ("function", "event"),
         [("SystemFunction", "system_get_health"), ("FindingIntakeFunction", "finding_intake_advisory")],
     )
-    def test_answers_an_event(self, sam: Sam, function: str, event: str):
+    def test_invoke_responds_to_an_event(self, sam: Sam, function: str, event: str):
         process = sam.start(
             "invoke", function, "-e", f"events/{event}.json", output=subprocess.PIPE, errors=subprocess.PIPE
         )

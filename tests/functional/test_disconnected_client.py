@@ -62,14 +62,14 @@ def token(world: World) -> str:
 
 
 class TestClientThatLeaves:
-    def test_while_it_sends_its_body_is_logged_as_a_closed_request(self, token: str):
+    def test_a_client_that_leaves_while_sending_is_logged_as_a_closed_request(self, token: str):
         before = table.client.scan(TableName=table.name)["Count"]
         sent, lines = serve(token, [PART_OF_A_BODY, GONE])
         assert sent == []
         assert [(line["level"], line["message"], line["status"]) for line in lines] == [("INFO", "request", 499)]
         assert table.client.scan(TableName=table.name)["Count"] == before
 
-    def test_before_it_has_its_answer_is_logged_as_a_closed_request_and_what_was_written_stays(self, token: str):
+    def test_a_client_that_leaves_before_the_response_is_logged_and_the_write_remains(self, token: str):
         before = table.client.scan(TableName=table.name)["Count"]
         _, lines = serve(token, [WHOLE_BODY], fails_to_send=True)
         assert {line["level"] for line in lines} == {"INFO"}
@@ -77,7 +77,7 @@ class TestClientThatLeaves:
         assert table.client.scan(TableName=table.name)["Count"] > before
 
 
-def test_a_client_that_stays_is_answered(token: str):
+def test_a_client_that_stays_gets_the_response(token: str):
     sent, lines = serve(token, [WHOLE_BODY])
     assert sent[0]["status"] == 201
     assert lines[-1]["status"] == 201

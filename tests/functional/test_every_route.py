@@ -147,12 +147,12 @@ def valid_body(operation: Operation) -> dict[str, object]:
     return bodies[operation.name]
 
 
-def test_the_public_routes_are_these_and_all_others_declare_what_they_require():
+def test_only_these_routes_are_public_and_all_others_declare_requirements():
     undeclared = {o.name for o in operations() if o.requires is None and o.requires_session is None}
     assert undeclared == PUBLIC
 
 
-def test_the_pages_for_strangers_are_these_and_what_changes_something_takes_a_form_of_a_session():
+def test_only_these_pages_are_public_and_every_change_is_a_form_of_a_session():
     assert {operation.name for operation in PAGES if not operation.requires_session.signed_in} == OPEN_PAGES
     for operation in PAGES:
         assert operation.requires_session.form is (operation.method == "POST")
@@ -160,16 +160,16 @@ def test_the_pages_for_strangers_are_these_and_what_changes_something_takes_a_fo
         assert operation.requires is None
 
 
-def test_a_public_route_that_takes_a_body_limits_who_sends_it():
+def test_a_public_route_with_a_body_limits_its_callers():
     taking = {o.name for o in operations() if o.name in PUBLIC and o.route.body_field is not None}
     assert taking == {operation.name for operation in ANONYMOUS}
 
 
-def test_every_scope_a_route_asks_for_exists():
+def test_every_required_scope_exists():
     assert {_requires(operation).scope for operation in SCOPED} <= set(SCOPES)
 
 
-def test_every_operation_has_an_id_of_its_own_and_words_for_its_readers():
+def test_every_operation_has_a_unique_id_and_a_description():
     found = [operation.route.operation_id for operation in operations()]
     assert len(set(found) - {None}) == len({operation.route.path + operation.method for operation in operations()})
     for operation in operations():
@@ -180,18 +180,14 @@ def test_every_operation_has_an_id_of_its_own_and_words_for_its_readers():
 
 @pytest.mark.parametrize("operation", PROTECTED, ids=_named)
 class TestAnonymous:
-    def test_without_a_credential_the_answer_is_401_and_nothing_is_written(
-        self, operation: Operation, api: Api, world: World
-    ):
+    def test_without_a_credential_returns_401_and_writes_nothing(self, operation: Operation, api: Api, world: World):
         company = world.company()
         before = table_dump()
         assert send(api, operation, None, company.organization_id).code == "UNAUTHORIZED"
         assert table_dump() == before
 
     @pytest.mark.parametrize("token", ["", "garbage", "assent_short", "assent_at_" + "A" * 36, "assent_" + "z" * 36])
-    def test_with_a_wrong_credential_the_answer_is_the_same_and_says_no_more(
-        self, operation: Operation, token: str, api: Api, world: World
-    ):
+    def test_a_wrong_credential_returns_the_same_401(self, operation: Operation, token: str, api: Api, world: World):
         company = world.company()
         anonymous = send(api, operation, None, company.organization_id)
         refused = send(api, operation, token, company.organization_id)
@@ -203,7 +199,7 @@ class TestAnonymous:
         now.advance(3_601)
         assert send(api, operation, company.owner.token, company.organization_id).code == "UNAUTHORIZED"
 
-    def test_before_the_body_is_looked_at(self, operation: Operation, api: Api, world: World):
+    def test_returns_401_before_reading_the_body(self, operation: Operation, api: Api, world: World):
         company = world.company()
         path = address(operation, company.organization_id)
         assert api.call(operation.method, path, raw_body=b"{").code == "UNAUTHORIZED"
@@ -211,7 +207,9 @@ class TestAnonymous:
 
 @pytest.mark.parametrize("operation", SCOPED, ids=_named)
 class TestScope:
-    def test_a_token_of_every_other_scope_is_refused_by_name(self, operation: Operation, api: Api, world: World):
+    def test_a_token_with_every_other_scope_is_refused_with_the_missing_one(
+        self, operation: Operation, api: Api, world: World
+    ):
         company = world.company()
         scope = _requires(operation).scope
         token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope, _requires(operation).or_scope}))
@@ -221,7 +219,7 @@ class TestScope:
         assert reply.error["details"] == {"requiredScope": scope}
         assert reply.headers["www-authenticate"] == f'Bearer error="insufficient_scope", scope="{scope}"'
 
-    def test_a_key_gets_no_further_than_its_scopes(self, operation: Operation, api: Api, world: World):
+    def test_an_api_key_is_limited_to_its_scopes(self, operation: Operation, api: Api, world: World):
         company = world.company()
         reply = send(api, operation, world.key(company), company.organization_id)
         assert (reply.body.get("error", {}).get("code") == "INSUFFICIENT_SCOPE") is (
@@ -231,7 +229,7 @@ class TestScope:
 
 @pytest.mark.parametrize("operation", PROTECTED, ids=_named)
 class TestRate:
-    def test_an_answer_to_a_known_caller_says_where_it_stands(self, operation: Operation, api: Api, world: World, now):
+    def test_responses_to_known_callers_contain_the_rate_limit(self, operation: Operation, api: Api, world: World, now):
         company = world.company()
         reply = send(api, operation, company.owner.token, company.organization_id)
         assert reply.headers["x-ratelimit-limit"] == "600"
@@ -247,7 +245,7 @@ def _as_stranger(world: World) -> tuple[Company, str, str]:
 
 @pytest.mark.parametrize("operation", BY_QUERY, ids=_named)
 class TestAnotherOrganizationByQuery:
-    def test_is_403_for_people_and_keys_and_the_same_for_one_that_does_not_exist(
+    def test_another_or_an_unknown_organization_returns_the_same_403(
         self, operation: Operation, api: Api, world: World
     ):
         company, person, key = _as_stranger(world)
@@ -264,7 +262,7 @@ class TestAnotherOrganizationByQuery:
                 texts.add(reply.text)
         assert len(texts) == 1
 
-    def test_a_person_of_several_must_say_which(self, operation: Operation, api: Api, world: World):
+    def test_a_user_of_several_organizations_must_name_one(self, operation: Operation, api: Api, world: World):
         company = world.company()
         world.company(owner=company.owner)
         body = valid_body(operation) if operation.route.body_field is not None else None
@@ -274,7 +272,7 @@ class TestAnotherOrganizationByQuery:
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["organizationId"]
 
-    def test_who_left_is_a_stranger_at_once(self, operation: Operation, api: Api, world: World):
+    def test_a_former_member_is_refused_at_once(self, operation: Operation, api: Api, world: World):
         company = world.company()
         person = world.member(company, "owner")
         world.leave(company, person)
@@ -282,7 +280,7 @@ class TestAnotherOrganizationByQuery:
         path = f"{address(operation, company.organization_id)}?organizationId={company.organization_id}"
         assert api.call(operation.method, path, person.token, json_body=body).code == "FORBIDDEN"
 
-    def test_given_twice_it_is_refused(self, operation: Operation, api: Api, world: World):
+    def test_a_repeated_organization_parameter_is_refused(self, operation: Operation, api: Api, world: World):
         company = world.company()
         body = valid_body(operation) if operation.route.body_field is not None else None
         query = f"?organizationId={company.organization_id}&organizationId={company.organization_id}"
@@ -292,7 +290,9 @@ class TestAnotherOrganizationByQuery:
 
 @pytest.mark.parametrize("operation", BY_PATH + BY_ID, ids=_named)
 class TestAnotherOrganizationById:
-    def test_is_the_404_of_an_unknown_id_to_the_byte(self, operation: Operation, api: Api, world: World):
+    def test_another_organizations_id_looks_exactly_like_an_unknown_one(
+        self, operation: Operation, api: Api, world: World
+    ):
         company, person, key = _as_stranger(world)
         mine = api.get("/v1/me", person).data["activeOrganizationId"]
         body = valid_body(operation) if operation.route.body_field is not None else None
@@ -310,7 +310,7 @@ class TestAnotherOrganizationById:
     @pytest.mark.parametrize(
         "named", ["x", "prj_", "org_%00", "..%2f..", "a" * 2_000, "%F0%9F%92%A9", "ORG%23x", "null", "-1", "%ff"]
     )
-    def test_what_is_no_id_is_404_too(self, operation: Operation, named: str, api: Api, world: World):
+    def test_a_malformed_id_returns_404(self, operation: Operation, named: str, api: Api, world: World):
         from urllib.parse import unquote
 
         company = world.company()
@@ -325,7 +325,9 @@ class TestAnotherOrganizationById:
 @pytest.mark.parametrize("operation", WITH_BODY, ids=_named)
 class TestHostileBody:
     @pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES)
-    def test_is_400_and_changes_nothing_but_the_count(self, operation: Operation, body: bytes, api: Api, world: World):
+    def test_a_hostile_body_returns_400_and_changes_only_the_counter(
+        self, operation: Operation, body: bytes, api: Api, world: World
+    ):
         company = world.company()
         path = address(operation, company.organization_id)
         before = _uncounted(table_dump())
@@ -334,7 +336,7 @@ class TestHostileBody:
         assert _uncounted(table_dump()) == before
 
     @pytest.mark.parametrize("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}])
-    def test_fields_of_the_wrong_type_never_fail_the_service(
+    def test_fields_of_the_wrong_type_never_cause_a_500(
         self, operation: Operation, value: object, api: Api, world: World
     ):
         company = world.company()
@@ -345,7 +347,7 @@ class TestHostileBody:
             assert reply.status < 500
             assert reply.status != 422
 
-    def test_more_than_a_mebibyte_is_413_also_for_a_stranger(self, operation: Operation, api: Api, world: World):
+    def test_over_one_mebibyte_returns_413_without_a_credential_too(self, operation: Operation, api: Api, world: World):
         company = world.company()
         path = address(operation, company.organization_id)
         body = json.dumps({"name": "x" * 1_048_576}).encode()
@@ -353,7 +355,7 @@ class TestHostileBody:
         assert api.call(operation.method, path, raw_body=body).code == "PAYLOAD_TOO_LARGE"
 
     @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
-    def test_another_media_type_is_415(self, operation: Operation, media_type: str, api: Api, world: World):
+    def test_another_media_type_returns_415(self, operation: Operation, media_type: str, api: Api, world: World):
         company = world.company()
         path = address(operation, company.organization_id)
         headers = {"Content-Type": media_type}
@@ -375,41 +377,43 @@ HOSTILE_FORMS = {
 
 
 @pytest.mark.parametrize("operation", ANONYMOUS, ids=_named)
-class TestHostileBodyOfAStranger:
+class TestAnonymousHostileBody:
     @pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES)
-    def test_is_400_and_changes_nothing_but_the_count(self, operation: Operation, body: bytes, api: Api):
+    def test_an_anonymous_hostile_body_returns_400_and_changes_only_the_counter(
+        self, operation: Operation, body: bytes, api: Api
+    ):
         reply = api.post(operation.path, raw_body=body)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert _uncounted(table_dump()) == []
 
     @pytest.mark.parametrize("body", HOSTILE_FORMS.values(), ids=HOSTILE_FORMS)
-    def test_so_it_is_form_encoded(self, operation: Operation, body: bytes, api: Api):
+    def test_an_anonymous_hostile_form_returns_400(self, operation: Operation, body: bytes, api: Api):
         reply = api.post(operation.path, raw_body=body, headers={"Content-Type": FORM})
         assert reply.status == 400
         assert reply.body["error"] == "invalid_request"
         assert _uncounted(table_dump()) == []
 
     @pytest.mark.parametrize("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"])
-    def test_fields_of_the_wrong_type_never_fail_the_service(self, operation: Operation, value: object, api: Api):
+    def test_anonymous_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, value: object, api: Api):
         for name in valid_body(operation):
             reply = api.post(operation.path, json_body={**valid_body(operation), name: value})
             assert reply.status in {200, 201, 400, 401}
 
-    def test_without_a_body_it_is_400(self, operation: Operation, api: Api):
+    def test_an_anonymous_request_without_a_body_returns_400(self, operation: Operation, api: Api):
         assert api.post(operation.path).code == "INVALID_PAYLOAD"
 
-    def test_more_than_a_mebibyte_is_413_and_not_counted(self, operation: Operation, api: Api):
+    def test_an_anonymous_body_over_one_mebibyte_returns_413_and_is_not_counted(self, operation: Operation, api: Api):
         body = b"client_id=" + b"x" * 1_048_576
         assert api.post(operation.path, raw_body=body).code == "PAYLOAD_TOO_LARGE"
         assert api.post(operation.path, raw_body=body, headers={"Content-Type": FORM}).status == 413
         assert table_dump() == []
 
     @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x"])
-    def test_another_media_type_is_415(self, operation: Operation, media_type: str, api: Api):
+    def test_an_anonymous_body_of_another_media_type_returns_415(self, operation: Operation, media_type: str, api: Api):
         reply = api.post(operation.path, raw_body=b"client_id=a", headers={"Content-Type": media_type})
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
 
-    def test_a_form_that_is_compressed_is_refused(self, operation: Operation, api: Api):
+    def test_a_compressed_form_is_refused(self, operation: Operation, api: Api):
         headers = {"Content-Type": FORM, "Content-Encoding": "gzip"}
         assert api.post(operation.path, raw_body=b"\x1f\x8b", headers=headers).status == 400
 
@@ -427,7 +431,7 @@ class TestPath:
         reply = api.call(operation.method, re.sub(r"\{\w+\}", "x", operation.path) + "/")
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
-    def test_another_method_is_405_and_says_which_are_allowed(self, operation: Operation, api: Api):
+    def test_another_method_returns_405_with_the_allowed_ones(self, operation: Operation, api: Api):
         here = {other.method for other in operations() if other.path == operation.path}
         for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"} - here:
             reply = api.call(method, re.sub(r"\{\w+\}", "x", operation.path))
@@ -435,7 +439,7 @@ class TestPath:
             assert reply.headers["allow"] == ", ".join(sorted(here))
 
 
-def test_an_unknown_path_is_404_before_anything_else(api: Api):
+def test_an_unknown_path_returns_404_before_anything_else(api: Api):
     assert api.post("/v1/nowhere", "garbage", raw_body=b"x" * 2_000_000).code == "NOT_FOUND"
 
 
@@ -449,9 +453,7 @@ class TestList:
         "limit",
         ["0", "101", "-1", "+5", "5_0", " 5", "5 ", "5.0", "1e1", "\u0665", "", "abc", "0x10", "9" * 400, "null"],
     )
-    def test_a_limit_that_is_no_number_from_1_to_100_is_400(
-        self, operation: Operation, limit: str, api: Api, world: World
-    ):
+    def test_a_limit_outside_1_to_100_returns_400(self, operation: Operation, limit: str, api: Api, world: World):
         from urllib.parse import quote
 
         company = world.company()
@@ -460,12 +462,12 @@ class TestList:
         assert reply.error["details"][0]["path"] == ["limit"]
 
     @pytest.mark.parametrize("cursor", ["x", "AAAA", "%00", "%F0%9F%92%A9", "A" * 900, "A" * 5_000, "="])
-    def test_a_cursor_nobody_issued_is_400(self, operation: Operation, cursor: str, api: Api, world: World):
+    def test_a_forged_cursor_returns_400(self, operation: Operation, cursor: str, api: Api, world: World):
         company = world.company()
         reply = api.get(f"{operation.path}?cursor={cursor}", company.owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 
-    def test_the_limit_may_be_left_out(self, operation: Operation, api: Api, world: World):
+    def test_the_limit_is_optional(self, operation: Operation, api: Api, world: World):
         reply = api.get(operation.path, world.company().owner.token)
         assert reply.status == 200
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}

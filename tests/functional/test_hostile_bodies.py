@@ -104,7 +104,7 @@ def test_hostile_forms_cost_at_most_five_valid_requests(api: Api, world: World, 
     assert dear == {}
 
 
-def test_many_problems_are_counted_in_the_answer(api: Api, world: World):
+def test_the_response_counts_many_problems(api: Api, world: World):
     reply = api.post("/v1/feedback", world.person().token, raw_body=WRONG["unknown fields"])
     assert len(reply.error["details"]) == 101
     assert reply.error["details"][-1]["message"] == "9,901 more problems are not listed."

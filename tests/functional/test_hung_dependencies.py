@@ -72,7 +72,7 @@ def check_unavailable(reply: Reply) -> None:
 
 
 class TestShippedDefaults:
-    def test_health_and_a_request_and_a_page_end_in_time(self, monkeypatch: pytest.MonkeyPatch):
+    def test_health_a_request_and_a_page_end_in_time_with_the_shipped_defaults(self, monkeypatch: pytest.MonkeyPatch):
         assert settings.dependency_seconds == load({"TABLE_NAME": "assent"}).dependency_seconds
         api = DirectApi()
         session = f"{web_session.cookie_name('session')}={tokens.mint('assent_st')}"
@@ -95,14 +95,14 @@ class TestShippedDefaults:
 @pytest.mark.usefixtures("hurried")
 class TestTable:
     @pytest.mark.parametrize("ill", list(Ill))
-    def test_health_says_so_however_it_is_broken(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
+    def test_health_reports_any_failure_of_the_table(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
         with broken_table(monkeypatch, ill):
             reply, seconds = timed(lambda: api.get("/health"))
         assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
         assert seconds < HEALTH_SECONDS
 
     @pytest.mark.parametrize("ill", list(Ill))
-    def test_every_route_answers_in_time_however_it_is_broken(self, monkeypatch: pytest.MonkeyPatch, ill: Ill):
+    def test_every_route_responds_in_time_whatever_fails_in_the_table(self, monkeypatch: pytest.MonkeyPatch, ill: Ill):
         api = DirectApi()
         cookie = f"{web_session.cookie_name('session')}={tokens.mint('assent_st')}"
 
@@ -131,7 +131,7 @@ class TestTable:
             else:
                 check_unavailable(reply)
 
-    def test_the_budget_is_that_of_all_calls_together(self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
+    def test_the_budget_covers_all_calls_together(self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
         """The first call seems to take most of the budget, so the second call times out soon."""
         company = world.company()
         passed: list[float] = []
@@ -158,7 +158,7 @@ class TestTable:
         assert left[0] < 0.05
         assert seconds < REQUEST_SECONDS
 
-    def test_it_is_asked_no_more_once_the_time_is_up(self, monkeypatch: pytest.MonkeyPatch):
+    def test_the_table_is_not_called_after_the_deadline(self, monkeypatch: pytest.MonkeyPatch):
         with hung_server() as server, monkeypatch.context() as patch, deadline.budget(0.2):
             patch.setattr(table, "_client", create_client(server.url))
             for _ in range(3):
@@ -177,7 +177,9 @@ def create_key(api: Api, company: Company) -> Reply:
 @pytest.mark.usefixtures("hurried")
 class TestCreationOfUnknownOutcome:
     @pytest.mark.parametrize("applied", [True, False])
-    def test_is_answered_503_and_never_takes_effect_twice(self, api: Api, world: World, now, applied: bool):
+    def test_a_creation_of_unknown_outcome_returns_503_and_never_takes_effect_twice(
+        self, api: Api, world: World, now, applied: bool
+    ):
         company = world.company()
         with hung_server() as server:
             hung = create_client(server.url)
@@ -232,7 +234,7 @@ class TestQueue:
 @pytest.mark.usefixtures("hurried")
 class TestIssuer:
     @pytest.mark.parametrize("ill", list(Ill))
-    def test_a_sign_in_ends_with_a_page_that_says_so(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
+    def test_a_sign_in_ends_with_an_error_page(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
         with hung_server(ill) as server:
             monkeypatch.setattr("dashboard.sign_in._providers", {})
             monkeypatch.setitem(settings.__dict__, "sign_in_issuer", server.url)

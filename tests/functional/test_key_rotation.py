@@ -88,14 +88,14 @@ def first_pair(api: Api, world: World) -> dict[str, Any]:
 
 
 class TestAcrossAMixedFleet:
-    def test_a_session_goes_on(self, api: Api, world: World, fleet: Fleet):
+    def test_a_session_survives_the_rotation(self, api: Api, world: World, fleet: Fleet):
         fleet.first()
         browser = Browser(api).signed_in(world.person().user_id)
         assert browser.get("/").status == 200
         fleet.second()
         assert browser.get("/").status == 200
 
-    def test_a_device_is_approved_and_redeems_its_code(self, api: Api, world: World, fleet: Fleet):
+    def test_a_device_is_approved_and_redeems_its_code_across_the_rotation(self, api: Api, world: World, fleet: Fleet):
         browser = Browser(api).signed_in(world.person().user_id)
         fleet.first()
         device = ask(api, scope="projects.read")
@@ -107,7 +107,7 @@ class TestAcrossAMixedFleet:
         fleet.second()
         assert works(api, device.redeem().data["accessToken"])
 
-    def test_a_user_code_is_not_given_to_two_devices(self, api: Api, fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
+    def test_a_user_code_is_not_issued_to_two_devices(self, api: Api, fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
         letters = iter("BBBBBBBB" + "BBBBBBBB" + "CCCCCCCC")
         choose = secrets.choice
         monkeypatch.setattr(
@@ -118,7 +118,7 @@ class TestAcrossAMixedFleet:
         fleet.second()
         assert ask(api).user_code == "CCCC-CCCC"
 
-    def test_a_code_that_is_given_again_means_the_later_device(self, api: Api, world: World, fleet: Fleet, now):
+    def test_a_reissued_code_means_the_later_device(self, api: Api, world: World, fleet: Fleet, now):
         fleet.first()
         user_code = ask(api, deviceName="old").user_code
         now.advance(LIFE_SECONDS)
@@ -133,7 +133,7 @@ class TestAcrossAMixedFleet:
         fleet.first()
         assert device_approvals.find_by_user_code(user_code, world.person().user_id).device_name == "new"
 
-    def test_a_refresh_token_is_rotated_and_its_repetition_gets_the_same_pair(
+    def test_a_refresh_token_is_rotated_and_its_repetition_returns_the_same_pair(
         self, api: Api, world: World, fleet: Fleet
     ):
         fleet.first()
@@ -146,7 +146,7 @@ class TestAcrossAMixedFleet:
             assert works(api, pair["accessToken"])
             token = pair["refreshToken"]
 
-    def test_a_reused_refresh_token_ends_its_family(self, api: Api, world: World, fleet: Fleet, now):
+    def test_a_reused_refresh_token_revokes_its_family(self, api: Api, world: World, fleet: Fleet, now):
         fleet.first()
         first = first_pair(api, world)
         fleet.second()
@@ -165,7 +165,7 @@ class TestAcrossAMixedFleet:
         following = keys_of(api, company, f"&limit=1&cursor={page.body['pagination']['nextCursor']}")
         assert len(made) == len({shown["keyId"] for shown in page.data + following.data})
 
-    def test_a_sign_in_that_is_under_way_is_completed(self, api: Api, issuer: Issuer, fleet: Fleet):
+    def test_a_sign_in_in_progress_is_completed(self, api: Api, issuer: Issuer, fleet: Fleet):
         browser = Browser(api)
         fleet.first()
         leads_to = browser.get("/sign-in").headers["location"]
@@ -175,7 +175,7 @@ class TestAcrossAMixedFleet:
 
 
 class TestARetriedCreation:
-    def test_is_answered_as_the_first_time_with_the_same_secret(self, api: Api, world: World, fleet: Fleet):
+    def test_a_retried_creation_returns_the_same_response_and_secret(self, api: Api, world: World, fleet: Fleet):
         company = world.company()
         fleet.first()
         first = create_key(api, company)
@@ -186,14 +186,14 @@ class TestARetriedCreation:
             assert again.data == first.data
         assert len(keys_of(api, company).data) == 1
 
-    def test_is_refused_with_another_payload(self, api: Api, world: World, fleet: Fleet):
+    def test_a_retried_creation_with_another_payload_is_refused(self, api: Api, world: World, fleet: Fleet):
         company = world.company()
         fleet.first()
         create_key(api, company)
         fleet.second()
         assert create_key(api, company, "another").status == 400
 
-    def test_is_not_run_again_if_the_first_attempt_died_after_it_took_effect(
+    def test_a_retried_creation_doesnt_run_again_after_a_crash_following_the_effect(
         self, api: Api, world: World, fleet: Fleet, now
     ):
         company = world.company()
@@ -206,7 +206,7 @@ class TestARetriedCreation:
         assert create_key(api, company).error["details"] == {"reason": "answer_lost"}
         assert len(keys_of(api, company).data) == 1
 
-    def test_runs_after_an_attempt_that_died_before_it_took_effect(self, api: Api, world: World, fleet: Fleet, now):
+    def test_a_retried_creation_runs_after_a_crash_before_the_effect(self, api: Api, world: World, fleet: Fleet, now):
         company = world.company()
         fleet.first()
         with dead_before_creation():
@@ -218,7 +218,7 @@ class TestARetriedCreation:
         assert create_key(api, company).data == created.data
         assert len(keys_of(api, company).data) == 1
 
-    def test_is_a_new_creation_a_day_later(self, api: Api, world: World, fleet: Fleet, now):
+    def test_a_retried_creation_is_new_after_a_day(self, api: Api, world: World, fleet: Fleet, now):
         company = world.company()
         fleet.first()
         create_key(api, company)
@@ -232,7 +232,9 @@ class TestARetriedCreation:
 class TestAfterTheOldKeyIsDropped:
     """The operations guide describes these effects, and tells operators to wait because of them."""
 
-    def test_what_was_issued_by_the_new_key_goes_on(self, api: Api, world: World, now, monkeypatch: pytest.MonkeyPatch):
+    def test_credentials_issued_with_the_new_key_keep_working(
+        self, api: Api, world: World, now, monkeypatch: pytest.MonkeyPatch
+    ):
         company = world.company()
         use_ring(monkeypatch, SWITCHED)
         token = first_pair(api, world)["refreshToken"]
@@ -241,7 +243,7 @@ class TestAfterTheOldKeyIsDropped:
         assert refresh(api, token).status == 200
         assert create_key(api, company).data == created.data
 
-    def test_what_was_issued_by_the_old_key_has_ended_and_sessions_go_on(
+    def test_credentials_issued_with_the_old_key_end_and_sessions_continue(
         self, api: Api, world: World, only_new: Fleet, issuer: Issuer
     ):
         company = world.company()
@@ -263,7 +265,7 @@ class TestAfterTheOldKeyIsDropped:
         assert browser.submit("/device", user_code="BBBB-BBBB").status == 403
         assert browser.get("/").status == 200
 
-    def test_a_refresh_whose_successors_nobody_can_derive_anymore_is_refused(
+    def test_a_refresh_whose_successors_cant_be_derived_is_refused(
         self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch
     ):
         use_ring(monkeypatch, ADDED)
@@ -275,7 +277,7 @@ class TestAfterTheOldKeyIsDropped:
 
 
 class TestProperty:
-    def test_a_ring_verifies_what_either_of_its_keys_signed_and_nothing_else(self, monkeypatch: pytest.MonkeyPatch):
+    def test_a_key_ring_verifies_signatures_of_its_keys_and_nothing_else(self, monkeypatch: pytest.MonkeyPatch):
         binding = ("listThings", "org_1")
         for number in range(200):
             issued, verifying = secrets.token_hex(16), secrets.token_hex(16)

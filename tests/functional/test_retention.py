@@ -52,7 +52,7 @@ def bearer(company: Company) -> str:
     return World().token(company.owner.user_id)
 
 
-def test_the_defaults_of_the_template_are_those_of_the_settings():
+def test_the_templates_defaults_are_those_of_the_settings():
     parameters = load_template()["Parameters"]
     found = {name: it["Default"] for name, it in parameters.items() if name.endswith("RetentionDays")}
     assert found == {
@@ -82,7 +82,7 @@ class TestFindings:
         clean_up()
         return first
 
-    def test_of_the_latest_scan_are_kept(self, world: World, company: Company, now: FakeClock, api: Api):
+    def test_findings_of_the_latest_scan_are_kept(self, world: World, company: Company, now: FakeClock, api: Api):
         scan = make_scan(world.connected_repository(company), issues=ISSUES)
         clean_up()
         now.advance(1000 * DAY)
@@ -91,14 +91,14 @@ class TestFindings:
         reply = issues(api, company, scan)
         assert (len(reply.data["issues"]), reply.data["expiredCount"], reply.data["findingsExpireAt"]) == (3, 0, None)
 
-    def test_of_a_superseded_scan_expire(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
+    def test_findings_of_a_superseded_scan_expire(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
         ends = now.seconds + 90 * DAY
         assert expiries(keys.scan_pk(scan.scan_id)) == {ends}
         before = issues(api, company, scan).data
         assert (len(before["issues"]), before["lockedCount"], before["expiredCount"]) == (3, 2, 0)
         assert before["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
 
-    def test_that_expired_are_said_to_be_so(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
+    def test_expired_findings_are_reported_as_expired(self, company: Company, scan: ScanItem, now: FakeClock, api: Api):
         """TTL may run days late: readers compare the expiry with the clock."""
         now.advance(90 * DAY)
         assert issues(api, company, scan).data == {
@@ -112,7 +112,9 @@ class TestFindings:
         assert (shown["issueCount"], shown["unlockCredits"]) == (5, None)
         assert shown["findingsExpireAt"] == "2026-06-02T05:07:07.000Z"
 
-    def test_that_expired_cost_nothing(self, company: Company, scan: ScanItem, world: World, now: FakeClock, api: Api):
+    def test_expired_findings_cost_nothing(
+        self, company: Company, scan: ScanItem, world: World, now: FakeClock, api: Api
+    ):
         world.credits(company, 100)
         now.advance(90 * DAY)
         reply = api.post(f"/v1/code-audit/scans/{scan.scan_id}/unlock", bearer(company))
@@ -120,7 +122,7 @@ class TestFindings:
         assert reply.error["details"]["reason"] == "findings_expired"
         assert api.get("/v1/billing", bearer(company)).data["credits"]["balance"] == 100
 
-    def test_that_were_paid_for_are_kept_while_their_scan_is_the_latest(
+    def test_paid_findings_are_kept_while_their_scan_is_the_latest(
         self, world: World, company: Company, now: FakeClock, api: Api
     ):
         repository = world.connected_repository(company)
@@ -133,7 +135,7 @@ class TestFindings:
         clean_up()
         assert expiries(keys.scan_pk(scan.scan_id)) == {now.seconds + 90 * DAY}
 
-    def test_of_another_project_of_the_repository_are_kept(self, world: World, company: Company):
+    def test_findings_of_another_project_of_the_repository_are_kept(self, world: World, company: Company):
         repository = world.connected_repository(company)
         make_scan(repository, issues=ISSUES)
         other = make_project(company, "Other")
@@ -143,7 +145,7 @@ class TestFindings:
         clean_up()
         assert expiries("FINDING#") == {None}
 
-    def test_of_all_earlier_scans_expire_also_of_an_earlier_release(
+    def test_findings_of_all_earlier_scans_expire_including_earlier_releases(
         self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
     ):
         set_days(monkeypatch, "finding", 0)
@@ -156,7 +158,7 @@ class TestFindings:
         marks = [reads.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
         assert marks == [now.seconds + 7 * DAY] * 3 + [None]
 
-    def test_are_marked_again_where_the_sweep_died(self, world: World, company: Company, now: FakeClock):
+    def test_expiry_is_set_again_if_the_sweep_crashed(self, world: World, company: Company, now: FakeClock):
         repository = world.connected_repository(company)
         earlier = [later_scan(repository, now) for _ in range(2)]
         later_scan(repository, now)
@@ -172,7 +174,7 @@ class TestFindings:
         clean_up()
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
 
-    def test_of_a_scan_that_is_gone_are_no_failure(self, world: World, company: Company):
+    def test_expiring_findings_of_a_missing_scan_is_no_error(self, world: World, company: Company):
         repository = world.connected_repository(company)
         scan = make_scan(repository)
         table.delete_all([work_key(scan.scan_id)])
@@ -182,7 +184,9 @@ class TestFindings:
 
 
 class TestResolvedItems:
-    def test_expire_a_year_after_they_were_resolved(self, api: Api, world: World, company: Company, now: FakeClock):
+    def test_resolved_items_expire_a_year_after_they_were_resolved(
+        self, api: Api, world: World, company: Company, now: FakeClock
+    ):
         item = world.finding(company)
         body = {"status": "resolved", "version": item.version}
         reply = api.patch(f"/v1/inbox/{item.item_id}", company.owner.token, json_body=body)
@@ -193,7 +197,7 @@ class TestResolvedItems:
             assert reply.status == 200
             assert expiries("INBOX#") == {None}
 
-    def test_that_are_found_again_do_not_expire(self, world: World, company: Company, now: FakeClock):
+    def test_resolved_items_that_are_found_again_dont_expire(self, world: World, company: Company, now: FakeClock):
         found = world.discovery(company)
         item = inbox.publish_finding(found)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
@@ -202,7 +206,9 @@ class TestResolvedItems:
         assert reopened.status == "open"
         assert expiries("INBOX#") == {None}
 
-    def test_keep_their_day_where_something_else_changes(self, world: World, company: Company, now: FakeClock):
+    def test_resolved_items_keep_their_expiry_if_something_else_changes(
+        self, world: World, company: Company, now: FakeClock
+    ):
         found = world.discovery(company, world.connected_repository(company))
         item = inbox.publish_finding(found)
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
@@ -211,7 +217,7 @@ class TestResolvedItems:
         table.update(inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}))
         assert expiries("INBOX#") == {ends}
 
-    def test_of_a_vendor_may_be_gone_when_the_vendor_is_decided_on(self, company: Company):
+    def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
         project = make_project(company)
         vendors.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
@@ -222,7 +228,9 @@ class TestResolvedItems:
         vendors.record_detection(later)
         assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
-    def test_are_kept_if_the_days_are_0(self, world: World, company: Company, monkeypatch: pytest.MonkeyPatch):
+    def test_resolved_items_are_kept_if_the_days_are_0(
+        self, world: World, company: Company, monkeypatch: pytest.MonkeyPatch
+    ):
         set_days(monkeypatch, "resolved_item", 0)
         item = world.finding(company)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
@@ -231,7 +239,7 @@ class TestResolvedItems:
 
 class TestAuditRunsAndFeedback:
     @pytest.mark.parametrize(("days", "left"), [(None, 400 * DAY), (3, 3 * DAY), (0, None)])
-    def test_expire_after_their_days(
+    def test_audit_runs_and_feedback_expire_after_their_days(
         self, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch, days: int | None, left: int | None
     ):
         if days is not None:

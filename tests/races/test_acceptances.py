@@ -87,7 +87,7 @@ def race(stage: Stage) -> Callable[..., None]:
 
 @pytest.mark.parametrize("role", ["member", "owner"])
 class TestAccepting:
-    def test_twice_makes_one_member(self, race: Callable[..., None], role: str) -> None:
+    def test_accepting_twice_creates_one_membership(self, race: Callable[..., None], role: str) -> None:
         def check(invited: Invited, outcomes: list[Outcome]) -> None:
             errors = [outcome.error for outcome in outcomes if outcome.error is not None]
             assert len(errors) == 1
@@ -100,7 +100,7 @@ class TestAccepting:
     @pytest.mark.parametrize(
         "other", [Invited.decline, Invited.cancel, Invited.block], ids=["declined", "canceled", "blocked"]
     )
-    def test_what_is_ended_at_the_same_moment_does_one_of_both(
+    def test_accepting_an_invitation_that_ends_concurrently_does_one_of_both(
         self, race: Callable[..., None], role: str, other: Callable[[Invited], object]
     ) -> None:
         def check(invited: Invited, outcomes: list[Outcome]) -> None:
@@ -115,7 +115,7 @@ class TestAccepting:
 
 @pytest.mark.parametrize("role", ["member", "admin", "owner"])
 @pytest.mark.parametrize("other", [Invited.remove_inviter, Invited.demote_inviter, Invited.delete_inviter])
-def test_takes_the_inviters_role_at_that_moment(
+def test_accepting_uses_the_inviters_role_at_that_moment(
     race: Callable[..., None], role: str, other: Callable[[Invited], object]
 ) -> None:
     def check(invited: Invited, outcomes: list[Outcome]) -> None:
@@ -132,7 +132,7 @@ def test_takes_the_inviters_role_at_that_moment(
     race(role, other, check)
 
 
-def test_sixteen_threads_make_one_member(stage: Stage) -> None:
+def test_sixteen_accepting_threads_create_one_membership(stage: Stage) -> None:
     invited = Invited(stage.fresh(), stage.api, "owner")
     outcomes = hammer([invited.accept] * 16)
     assert Counter(outcome.error is None for outcome in outcomes) == {True: 1, False: 15}

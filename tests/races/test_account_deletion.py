@@ -95,7 +95,7 @@ def race(stage: Stage, acts: Callable[[Leaver], list[Callable[[], Any]]], check:
     assert explore(stage.client, scenario, yields_at=writes_and_looks).exhaustive
 
 
-def test_of_two_owners_one_is_deleted_or_the_other_one_steps_down(stage: Stage) -> None:
+def test_of_two_owners_one_is_deleted_or_the_other_steps_down(stage: Stage) -> None:
     def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
         deletion, demotion = outcomes
         roles = [leaver.role(leaver.user_id), leaver.role(leaver.b.user_id)]
@@ -137,7 +137,7 @@ def test_a_concurrent_sign_in_gets_a_new_account_or_none(stage: Stage) -> None:
     race(stage, lambda leaver: [leaver.delete(), lambda: sign_in.sign_in(leaver.identity)], check)
 
 
-def test_two_deletions_are_one(stage: Stage) -> None:
+def test_two_concurrent_deletions_count_as_one(stage: Stage) -> None:
     def scenario() -> Race:
         leaver = Leaver(stage.fresh(), stage.api)
 
@@ -166,7 +166,7 @@ def test_a_concurrent_sign_in_keeps_no_earlier_credential(stage: Stage) -> None:
     )
 
 
-def test_a_device_that_comes_for_its_token_during_a_look_is_signed_out_too(stage: Stage) -> None:
+def test_a_device_that_redeems_its_code_during_the_scan_is_signed_out(stage: Stage) -> None:
     """A pass reads page by page: here the tokens are written to a page it has read, before it reaches the device."""
     user_id = stage.fresh().person().user_id
     issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
@@ -190,7 +190,7 @@ def test_a_device_that_comes_for_its_token_during_a_look_is_signed_out_too(stage
         token_families.rotate(given[0].refresh_token)
 
 
-def test_a_deletion_that_broke_anywhere_is_finished_by_the_next(stage: Stage) -> None:
+def test_a_deletion_interrupted_anywhere_is_finished_by_the_next(stage: Stage) -> None:
     def scenario() -> Trial:
         leaver = Leaver(stage.fresh(), stage.api)
 
@@ -207,7 +207,7 @@ def test_a_deletion_that_broke_anywhere_is_finished_by_the_next(stage: Stage) ->
     assert explore_faults(stage.client, scenario) > 50
 
 
-def test_a_deletion_with_organizations_that_broke_anywhere_is_finished_by_the_next(stage: Stage) -> None:
+def test_a_deletion_with_organizations_interrupted_anywhere_is_finished_by_the_next(stage: Stage) -> None:
     def scenario() -> Trial:
         world = stage.fresh()
         company = world.company()

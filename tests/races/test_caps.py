@@ -77,7 +77,9 @@ WAYS = [Grants.create, Grants.grant, Grants.accept]
 class TestOwnedOrganizations:
     @pytest.mark.parametrize("counted", [False, True], ids=["not counted before", "counted"])
     @pytest.mark.parametrize("ways", [(0, 1), (0, 2), (1, 2)], ids=str)
-    def test_of_two_ways_to_own_the_last_one_does(self, stage: Stage, ways: tuple[int, int], counted: bool) -> None:
+    def test_of_two_ways_to_own_one_more_organization_one_succeeds(
+        self, stage: Stage, ways: tuple[int, int], counted: bool
+    ) -> None:
         def scenario() -> Race:
             grants = Grants(stage, stage.fresh())
             if not counted:
@@ -95,7 +97,7 @@ class TestOwnedOrganizations:
 
         assert explore(table.client, scenario, yields_at=only_writes).exhaustive
 
-    def test_sixteen_threads_make_as_many_as_there_may_be(self, stage: Stage) -> None:
+    def test_sixteen_threads_create_organizations_up_to_the_limit(self, stage: Stage) -> None:
         person = stage.fresh().person()
 
         def create(number: int) -> Callable[[], Reply]:
@@ -109,7 +111,7 @@ class TestOwnedOrganizations:
         assert owned(person) == LIMIT
         stage.hold()
 
-    def test_a_creation_that_broke_anywhere_takes_one_place(self, stage: Stage) -> None:
+    def test_a_creation_interrupted_anywhere_counts_once(self, stage: Stage) -> None:
         def scenario() -> Trial:
             person = stage.fresh().person()
             body = {"name": "Acme", "slug": "acme"}
@@ -155,7 +157,7 @@ def pending_for(email: str) -> int:
 
 class TestPendingInvitations:
     @pytest.mark.parametrize("expired", [False, True], ids=["first", "after expired ones"])
-    def test_of_an_organization_two_addresses_take_the_last_place(
+    def test_of_two_addresses_one_gets_an_organizations_last_invitation(
         self, stage: Stage, own_clock: Callable[[float], None], expired: bool
     ) -> None:
         def scenario() -> Race:
@@ -178,7 +180,7 @@ class TestPendingInvitations:
         # With the reads in between as well there are hundreds of orders: these are some.
         assert explore(table.client, scenario, yields_at=beyond_the_token, limit=60).schedules > 0
 
-    def test_for_an_address_two_organizations_take_the_last_place(self, stage: Stage) -> None:
+    def test_of_two_organizations_one_gets_an_addresss_last_invitation(self, stage: Stage) -> None:
         def scenario() -> Race:
             inviters = Inviters(stage, stage.fresh(), 3)
             assert inviters.invite(0, GRACE)().status == 201
@@ -194,7 +196,7 @@ class TestPendingInvitations:
         # With the reads in between as well there are hundreds of orders: these are some.
         assert explore(table.client, scenario, yields_at=beyond_the_token, limit=60).schedules > 0
 
-    def test_a_canceled_one_makes_room_for_one(self, stage: Stage) -> None:
+    def test_a_canceled_invitation_makes_room_for_one(self, stage: Stage) -> None:
         def scenario() -> Race:
             inviters = Inviters(stage, stage.fresh(), 4)
             made = inviters.invite(0, GRACE)().data["id"]
@@ -212,7 +214,7 @@ class TestPendingInvitations:
 
         assert explore(table.client, scenario, yields_at=only_writes, limit=60).schedules > 0
 
-    def test_sixteen_threads_send_as_many_as_there_may_be(self, stage: Stage) -> None:
+    def test_sixteen_threads_send_invitations_up_to_the_limit(self, stage: Stage) -> None:
         inviters = Inviters(stage, stage.fresh(), 1)
         acts = [inviters.invite(0, f"guest{number}@example.com") for number in range(16)]
         statuses = Counter(outcome.get().status for outcome in hammer(acts))

@@ -203,7 +203,7 @@ class Running:
 
 
 @pytest.mark.parametrize("deletes", ["deletes_project", "deletes_repository", "deletes_organization"])
-def test_a_scan_writes_nothing_that_stays(stage: Stage, deletes: str) -> None:
+def test_a_scan_during_a_deletion_writes_nothing_that_remains(stage: Stage, deletes: str) -> None:
     def scenario() -> Race:
         running = Running(stage.fresh())
 
@@ -221,7 +221,7 @@ def test_a_scan_writes_nothing_that_stays(stage: Stage, deletes: str) -> None:
     assert explore(stage.client, scenario, yields_at=of_scans).schedules > 20
 
 
-def test_a_change_of_an_inbox_item_brings_it_not_back(stage: Stage) -> None:
+def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(stage: Stage) -> None:
     def scenario() -> Race:
         running = Running(stage.fresh())
         found = inbox.publish_finding(findings.as_discovery(running.scan, running.issue))
@@ -241,7 +241,7 @@ def test_a_change_of_an_inbox_item_brings_it_not_back(stage: Stage) -> None:
     assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
 
-def test_two_sweeps_at_once_finish_a_deletion(stage: Stage) -> None:
+def test_two_concurrent_sweeps_finish_a_deletion(stage: Stage) -> None:
     def scenario() -> Race:
         running = Running(stage.fresh())
         projects.delete_project(projects.get_project(ProjectId.stored(running.scan.project_id)))
@@ -257,7 +257,7 @@ def test_two_sweeps_at_once_finish_a_deletion(stage: Stage) -> None:
     assert explore(stage.client, scenario, yields_at=only_writes).schedules > 5
 
 
-def test_a_deletion_of_an_organization_that_broke_anywhere_is_decided_once(stage: Stage) -> None:
+def test_an_organizations_deletion_interrupted_anywhere_is_decided_once(stage: Stage) -> None:
     def scenario() -> Trial:
         world = stage.fresh()
         company = world.company()
@@ -274,7 +274,7 @@ def test_a_deletion_of_an_organization_that_broke_anywhere_is_decided_once(stage
 
 
 @pytest.mark.parametrize("what", ["project", "repository", "organization"])
-def test_a_sweep_that_broke_anywhere_is_finished_by_the_next(stage: Stage, what: str) -> None:
+def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(stage: Stage, what: str) -> None:
     def scenario() -> Trial:
         estate = make_estate(stage.fresh())
         _delete(what, estate)
@@ -311,6 +311,6 @@ def _delete(what: str, estate: Estate) -> None:
         deletions.delete_organization(estate.company.organization_id)
 
 
-def test_the_ids_of_an_organization_are_what_its_items_are_found_by() -> None:
+def test_an_organizations_ids_lead_to_its_items() -> None:
     organization_id = ids.new_root(ids.ORGANIZATION)
     assert own_part(organization_id) in ids.owned(ids.PROJECT, organization_id, ids.new_local())

@@ -102,7 +102,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
-    def test_two_first_detections_make_one_finding_of_the_later(self, stage: Stage) -> None:
+    def test_two_first_detections_create_one_finding_of_the_later(self, stage: Stage) -> None:
         def scenario() -> Race:
             shop = Shop(stage.fresh())
 
@@ -116,7 +116,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
-    def test_a_status_that_a_person_set_is_never_lost(self, stage: Stage) -> None:
+    def test_a_status_set_by_a_user_is_never_lost(self, stage: Stage) -> None:
         def scenario() -> Race:
             shop = Shop(stage.fresh())
             shop.detects()()

@@ -73,7 +73,7 @@ def at(own_clock: Callable[[float], None], seconds: float, act: Callable[[], Any
 
 
 class TestRedemptions:
-    def test_of_two_one_gets_tokens_and_the_other_takes_them_back(self, stage: Stage) -> None:
+    def test_of_two_redemptions_one_gets_tokens_and_the_other_revokes_them(self, stage: Stage) -> None:
         def scenario() -> Race:
             scene = Scene(stage)
             scene.approve(scene.ada)()
@@ -89,7 +89,7 @@ class TestRedemptions:
         explored = explore(stage.client, scenario, yields_at=uncounted)
         assert explored.exhaustive
 
-    def test_of_sixteen_one_gets_tokens(self, stage: Stage) -> None:
+    def test_of_sixteen_redemptions_one_gets_tokens(self, stage: Stage) -> None:
         world = stage.fresh()
         for number in range(8):
             asking = ask(DirectApi(source_ip=f"203.0.113.{number}")).approved(world.person().user_id)
@@ -98,7 +98,7 @@ class TestRedemptions:
         items = stage.hold()
         assert sum(key.pk.startswith("FAMILY#") for key in items) == 8
 
-    def test_against_denial_exactly_one_of_the_two_happens(self, stage: Stage) -> None:
+    def test_either_the_redemption_or_the_denial_succeeds(self, stage: Stage) -> None:
         def scenario() -> Race:
             scene = Scene(stage)
             scene.approve(scene.ada)()
@@ -115,7 +115,7 @@ class TestRedemptions:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_at_the_last_moment_only_who_is_in_time_gets_tokens(
+    def test_at_expiry_only_a_timely_redemption_gets_tokens(
         self, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
@@ -133,7 +133,7 @@ class TestRedemptions:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_whatever_breaks_tokens_are_given_once_and_never_lost_in_silence(self, stage: Stage) -> None:
+    def test_under_every_fault_tokens_are_issued_once_and_never_lost_silently(self, stage: Stage) -> None:
         def scenario() -> Trial:
             scene = Scene(stage)
             scene.approve(scene.ada)()
@@ -167,7 +167,7 @@ class TestDecisions:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_of_two_approvals_one_counts_with_its_person_and_scopes(self, stage: Stage) -> None:
+    def test_of_two_approvals_one_counts_with_its_user_and_scopes(self, stage: Stage) -> None:
         def scenario() -> Race:
             scene = Scene(stage)
 
@@ -183,7 +183,7 @@ class TestDecisions:
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     @pytest.mark.parametrize("decision", ["approve", "deny"])
-    def test_against_expiry_only_what_is_in_time_counts(
+    def test_at_expiry_only_a_timely_decision_counts(
         self, decision: str, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
@@ -216,7 +216,7 @@ class TestDecisions:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_a_poll_at_the_same_time_loses_no_approval(self, stage: Stage) -> None:
+    def test_a_concurrent_poll_loses_no_approval(self, stage: Stage) -> None:
         def scenario() -> Race:
             scene = Scene(stage)
 
@@ -249,7 +249,7 @@ class TestDecisions:
         assert explore_faults(stage.client, scenario) > 10
 
 
-def test_whatever_breaks_a_request_has_both_its_codes(stage: Stage) -> None:
+def test_under_every_fault_a_request_has_both_codes(stage: Stage) -> None:
     def scenario() -> Trial:
         world = stage.fresh()
 

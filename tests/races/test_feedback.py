@@ -52,7 +52,7 @@ def taken_in(items: Items) -> list[int]:
 
 
 class TestEveryOrder:
-    def test_same_same_and_other_with_one_unit_left(self, stage: Stage) -> None:
+    def test_two_equal_reports_and_another_share_the_last_unit_of_quota(self, stage: Stage) -> None:
         def scenario() -> Race:
             reporter = Reporter(stage.fresh(), stage.api, sent=9)
 
@@ -74,7 +74,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
-    def test_a_report_against_the_pause(self, stage: Stage) -> None:
+    def test_a_report_and_a_pause_are_serialized(self, stage: Stage) -> None:
         def scenario() -> Race:
             reporter = Reporter(stage.fresh(), stage.api)
 
@@ -93,7 +93,7 @@ class TestEveryOrder:
         # The switch may change before or after either of its two reads, or after the transaction.
         assert explored.schedules == 4
 
-    def test_the_same_on_both_sides_of_midnight_is_two_reports(
+    def test_the_same_report_on_both_sides_of_midnight_is_two_reports(
         self, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
@@ -114,7 +114,7 @@ class TestEveryOrder:
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
 
-def test_threads_never_pass_the_quota_and_never_store_twice(stage: Stage) -> None:
+def test_threads_never_exceed_the_quota_or_store_a_report_twice(stage: Stage) -> None:
     reporter = Reporter(stage.fresh(), stage.api)
     acts = [reporter.reports(f"report {number // 2}", number % 2) for number in range(16)]
     more = [reporter.reports(f"more {number}") for number in range(16)]
@@ -128,7 +128,7 @@ def test_threads_never_pass_the_quota_and_never_store_twice(stage: Stage) -> Non
 
 
 class TestEveryFault:
-    def test_a_report_sent_again_is_taken_once(self, stage: Stage) -> None:
+    def test_under_every_fault_a_retried_report_is_accepted_once(self, stage: Stage) -> None:
         def scenario() -> Trial:
             reporter = Reporter(stage.fresh(), stage.api, sent=9)
 
@@ -146,7 +146,7 @@ class TestEveryFault:
 
         assert explore_faults(stage.client, scenario) > 10
 
-    def test_a_report_sent_again_after_midnight_is_no_error(
+    def test_under_every_fault_a_report_retried_after_midnight_is_no_error(
         self, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:

@@ -48,7 +48,7 @@ def check_replies(client: Client, replies: list[Reply]) -> None:
     assert {shown["keyId"] for shown in created} <= set(made)
 
 
-def test_two_at_the_same_time_create_one(stage: Stage) -> None:
+def test_two_concurrent_requests_create_one(stage: Stage) -> None:
     def scenario() -> Race:
         client = Client(stage.fresh(), stage.api)
 
@@ -63,7 +63,7 @@ def test_two_at_the_same_time_create_one(stage: Stage) -> None:
     assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
 
-def test_a_slow_one_and_its_repetition_after_the_lease_create_one(
+def test_a_slow_request_and_its_repetition_after_the_lease_create_one(
     stage: Stage, own_clock: Callable[[float], None]
 ) -> None:
     def scenario() -> Race:
@@ -93,7 +93,7 @@ def test_sixteen_threads_create_one(stage: Stage) -> None:
 
 class TestEveryFault:
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
-    def test_a_retry_never_creates_a_second_one(
+    def test_under_every_fault_a_retry_never_creates_a_second_one(
         self, wait_seconds: int, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:
@@ -118,7 +118,7 @@ class TestEveryFault:
         assert explore_faults(stage.client, scenario) > 20
 
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
-    def test_nor_where_no_answer_of_the_table_comes_through(
+    def test_a_retry_never_creates_a_second_one_if_every_response_is_lost(
         self, wait_seconds: int, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:

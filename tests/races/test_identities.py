@@ -59,7 +59,7 @@ class TestFirstSignIns:
 
         assert explore(table.client, scenario).exhaustive
 
-    def test_of_one_subject_get_one_account(self, stage: Stage) -> None:
+    def test_two_first_sign_ins_of_one_subject_create_one_account(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
 
@@ -71,7 +71,7 @@ class TestFirstSignIns:
 
         assert explore(table.client, scenario).exhaustive
 
-    def test_of_two_issuers_get_one_account(self, stage: Stage) -> None:
+    def test_first_sign_ins_at_two_issuers_create_one_account(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
 
@@ -84,7 +84,7 @@ class TestFirstSignIns:
 
         assert explore(table.client, scenario).exhaustive
 
-    def test_sixteen_subjects_make_one_account(self, stage: Stage) -> None:
+    def test_sixteen_subjects_create_one_account(self, stage: Stage) -> None:
         stage.fresh()
         outcomes = hammer([signs_in(str(number)) for number in range(16)])
         assert sum(outcome.error is None for outcome in outcomes) == 1
@@ -93,7 +93,7 @@ class TestFirstSignIns:
 
 
 class TestMove:
-    def test_beside_a_sign_in_of_the_old_subject_leaves_one_identity(self, stage: Stage) -> None:
+    def test_moving_an_identity_during_its_sign_in_leaves_one_identity(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
             user_id = signs_in("old")().user_id
@@ -132,7 +132,7 @@ class TestMove:
 
 
 class TestChangedAddress:
-    def test_that_two_accounts_take_is_given_to_one(self, stage: Stage) -> None:
+    def test_a_new_address_that_two_accounts_take_is_given_to_one(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
             for subject in ("a", "b"):
@@ -147,7 +147,7 @@ class TestChangedAddress:
 
         assert explore(table.client, scenario, yields_at=only_writes).exhaustive
 
-    def test_that_a_new_person_signs_in_with_is_theirs_or_refused(self, stage: Stage) -> None:
+    def test_a_new_address_that_another_person_signs_in_with_belongs_to_one(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
             first = signs_in("a", "ada@example.com")().user_id
@@ -167,7 +167,7 @@ class TestChangedAddress:
 
         assert explore(table.client, scenario).exhaustive
 
-    def test_two_changes_leave_rosters_with_the_accounts_address(self, stage: Stage) -> None:
+    def test_two_address_changes_leave_rosters_with_the_accounts_address(self, stage: Stage) -> None:
         def scenario() -> Race:
             stage.fresh()
             profile = signs_in("a", "ada@example.com")()
@@ -186,7 +186,7 @@ class TestChangedAddress:
 
         assert explore(table.client, scenario, yields_at=only_writes).exhaustive
 
-    def test_that_broke_anywhere_is_finished_by_the_next_sign_in(self, stage: Stage) -> None:
+    def test_an_address_change_interrupted_anywhere_is_finished_by_the_next_sign_in(self, stage: Stage) -> None:
         def scenario() -> Trial:
             stage.fresh()
             profile = signs_in("a", "ada@example.com")()
@@ -206,7 +206,7 @@ class TestChangedAddress:
 
         assert explore_faults(stage.client, scenario) > 20
 
-    def test_a_first_sign_in_that_broke_anywhere_is_finished_by_the_next(self, stage: Stage) -> None:
+    def test_a_first_sign_in_interrupted_anywhere_is_finished_by_the_next(self, stage: Stage) -> None:
         def scenario() -> Trial:
             stage.fresh()
             user_id = users.create_user(GRACE, "Grace").user_id
@@ -221,7 +221,7 @@ class TestChangedAddress:
         assert explore_faults(stage.client, scenario) > 20
 
 
-def test_an_identity_is_listed_once_by_two_sign_ins(stage: Stage) -> None:
+def test_two_sign_ins_list_an_identity_once(stage: Stage) -> None:
     def scenario() -> Race:
         stage.fresh()
         user_id = signs_in("a")().user_id

@@ -87,7 +87,7 @@ class Bench:
 
 
 class TestEveryOrder:
-    def test_of_two_changes_of_one_version_one_stands(self, stage: Stage) -> None:
+    def test_of_two_changes_of_one_version_one_succeeds(self, stage: Stage) -> None:
         def scenario() -> Race:
             bench = Bench(stage.fresh(), stage.api)
             other = bench.world.member(bench.company)
@@ -108,7 +108,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
-    def test_a_decision_resolves_and_a_change_before_it_is_not_lost_unseen(self, stage: Stage) -> None:
+    def test_a_decision_resolves_and_an_earlier_change_is_not_lost_unseen(self, stage: Stage) -> None:
         def scenario() -> Race:
             bench = Bench(stage.fresh(), stage.api)
             acts = [bench.decides, bench.patches("dismissed")]
@@ -148,7 +148,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
-    def test_a_change_and_a_detection_that_shows_more_both_stand(self, stage: Stage) -> None:
+    def test_a_change_and_a_newer_detection_are_both_kept(self, stage: Stage) -> None:
         def scenario() -> Race:
             bench = Bench(stage.fresh(), stage.api)
             acts = [bench.patches("accepted"), lambda: bench.detects(observed_at=LATER, priority="P0")]
@@ -164,7 +164,7 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
-    def test_two_publications_make_one_item(self, stage: Stage) -> None:
+    def test_two_publications_create_one_item(self, stage: Stage) -> None:
         def scenario() -> Race:
             bench = Bench(stage.fresh(), stage.api, found=False)
             later = bench.discovery._replace(observed_at=LATER, title="Later")
@@ -181,7 +181,7 @@ class TestEveryOrder:
 
 
 class TestEveryFault:
-    def test_a_change_never_conflicts_with_itself(self, stage: Stage) -> None:
+    def test_under_every_fault_a_change_never_conflicts_with_itself(self, stage: Stage) -> None:
         def scenario() -> Trial:
             bench = Bench(stage.fresh(), stage.api)
 
@@ -197,7 +197,7 @@ class TestEveryFault:
 
         assert explore_faults(stage.client, scenario) > 15
 
-    def test_a_publication_makes_one_item(self, stage: Stage) -> None:
+    def test_under_every_fault_a_publication_creates_one_item(self, stage: Stage) -> None:
         def scenario() -> Trial:
             bench = Bench(stage.fresh(), stage.api, found=False)
 

@@ -44,7 +44,9 @@ class Inviter:
 
 
 @pytest.mark.parametrize("expired", [False, True], ids=["first", "after an expired one"])
-def test_two_letter_cases_make_one_invitation(expired: bool, stage: Stage, own_clock: Callable[[float], None]) -> None:
+def test_two_letter_cases_create_one_invitation(
+    expired: bool, stage: Stage, own_clock: Callable[[float], None]
+) -> None:
     def scenario() -> Race:
         inviter = Inviter(stage.fresh().company(), stage.api)
         if expired:
@@ -66,7 +68,7 @@ def test_two_letter_cases_make_one_invitation(expired: bool, stage: Stage, own_c
     assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
 
-def test_an_invitation_is_cancelled_once(stage: Stage) -> None:
+def test_an_invitation_is_canceled_once(stage: Stage) -> None:
     def scenario() -> Race:
         inviter = Inviter(stage.fresh().company(), stage.api)
         invitation_id = inviter.invite("grace@example.com")().data["id"]
@@ -81,7 +83,7 @@ def test_an_invitation_is_cancelled_once(stage: Stage) -> None:
     assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
 
-def test_a_cancelled_address_is_free_again(stage: Stage) -> None:
+def test_a_canceled_address_can_be_invited_again(stage: Stage) -> None:
     def scenario() -> Race:
         inviter = Inviter(stage.fresh().company(), stage.api)
         invitation_id = inviter.invite("grace@example.com")().data["id"]
@@ -98,7 +100,7 @@ def test_a_cancelled_address_is_free_again(stage: Stage) -> None:
     assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
 
-def test_sixteen_threads_make_one_invitation(stage: Stage) -> None:
+def test_sixteen_threads_create_one_invitation(stage: Stage) -> None:
     inviter = Inviter(stage.fresh().company(), stage.api)
     addresses = ["grace@example.com", "Grace@example.com", "GRACE@EXAMPLE.COM", "gracE@example.com"] * 4
     replies = [outcome.get() for outcome in hammer([inviter.invite(address) for address in addresses])]
@@ -107,7 +109,7 @@ def test_sixteen_threads_make_one_invitation(stage: Stage) -> None:
 
 
 class TestEveryFault:
-    def test_an_invitation_never_conflicts_with_itself(self, stage: Stage) -> None:
+    def test_under_every_fault_an_invitation_never_conflicts_with_itself(self, stage: Stage) -> None:
         def scenario() -> Trial:
             inviter = Inviter(stage.fresh().company(), stage.api)
 
@@ -122,7 +124,7 @@ class TestEveryFault:
 
         assert explore_faults(stage.client, scenario) > 10
 
-    def test_a_cancellation_is_final(self, stage: Stage) -> None:
+    def test_under_every_fault_a_cancellation_is_final(self, stage: Stage) -> None:
         def scenario() -> Trial:
             inviter = Inviter(stage.fresh().company(), stage.api)
             invitation_id = inviter.invite("grace@example.com")().data["id"]

@@ -140,7 +140,7 @@ class Mortal:
 
 @pytest.mark.parametrize("lost", [False, True], ids=["answered", "worked but timed out"])
 @pytest.mark.parametrize("lag_seconds", LAGS_SECONDS)
-def test_two_deaths_at_any_two_points_leave_exactly_one_issue(
+def test_two_crashes_at_any_two_points_leave_exactly_one_issue(
     lag_seconds: int, lost: bool, fresh: Callable[[], Desk], stage: Stage
 ) -> None:
     desk = fresh()
@@ -180,7 +180,7 @@ def test_two_deaths_at_any_two_points_leave_exactly_one_issue(
 
 
 class TestEveryOrder:
-    def test_of_two_deliveries_at_once_one_asks_for_the_issue(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+    def test_of_two_concurrent_deliveries_one_creates_the_issue(self, fresh: Callable[[], Desk], stage: Stage) -> None:
         def scenario() -> Race:
             desk = fresh()
             item = desk.finding()
@@ -201,7 +201,7 @@ class TestEveryOrder:
         explored = explore(stage.client, scenario)
         assert explored.exhaustive
 
-    def test_an_issue_and_a_change_of_status_both_stand(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+    def test_an_issue_and_a_status_change_are_both_kept(self, fresh: Callable[[], Desk], stage: Stage) -> None:
         def scenario() -> Race:
             desk = fresh()
             item = desk.finding()
@@ -226,7 +226,9 @@ class TestEveryOrder:
 
 
 class TestEveryFault:
-    def test_the_worker_leaves_one_issue_and_a_settled_item(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+    def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(
+        self, fresh: Callable[[], Desk], stage: Stage
+    ) -> None:
         def scenario() -> Trial:
             desk = fresh()
             item = desk.finding()
@@ -248,7 +250,7 @@ class TestEveryFault:
 
         assert explore_faults(stage.client, scenario) > 20
 
-    def test_a_request_for_an_issue_never_fails_and_asks_once(
+    def test_under_every_fault_a_request_for_an_issue_succeeds_and_sends_once(
         self, fresh: Callable[[], Desk], stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def scenario() -> Trial:
@@ -274,7 +276,7 @@ class TestEveryFault:
         assert explore_faults(stage.client, scenario) > 20
 
 
-def test_sixteen_requests_at_once_come_to_one_issue(
+def test_sixteen_concurrent_requests_create_one_issue(
     fresh: Callable[[], Desk], stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = fresh()

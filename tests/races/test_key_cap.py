@@ -137,7 +137,7 @@ class TestEveryOrder:
         assert race(2, [first, second], check).exhaustive
 
 
-def test_sixteen_threads_get_50_keys_from_0(stage: Stage) -> None:
+def test_sixteen_threads_create_exactly_50_keys(stage: Stage) -> None:
     world = stage.fresh()
     company = world.company()
     path = f"/v1/api-keys?organizationId={company.organization_id}"

@@ -37,7 +37,7 @@ def mixed(request: pytest.FixtureRequest) -> Mixed:
 
 
 class TestACreationIsRepeatedByAnotherVersion:
-    def test_at_the_same_time_and_at_most_one_takes_effect(
+    def test_a_creation_repeated_concurrently_by_another_version_takes_effect_once(
         self, stage: Stage, set_secret: SetSecret, mixed: Mixed
     ) -> None:
         def scenario() -> Race:
@@ -57,7 +57,7 @@ class TestACreationIsRepeatedByAnotherVersion:
 
         assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
-    def test_after_the_lease_of_a_slow_attempt_and_at_most_one_takes_effect(
+    def test_a_creation_repeated_after_the_lease_by_another_version_takes_effect_once(
         self, stage: Stage, set_secret: SetSecret, mixed: Mixed, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
@@ -81,7 +81,7 @@ class TestACreationIsRepeatedByAnotherVersion:
         assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
-    def test_after_every_fault_and_never_creates_a_second_one(
+    def test_a_creation_repeated_by_another_version_after_every_fault_takes_effect_once(
         self, wait_seconds: int, stage: Stage, set_secret: SetSecret, mixed: Mixed, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:
@@ -107,7 +107,9 @@ class TestACreationIsRepeatedByAnotherVersion:
 
         assert explore_faults(stage.client, scenario) > 20
 
-    def test_in_sixteen_threads_of_both_versions(self, stage: Stage, set_secret: SetSecret, mixed: Mixed) -> None:
+    def test_sixteen_threads_of_both_versions_create_one(
+        self, stage: Stage, set_secret: SetSecret, mixed: Mixed
+    ) -> None:
         client = Client(stage.fresh(), stage.api)
 
         def create(secret: SigningSecret) -> Reply:
@@ -122,7 +124,9 @@ class TestACreationIsRepeatedByAnotherVersion:
 
 
 class TestTwoVersionsRefreshOneToken:
-    def test_and_both_return_the_same_pair(self, stage: Stage, set_secret: SetSecret, mixed: Mixed) -> None:
+    def test_two_versions_that_refresh_one_token_return_the_same_pair(
+        self, stage: Stage, set_secret: SetSecret, mixed: Mixed
+    ) -> None:
         def scenario() -> Race:
             first: dict[str, Any] = first_pair(stage)
 

@@ -90,7 +90,7 @@ class TestEveryOrder:
             ),
         ],
     )
-    def test_two_owners_do_not_undo_each_other(self, acts: Acts, race: Callable[..., None]) -> None:
+    def test_two_owners_cant_both_step_down(self, acts: Acts, race: Callable[..., None]) -> None:
         def check(team: Team, replies: Replies, ran: Race) -> None:
             # The later caller is no longer an owner (403), or not even a member (404).
             assert sorted(reply.status for reply in replies) in ([200, 403], [200, 404])
@@ -98,14 +98,14 @@ class TestEveryOrder:
 
         race(acts, check)
 
-    def test_two_who_demote_the_same_owner(self, race: Callable[..., None]) -> None:
+    def test_two_demotions_of_the_same_owner_leave_an_owner(self, race: Callable[..., None]) -> None:
         def check(team: Team, replies: Replies, ran: Race) -> None:
             assert {reply.status for reply in replies} <= {200, 403}
             assert team.role(team.b) in {"admin", "member"}
 
         race(lambda team: [team.change(team.a, team.b, "admin"), team.change(team.a, team.b, "member")], check)
 
-    def test_owner_is_granted_only_by_who_is_owner_at_that_moment(self, race: Callable[..., None]) -> None:
+    def test_owner_is_granted_only_by_a_current_owner(self, race: Callable[..., None]) -> None:
         def check(team: Team, replies: Replies, ran: Race) -> None:
             demotion, grant = replies
             assert demotion.status == 200
@@ -136,7 +136,7 @@ class TestEveryOrder:
         race(lambda team: [team.change(team.a, team.m, "admin"), team.remove(team.b, team.m)], check)
 
 
-def test_sixteen_owners_demote_each_other_in_a_ring(stage: Stage) -> None:
+def test_sixteen_owners_demoting_each_other_leave_an_owner(stage: Stage) -> None:
     world = stage.fresh()
     team = Team(world, stage.api)
     owners = [team.a, team.b] + [world.member(team.company, "owner") for _ in range(14)]
@@ -156,7 +156,7 @@ class TestEveryFault:
             pytest.param(lambda team: team.remove(team.a, team.b), None, id="removal"),
         ],
     )
-    def test_a_retry_ends_where_the_request_meant_to(
+    def test_under_every_fault_a_retry_ends_as_requested(
         self, act: Callable[[Team], Callable[[], Reply]], settled: str | None, stage: Stage
     ) -> None:
         def scenario() -> Trial:
@@ -174,7 +174,7 @@ class TestEveryFault:
         assert explore_faults(stage.client, scenario) > 15
 
 
-def test_a_conflict_without_end_is_given_up_in_a_second(stage: Stage) -> None:
+def test_endless_contention_is_given_up_within_a_second(stage: Stage) -> None:
     def scenario() -> Trial:
         team = Team(stage.fresh(), stage.api)
 

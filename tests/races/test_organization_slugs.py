@@ -53,7 +53,7 @@ def test_of_sixteen_threads_one_gets_the_slug(stage: Stage) -> None:
 
 
 class TestEveryFault:
-    def test_all_of_it_or_nothing(self, stage: Stage) -> None:
+    def test_under_every_fault_an_organization_is_complete_or_missing(self, stage: Stage) -> None:
         def scenario() -> Trial:
             person = stage.fresh().person()
 

@@ -35,7 +35,7 @@ def test_sixteen_threads_with_four_credentials_get_exactly_the_limit(
     stage.hold()
 
 
-def test_with_blocks_they_get_no_more_than_the_limit_and_hardly_less(
+def test_with_blocks_threads_get_at_most_the_limit_and_hardly_less(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit(monkeypatch, requests_per_minute_user=400)  # blocks of 4
@@ -50,7 +50,7 @@ def test_with_blocks_they_get_no_more_than_the_limit_and_hardly_less(
     assert stage.hold()[keys.owner_count(person.user_id, MINUTE)]["hits"] >= admitted
 
 
-def test_in_every_order_two_credentials_share_what_is_left(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_every_order_two_credentials_share_the_remainder(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, requests_per_minute_user=2)
 
     def scenario() -> Race:
@@ -66,7 +66,7 @@ def test_in_every_order_two_credentials_share_what_is_left(stage: Stage, monkeyp
     assert explore(stage.client, scenario, limit=60).schedules > 20
 
 
-def test_a_counter_that_fails_never_admits_more(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_counter_never_admits_more(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, requests_per_minute_user=100)
 
     def scenario() -> Trial:
@@ -85,7 +85,9 @@ def test_a_counter_that_fails_never_admits_more(stage: Stage, monkeypatch: pytes
 
 
 class TestWaitingSlots:
-    def test_sixteen_threads_hold_no_more_than_there_are(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_sixteen_threads_hold_at_most_the_available_slots(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         limit(monkeypatch, account_concurrency=50)
         stage.fresh()
         held = [outcome.get() for outcome in hammer([lambda: waiting.acquire_slot(8)] * 16, times=4)]

@@ -113,7 +113,7 @@ class TestEveryOrder:
         race([Customer.downgrade, act], check)
 
     @pytest.mark.parametrize("act", [Customer.create, Customer.roll], ids=["create", "roll"])
-    def test_a_key_has_the_rate_of_the_plan_it_was_made_on(self, act: Act, race: Callable[..., None]) -> None:
+    def test_a_key_has_the_rate_of_the_plan_at_its_creation(self, act: Act, race: Callable[..., None]) -> None:
         seen: set[int] = set()
 
         def check(customer: Customer, replies: Replies, ran: Race) -> None:

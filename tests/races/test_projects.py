@@ -124,7 +124,7 @@ class TestEveryOrder:
 
         race(lambda shop: [shop.deletes_website(0), shop.deletes_website(1)], check, websites=3)
 
-    def test_one_website_is_deleted_once(self, race: Callable[..., Explored]) -> None:
+    def test_a_website_is_deleted_once(self, race: Callable[..., Explored]) -> None:
         def check(shop: Shop, replies: Replies) -> None:
             assert sorted(reply.status for reply in replies) == [200, 404]
 
@@ -232,7 +232,7 @@ class TestEveryFault:
 
         assert break_calls(lambda shop: shop.patches(projectName="Market", description="All we sell"), check) > 10
 
-    def test_a_lone_update_never_conflicts_with_itself(self, break_calls: Callable[..., int]) -> None:
+    def test_under_every_fault_a_single_put_never_conflicts_with_itself(self, break_calls: Callable[..., int]) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:
             check_first(case, 200)
             assert case.second.get().status == 200
@@ -249,7 +249,9 @@ class TestEveryFault:
 
         assert break_calls(lambda shop: shop.deletes_website(0), check) > 10
 
-    def test_a_deleted_project_leaves_nothing_reachable(self, break_calls: Callable[..., int]) -> None:
+    def test_under_every_fault_a_deleted_project_leaves_nothing_reachable(
+        self, break_calls: Callable[..., int]
+    ) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:
             check_first(case, 200)
             assert case.second.get().status in {200, 404}

@@ -39,11 +39,11 @@ def test_sixteen_threads_get_exactly_the_limit(stage: Stage) -> None:
     assert stage.hold()[keys.key_secret(digest(secret))]["hits"] == 160
 
 
-class TestTurnOfTheMinute:
+class TestMinuteBoundary:
     """Requests before and after the minute ends, by the clocks of the instances that serve them."""
 
     @pytest.mark.parametrize("opened", [False, True], ids=["first use", "window open"])
-    def test_no_window_admits_more_than_the_limit_nor_less(
+    def test_no_minute_admits_more_or_fewer_than_the_limit(
         self, opened: bool, stage: Stage, own_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
@@ -76,7 +76,7 @@ class TestTurnOfTheMinute:
         assert explore(stage.client, scenario, limit=60).schedules > 20
 
 
-def test_a_counter_that_cannot_be_written_never_admits_for_free(stage: Stage) -> None:
+def test_a_counter_that_cant_be_written_never_admits_for_free(stage: Stage) -> None:
     def scenario() -> Trial:
         secret = key_with_limit(stage.fresh(), 100)
 

@@ -25,7 +25,7 @@ def first_pair(stage: Stage) -> dict[str, Any]:
 
 
 class TestTwoRefreshes:
-    def test_of_one_token_get_the_same_pair(self, stage: Stage) -> None:
+    def test_two_refreshes_of_one_token_get_the_same_pair(self, stage: Stage) -> None:
         def scenario() -> Race:
             first = first_pair(stage)
 
@@ -40,7 +40,7 @@ class TestTwoRefreshes:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_of_a_token_and_its_successor_end_in_one_living_chain_or_none(self, stage: Stage) -> None:
+    def test_refreshing_a_token_and_its_successor_leaves_one_live_family_or_none(self, stage: Stage) -> None:
         def scenario() -> Race:
             first = first_pair(stage)
             second = refresh(stage.api, first["refreshToken"]).data
@@ -63,7 +63,7 @@ class TestTwoRefreshes:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_of_sixteen_all_get_the_same_pair(self, stage: Stage) -> None:
+    def test_sixteen_refreshes_of_one_token_get_the_same_pair(self, stage: Stage) -> None:
         first = first_pair(stage)
         outcomes = hammer([lambda: refresh(stage.api, first["refreshToken"])] * 16)
         assert len({outcome.get().text for outcome in outcomes}) == 1
@@ -73,7 +73,7 @@ class TestTwoRefreshes:
 
 class TestRevocation:
     @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
-    def test_against_a_refresh_leaves_nothing_alive(self, kind: str, stage: Stage) -> None:
+    def test_a_revocation_during_a_refresh_leaves_no_live_token(self, kind: str, stage: Stage) -> None:
         def scenario() -> Race:
             first = first_pair(stage)
 
@@ -98,7 +98,7 @@ class TestRevocation:
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
-    def test_against_a_request_in_flight_leaves_no_token_behind(self, stage: Stage) -> None:
+    def test_a_revocation_during_a_request_leaves_no_token_behind(self, stage: Stage) -> None:
         def scenario() -> Race:
             first = first_pair(stage)
 
@@ -119,8 +119,8 @@ class TestRevocation:
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
 
-class TestWhateverBreaks:
-    def test_a_refresh_that_is_sent_again_gets_its_pair(self, stage: Stage) -> None:
+class TestEveryFault:
+    def test_under_every_fault_a_retried_refresh_gets_its_pair(self, stage: Stage) -> None:
         def scenario() -> Trial:
             first = first_pair(stage)
 
@@ -137,7 +137,7 @@ class TestWhateverBreaks:
 
         assert explore_faults(stage.client, scenario) > 20
 
-    def test_a_revocation_that_is_sent_again_is_done(self, stage: Stage) -> None:
+    def test_under_every_fault_a_retried_revocation_succeeds(self, stage: Stage) -> None:
         def scenario() -> Trial:
             first = first_pair(stage)
             second = refresh(stage.api, first["refreshToken"]).data

@@ -65,7 +65,9 @@ def race(stage: Stage, scenario: Callable[[], Race]) -> None:
 
 
 class TestRevocation:
-    def test_against_use_leaves_neither_token_nor_entry(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_revocation_during_use_leaves_neither_token_nor_entry(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The use is in a new hour, when it is also recorded in the index."""
 
         def scenario() -> Race:
@@ -87,7 +89,7 @@ class TestRevocation:
 
         race(stage, scenario)
 
-    def test_against_the_first_use_of_an_older_token_leaves_neither(self, stage: Stage) -> None:
+    def test_a_revocation_during_the_first_use_of_an_unindexed_token_leaves_neither(self, stage: Stage) -> None:
         def scenario() -> Race:
             owner = Owner(stage)
             older = owner.only(f"TH#{tokens.digest(owner.session)}")
@@ -101,7 +103,7 @@ class TestRevocation:
 
         explore(stage.client, scenario, yields_at=uncounted, limit=60)
 
-    def test_against_a_refresh_leaves_nothing_alive(self, stage: Stage) -> None:
+    def test_a_revocation_during_a_refresh_leaves_no_live_token(self, stage: Stage) -> None:
         def scenario() -> Race:
             owner = Owner(stage)
 
@@ -122,7 +124,7 @@ class TestRevocation:
 
         race(stage, scenario)
 
-    def test_against_another_is_one_revocation(self, stage: Stage) -> None:
+    def test_two_concurrent_revocations_count_as_one(self, stage: Stage) -> None:
         def scenario() -> Race:
             owner = Owner(stage)
 
@@ -136,7 +138,7 @@ class TestRevocation:
 
         race(stage, scenario)
 
-    def test_against_the_redemption_of_a_code_leaves_nothing_alive(self, stage: Stage) -> None:
+    def test_a_revocation_during_a_redemption_leaves_no_live_token(self, stage: Stage) -> None:
         def scenario() -> Race:
             owner = Owner(stage, redeemed=False)
 
@@ -153,7 +155,7 @@ class TestRevocation:
 
         race(stage, scenario)
 
-    def test_of_everything_against_the_redemption_of_a_code_leaves_nothing_alive(self, stage: Stage) -> None:
+    def test_revoking_everything_during_a_redemption_leaves_no_live_token(self, stage: Stage) -> None:
         def scenario() -> Race:
             owner = Owner(stage, redeemed=False)
 
@@ -170,7 +172,7 @@ class TestRevocation:
 
         explore(stage.client, scenario, yields_at=uncounted, limit=80)
 
-    def test_of_an_approval_against_a_denial_is_either(self, stage: Stage) -> None:
+    def test_either_the_withdrawal_or_the_denial_of_an_approval_succeeds(self, stage: Stage) -> None:
         def scenario() -> Race:
             owner = Owner(stage, redeemed=False)
 
@@ -216,16 +218,16 @@ class TestBackfill:
         assert owner.device.redeem().status in {401, 403, 409}
         assert owner.entries() == []
 
-    def test_against_use(self, stage: Stage) -> None:
+    def test_a_backfill_during_use_is_correct(self, stage: Stage) -> None:
         self.run(stage, lambda owner: lambda: stage.api.get("/v1/me", owner.session), "")
 
-    def test_against_a_refresh(self, stage: Stage) -> None:
+    def test_a_backfill_during_a_refresh_is_correct(self, stage: Stage) -> None:
         self.run(stage, lambda owner: lambda: refresh(stage.api, owner.pair["refreshToken"]), "FAMILY#")
 
-    def test_against_the_redemption_of_a_code(self, stage: Stage) -> None:
+    def test_a_backfill_during_a_redemption_is_correct(self, stage: Stage) -> None:
         self.run(stage, lambda owner: owner.device.redeem, "DC#")
 
-    def test_against_a_sign_out(self, stage: Stage) -> None:
+    def test_a_backfill_during_a_sign_out_is_correct(self, stage: Stage) -> None:
         self.run(
             stage, lambda owner: lambda: token_families.revoke_refresh_token(owner.pair["refreshToken"]), "FAMILY#"
         )
@@ -254,10 +256,10 @@ def test_a_session_created_during_the_deletion_of_its_account_does_not_work(stag
     explore(stage.client, scenario, yields_at=uncounted, limit=60)
 
 
-class TestWhateverBreaks:
+class TestEveryFault:
     """After a crash between two steps, every live credential is listed, and every listed one can be revoked."""
 
-    def test_a_session_that_was_listed_can_be_revoked(self, stage: Stage) -> None:
+    def test_under_every_fault_a_listed_session_can_be_revoked(self, stage: Stage) -> None:
         def scenario() -> Trial:
             user_id = stage.fresh().person().user_id
 
@@ -273,7 +275,7 @@ class TestWhateverBreaks:
         assert explore_faults(stage.client, scenario) > 10
 
     @pytest.mark.parametrize("step", ["approve", "redeem", "refresh"])
-    def test_a_device_is_listed_as_far_as_it_came(self, step: str, stage: Stage) -> None:
+    def test_under_every_fault_a_device_is_listed_as_far_as_it_got(self, step: str, stage: Stage) -> None:
         def scenario() -> Trial:
             person = stage.fresh().person()
             asking = ask(stage.api)
@@ -303,7 +305,7 @@ class TestWhateverBreaks:
         assert explore_faults(stage.client, scenario) > 20
 
     @pytest.mark.parametrize("redeemed", [True, False])
-    def test_a_revocation_that_is_sent_again_is_done(self, redeemed: bool, stage: Stage) -> None:
+    def test_under_every_fault_a_retried_revocation_succeeds(self, redeemed: bool, stage: Stage) -> None:
         def scenario() -> Trial:
             owner = Owner(stage, redeemed=redeemed)
 
@@ -321,7 +323,7 @@ class TestWhateverBreaks:
 
         assert explore_faults(stage.client, scenario) > 20
 
-    def test_a_revocation_of_everything_that_is_run_again_is_done(self, stage: Stage) -> None:
+    def test_under_every_fault_revoking_everything_again_succeeds(self, stage: Stage) -> None:
         def scenario() -> Trial:
             owner = Owner(stage)
 
@@ -336,7 +338,7 @@ class TestWhateverBreaks:
 
         assert explore_faults(stage.client, scenario) > 40
 
-    def test_a_backfill_that_is_run_again_is_complete(self, stage: Stage) -> None:
+    def test_under_every_fault_running_the_backfill_again_completes_it(self, stage: Stage) -> None:
         def scenario() -> Trial:
             owner = Owner(stage).only("FAMILY#")
 

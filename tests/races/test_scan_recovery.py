@@ -133,7 +133,7 @@ class TestACrash:
 
         assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 4
 
-    def test_while_a_scan_is_unlocked_and_published_charges_and_publishes_once(
+    def test_a_crash_during_unlock_and_publication_charges_and_publishes_once(
         self, stage: Stage, fresh_line: Callable[[], ScanLine]
     ) -> None:
         def scenario() -> Trial:

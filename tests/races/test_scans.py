@@ -226,7 +226,7 @@ class TestEveryFault:
 
         assert explore_faults(stage.client, scenario) > 20
 
-    def test_the_end_of_a_scan_is_written_once(self, stage: Stage) -> None:
+    def test_under_every_fault_the_end_of_a_scan_is_written_once(self, stage: Stage) -> None:
         def scenario() -> Trial:
             audited = Audited(stage.fresh(), stage.api)
             scan = make_scan(audited.repository, status="running")

@@ -16,7 +16,7 @@ def put_once() -> None:
     table.transact({"item": Put(KEY._asdict(), "attribute_not_exists(pk)")})
 
 
-def test_no_try_is_refused_by_an_earlier_one(stage: Stage) -> None:
+def test_no_attempt_is_refused_by_an_earlier_one(stage: Stage) -> None:
     def scenario() -> Trial:
         stage.fresh()
 
@@ -32,7 +32,7 @@ def test_no_try_is_refused_by_an_earlier_one(stage: Stage) -> None:
     assert explore_faults(stage.client, scenario) > 10
 
 
-def test_contention_without_end_is_given_up_in_a_second(stage: Stage) -> None:
+def test_endless_contention_is_given_up_within_a_second(stage: Stage) -> None:
     def scenario() -> Trial:
         stage.fresh()
 

@@ -27,7 +27,7 @@ PROXY = "192.0.2.10"
         ("198.51.100.007", "unknown"),
     ],
 )
-def test_an_ipv4_address_or_a_network_of_64_bits(address: str, network: str):
+def test_the_network_of_an_ipv4_address_or_of_64_ipv6_bits(address: str, network: str):
     assert network_of(address) == network
 
 
@@ -70,24 +70,24 @@ class TestBehindAProxy:
             ("198.51.100.7, " + "192.0.2.11, " * 5_000 + "192.0.2.11", "198.51.100.7"),
         ],
     )
-    def test_the_rightmost_address_that_is_not_the_proxys(self, header: str, client: str):
+    def test_takes_the_rightmost_address_that_isnt_the_proxys(self, header: str, client: str):
         assert seen(header) == client
 
     def test_repeated_headers_are_one_list(self):
         assert seen("198.51.100.7", "203.0.113.9") == "203.0.113.9"
         assert seen("198.51.100.7", "192.0.2.11") == "198.51.100.7"
 
-    def test_without_the_header_it_is_the_gateways(self):
+    def test_without_the_header_the_gateways_address_is_used(self):
         assert seen() == PROXY
 
     @pytest.mark.parametrize("source", ["203.0.113.9", "2001:db8::1", "", "testclient"])
-    def test_from_elsewhere_the_header_means_nothing(self, source: str):
+    def test_the_header_is_ignored_if_the_peer_isnt_the_proxy(self, source: str):
         assert seen("198.51.100.7", source=source) == source
 
     @pytest.mark.parametrize("source", ["192.0.2.255", "::ffff:192.0.2.1", "2001:db8:ffff:1::2"])
-    def test_from_any_address_of_the_proxy_it_counts(self, source: str):
+    def test_the_header_is_trusted_from_any_address_of_the_proxy(self, source: str):
         assert seen("198.51.100.7", source=source) == "198.51.100.7"
 
 
-def test_without_a_proxy_the_header_means_nothing():
+def test_without_a_proxy_the_header_is_ignored():
     assert seen("198.51.100.7") == PROXY

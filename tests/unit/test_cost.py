@@ -26,13 +26,13 @@ def operation() -> Operation:
 
 
 class TestArithmetic:
-    def test_a_warm_request_is_billed_for_its_processor_time_and_its_round_trips(self, operation: Operation):
+    def test_a_warm_request_is_billed_for_cpu_time_and_round_trips(self, operation: Operation):
         assert cost.duration_ms(operation) == 10  # 1 ms at 1024 of 1769 MB is 1.73, two trips are 8, and it rounds up
 
-    def test_a_start_is_billed_as_well(self, operation: Operation):
+    def test_a_cold_start_is_billed_too(self, operation: Operation):
         assert cost.cold_ms(operation) == 181  # 172.75 and 8
 
-    def test_every_part_of_a_million(self, operation: Operation):
+    def test_every_part_of_a_million_requests_is_billed(self, operation: Operation):
         priced = cost.cost(operation, PRICES)
         assert priced.gateway == 3.5
         mean_seconds = (10 * 0.995 + 181 * 0.005) / 1000
@@ -44,7 +44,7 @@ class TestArithmetic:
         parts = (priced.gateway, priced.functions, priced.table, priced.logs, priced.traces, priced.transfer)
         assert priced.total == pytest.approx(sum(parts))
 
-    def test_a_mix_of_equals_costs_what_each_costs(self, operation: Operation):
+    def test_a_mix_of_equal_parts_costs_what_each_costs(self, operation: Operation):
         equals = [
             Operation(*route, *(getattr(operation, name) for name in list(Operation.__dataclass_fields__)[2:]))
             for route in cost.MIX
@@ -53,7 +53,7 @@ class TestArithmetic:
 
 
 class TestInputs:
-    def test_shares_of_the_mix_are_a_whole(self):
+    def test_the_shares_of_the_mix_add_up(self):
         assert sum(cost.MIX.values()) == pytest.approx(1)
 
     def test_everything_in_the_mix_was_measured(self):
@@ -63,7 +63,7 @@ class TestInputs:
     def test_the_memory_is_the_templates(self):
         assert load_template()["Globals"]["Function"]["MemorySize"] == cost.MEMORY_MB
 
-    def test_prices_say_when_and_where_from_and_every_region_has_all_of_them(self):
+    def test_prices_have_a_date_and_a_source_and_are_complete_for_every_region(self):
         prices, _, _ = cost.load()
         assert prices["asOf"]
         assert all(address.startswith("https://aws.amazon.com/") for address in prices["sources"].values())
@@ -72,7 +72,7 @@ class TestInputs:
         assert all(price > 0 for region in prices["regions"].values() for price in region.values())
 
     @pytest.mark.parametrize(("path", "detailed"), [("/*", 2), ("/~1health", 1)])
-    def test_what_stands_there_is_counted_in_the_template(self, path: str, detailed: int):
+    def test_fixed_costs_are_counted_in_the_template(self, path: str, detailed: int):
         template = {
             "Resources": {
                 "Api": {
@@ -110,16 +110,16 @@ class TestInputs:
             }
         )
 
-    def test_a_minute_of_scanning_is_paid_by_the_scans_memory(self):
+    def test_a_minute_of_scanning_is_billed_by_the_scans_memory(self):
         template = {"Resources": {"ScanExecutionFunction": {"Properties": {"MemorySize": 2048}}}}
         assert cost.scan_minute(template, PRICES) == pytest.approx(60 * 2 * 0.00001)
 
 
 class TestDocument:
-    def test_shows_what_the_script_writes(self):
+    def test_the_document_shows_the_scripts_output(self):
         text = cost.DOCUMENT.read_text()
         assert cost.in_document(text) == text, "run `make cost`"
 
-    def test_without_a_place_is_refused(self):
+    def test_a_document_without_a_place_for_it_is_refused(self):
         with pytest.raises(LookupError):
             cost.in_document("# Operations\n")

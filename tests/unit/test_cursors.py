@@ -13,7 +13,7 @@ BINDING = ("listProjects", "org_0123456789abcdef", "open")
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
-def test_a_cursor_gives_its_position_back(position: str):
+def test_a_cursor_returns_its_position(position: str):
     assert cursors.open_sealed(BINDING, cursors.seal(BINDING, position)) == position
 
 
@@ -51,11 +51,11 @@ def test_another_list_organization_or_filter_is_refused(binding: tuple[str, ...]
 
 
 @given(st.text())
-def test_no_other_text_is_a_cursor_and_none_fails(text: str):
+def test_any_other_text_is_refused_without_failing(text: str):
     with pytest.raises(InvalidPayload):
         cursors.open_sealed(BINDING, text)
 
 
-def test_padding_is_not_another_spelling():
+def test_padding_is_not_accepted_as_another_spelling():
     with pytest.raises(InvalidPayload):
         cursors.open_sealed(BINDING, cursors.seal(BINDING, "PROJECT#01j0") + "=")

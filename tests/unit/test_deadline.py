@@ -20,7 +20,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_without_a_budget_nothing_is_bounded(now: Clock):
+def test_without_a_budget_nothing_is_limited(now: Clock):
     with deadline.spending():
         now.seconds += 1000
         assert deadline.remaining() is None
@@ -29,7 +29,7 @@ def test_without_a_budget_nothing_is_bounded(now: Clock):
         assert not deadline.is_over()
 
 
-def test_only_time_inside_of_calls_counts(now: Clock):
+def test_only_time_inside_calls_counts(now: Clock):
     with deadline.budget(5):
         now.seconds += 100
         with deadline.spending():
@@ -39,7 +39,7 @@ def test_only_time_inside_of_calls_counts(now: Clock):
         assert deadline.remaining() == 3
 
 
-def test_calls_add_up_and_a_call_inside_a_call_counts_once(now: Clock):
+def test_calls_add_up_and_nested_calls_count_once(now: Clock):
     with deadline.budget(5):
         with deadline.spending(), deadline.spending():
             now.seconds += 2
@@ -55,7 +55,7 @@ def test_calls_add_up_and_a_call_inside_a_call_counts_once(now: Clock):
         assert deadline.is_over()
 
 
-def test_a_budget_within_another_one_is_never_longer_and_is_charged_to_it(now: Clock):
+def test_a_nested_budget_is_never_longer_and_is_charged_to_the_outer_one(now: Clock):
     with deadline.budget(5):
         with deadline.budget(2), deadline.spending():
             now.seconds += 1.5

@@ -59,14 +59,14 @@ def test_rejects_everything_else(email: str):
     assert not is_email(email)
 
 
-def test_an_address_has_255_characters_at_most():
+def test_an_address_has_at_most_255_characters():
     domain = f"{'b' * 60}.{'c' * 60}.{'d' * 60}"
     room = MAX_LENGTH - len(f"{'a' * 64}@{domain}.")
     assert is_email(f"{'a' * 64}@{domain}.{'e' * room}")
     assert not is_email(f"{'a' * 64}@{domain}.{'e' * (room + 1)}")
 
 
-def test_only_ascii_letters_are_folded():
+def test_only_ascii_letters_are_lowercased():
     assert normalize_email(" Ada@EXAMPLE.com ") == "ada@example.com"
     assert normalize_email(KELVIN) == KELVIN
 
@@ -74,6 +74,6 @@ def test_only_ascii_letters_are_folded():
 @pytest.mark.parametrize(
     "stored", ["ada@example.com", "\u00fcnal@example.com", "stra\u00dfe@example.com", "i\u0307@example.com"]
 )
-def test_what_earlier_versions_stored_is_unchanged(stored: str):
+def test_addresses_stored_by_earlier_versions_are_unchanged(stored: str):
     assert stored == stored.lower()
     assert normalize_email(stored) == stored

@@ -33,7 +33,7 @@ AS_JSON = {"wireName": 'é"\u2028\U0001f600', "urlOF": None}
         ({"a": [1]}, {"a": [1]}),
     ],
 )
-def test_data_goes_out_under_the_names_of_the_wire(content: Any, data: Any):
+def test_data_is_serialized_under_its_wire_names(content: Any, data: Any):
     body = success(content)
     assert json.loads(body) == {"success": True, "data": data}
     assert body == json.dumps({"success": True, "data": data}, separators=(",", ":"), ensure_ascii=False).encode()

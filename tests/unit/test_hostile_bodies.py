@@ -33,13 +33,13 @@ def too_dear(bodies: dict[str, bytes], parse: Callable[[bytes], object]) -> dict
     return found
 
 
-def test_the_valid_body_is_read():
+def test_a_valid_body_is_read():
     body = hostile_bodies.realistic()
     assert 1_000_000 < len(body) <= hostile_bodies.SIZE
     assert len(strict_json.loads(body)["rows"]) > 2_000
 
 
-def test_hostile_json_is_rejected_in_five_times_the_time_of_valid_json():
+def test_hostile_json_is_rejected_within_five_times_the_time_of_valid_json():
     for name, body in hostile_bodies.JSON.items():
         assert 900_000 < len(body) <= hostile_bodies.SIZE or "twice" in name, name
         with pytest.raises(strict_json.InvalidJson):
@@ -47,7 +47,7 @@ def test_hostile_json_is_rejected_in_five_times_the_time_of_valid_json():
     assert too_dear(hostile_bodies.JSON, strict_json.loads) == {}
 
 
-def test_hostile_forms_are_rejected_in_five_times_the_time_of_valid_json():
+def test_hostile_forms_are_rejected_within_five_times_the_time_of_valid_json():
     for body in hostile_bodies.FORMS.values():
         with pytest.raises(ValueError, match="too long"):
             forms.parse_pairs(body, 32)
@@ -72,17 +72,17 @@ def test_objects_at_the_limits_are_read():
 
 
 class TestDetails:
-    def test_ordinary_problems_are_listed_as_they_are(self):
+    def test_a_few_problems_are_listed(self):
         problems = [{"code": "c", "message": "m", "path": ["a", str(number)]} for number in range(MAX_DETAILS)]
         assert InvalidPayload(details=problems).details == problems
 
-    def test_more_are_counted(self):
+    def test_further_problems_are_counted(self):
         problems = [{"code": "c", "message": "m", "path": []}] * (MAX_DETAILS + 1_234)
         *listed, last = InvalidPayload(details=problems).details
         assert listed == problems[:MAX_DETAILS]
         assert last == {"code": "more", "message": "1,234 more problems are not listed.", "path": []}
 
-    def test_long_texts_are_cut(self):
+    def test_long_texts_are_truncated(self):
         (shown,) = InvalidPayload.at(["a" * 10**6] * 10**3, "m" * 10**6).details
         assert {len(shown["message"]), *map(len, shown["path"])} == {MAX_DETAIL_LENGTH}
         assert len(shown["path"]) < 100

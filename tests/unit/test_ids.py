@@ -9,20 +9,20 @@ from controlplane.core.ids import MemberId
 ORGANIZATION = "org_0123456789abcdef"
 
 
-def test_an_owned_id_locates_its_organization_and_its_own_part():
+def test_an_owned_id_contains_its_organization_and_its_local_part():
     local = ids.new_local()
     located = ids.locate(ids.PROJECT, ids.owned(ids.PROJECT, ORGANIZATION, local))
     assert located == (ORGANIZATION, local)
 
 
-def test_a_member_id_locates_the_organization_and_the_user():
+def test_a_member_id_contains_the_organization_and_the_user():
     user = ids.new_root(ids.USER)
     located = ids.locate(ids.MEMBER, MemberId.of_user(ORGANIZATION, user))
     assert located == (ORGANIZATION, user[4:])
 
 
 @given(st.floats(0, 4e9), st.floats(0, 4e9))
-def test_own_parts_sort_in_the_order_of_time(first: float, second: float):
+def test_local_parts_sort_by_creation_time(first: float, second: float):
     assert (int(first * 1000) <= int(second * 1000)) == (ids.local_at(first) <= ids.local_at(second))
 
 
@@ -32,12 +32,12 @@ def test_new_ids_differ():
 
 
 @given(st.text())
-def test_no_text_of_another_form_is_located(text: str):
+def test_text_of_another_form_is_not_an_id(text: str):
     assert ids.locate(ids.PROJECT, text) is None
     assert ids.locate(ids.PROJECT, f"prj_{text}") is None or len(text) == 34
 
 
-def test_an_id_of_another_kind_is_none():
+def test_an_id_of_another_kind_is_refused():
     key = ids.owned(ids.KEY, ORGANIZATION, ids.new_local())
     assert ids.locate(ids.KEY, key) is not None
     assert ids.locate(ids.PROJECT, key) is None

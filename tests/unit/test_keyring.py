@@ -33,7 +33,7 @@ API_KEY = "assent_KraA8IGTwkZW5Pp3E4urc66gb0XCDm1tYE9v"
     ],
     ids=["as it was", "while a key is added", "after the switch"],
 )
-def test_what_a_release_before_key_rings_issued_stays_valid(secret: SigningSecret, monkeypatch: pytest.MonkeyPatch):
+def test_signatures_from_before_key_rings_remain_valid(secret: SigningSecret, monkeypatch: pytest.MonkeyPatch):
     use_ring(monkeypatch, secret)
     assert tokens.family_of(REFRESH_TOKEN) == "0123456789abcdef"
     assert SUCCESSORS in tokens.successors_of(REFRESH_TOKEN)
@@ -52,7 +52,7 @@ def test_the_current_key_signs(monkeypatch: pytest.MonkeyPatch):
     assert tokens.keyed_digest("user code", "BCDF-GHJK") == USER_CODE_DIGEST
 
 
-def test_a_function_without_the_secret_fails_with_a_name_that_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_a_function_without_the_secret_fails_with_a_telling_name(monkeypatch: pytest.MonkeyPatch):
     use_ring(monkeypatch, None)
     with pytest.raises(NoSigningSecret):
         tokens.keyed_digest("form", "x")

@@ -37,13 +37,13 @@ NO_NAMES = [
 
 
 @pytest.mark.parametrize("text", NAMES, ids=ascii)
-def test_a_name_fits_the_pattern_too(text):
+def test_a_valid_name_matches_the_pattern(text):
     assert NAME.validate_python(text) == text.strip()
     assert PATTERN.search(text)
 
 
 @pytest.mark.parametrize("text", NO_NAMES, ids=ascii)
-def test_what_is_no_name_does_not(text):
+def test_an_invalid_name_doesnt_match_the_pattern(text):
     with pytest.raises(ValidationError):
         NAME.validate_python(text)
     assert not PATTERN.search(text)

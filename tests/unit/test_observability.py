@@ -27,7 +27,7 @@ from tests.support.logs import captured_logs
         "ÄDA@exämple.de",
     ],
 )
-def test_secrets_and_addresses_are_replaced_wherever_they_stand(secret: str):
+def test_secrets_and_addresses_are_replaced_everywhere(secret: str):
     for text in (secret, f'{{"a":"{secret}"}}', f"before {secret}, after", f"key={secret}"):
         scrubbed = scrub(text)
         assert secret not in scrubbed
@@ -36,7 +36,7 @@ def test_secrets_and_addresses_are_replaced_wherever_they_stand(secret: str):
 
 
 @pytest.mark.parametrize("text", ["key_0123456789abcdefgh", "org_0123456789abcdef", "GET /v1/projects", "10.1.2.3"])
-def test_ids_and_words_stay(text: str):
+def test_ids_and_words_remain(text: str):
     assert scrub(text) == text
 
 
@@ -45,7 +45,7 @@ def test_ids_and_words_stay(text: str):
 @example("x_" + "a" * 36)
 @example("a_bc_" + "0" * 40)
 @example("_" * 36 + "a@b.cd")
-def test_a_look_for_marks_finds_all_that_the_expression_does(text: str):
+def test_the_quick_check_finds_everything_the_expression_does(text: str):
     assert scrub(text) == observability._SECRET.sub("[redacted]", observability._EMAIL.sub("[redacted]", text))
 
 
@@ -90,7 +90,7 @@ class TestTheRequestLine:
     @pytest.mark.parametrize(
         "trace", [None, "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"]
     )
-    def test_is_the_line_that_the_logger_would_write(self, monkeypatch: pytest.MonkeyPatch, trace: str | None):
+    def test_the_request_line_equals_the_loggers(self, monkeypatch: pytest.MonkeyPatch, trace: str | None):
         monkeypatch.delenv("_X_AMZN_TRACE_ID", raising=False)
         if trace:
             monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
@@ -101,12 +101,12 @@ class TestTheRequestLine:
         assert {"level", "message", "service", *REQUEST} == set(ours) - {"xray_trace_id"}
         assert ("xray_trace_id" in ours) is (trace is not None)
 
-    def test_is_scrubbed(self):
+    def test_the_request_line_is_scrubbed(self):
         secret = tokens.mint("assent")
         line = self.written({**REQUEST, "operation": f"GET /{secret} Bearer abc ada@example.com"})
         assert line["operation"] == "GET /[redacted] [redacted] [redacted]"
 
-    def test_honours_the_level(self):
+    def test_the_request_line_honors_the_level(self):
         logger.setLevel("WARNING")
         try:
             with captured_logs() as lines:

@@ -13,22 +13,22 @@ RATES = {"request": 2.0, "scan": 0.5}
 
 
 class TestArithmetic:
-    def test_a_limit_is_reached_by_all_that_an_organization_does_together(self):
+    def test_a_limit_is_reached_by_an_organizations_combined_activity(self):
         limit = Limit("x", 1000, {"request": 1, "scan": 16}, "raise it")
         assert limit.organizations(RATES) == 100
         assert limit.alone("request") == 1000
         assert limit.alone("scan") == 62.5
         assert limit.alone("issue") is None
 
-    def test_a_limit_that_nothing_uses_is_never_reached(self):
+    def test_an_unused_limit_is_never_reached(self):
         assert Limit("x", 1000, {"issue": 1}, "-").organizations({"issue": 0}) == float("inf")
 
-    def test_a_day_s_events_are_those_of_its_busiest_second(self):
+    def test_daily_events_are_converted_to_the_busiest_second(self):
         rates = Profile(requests_per_second=3, scans=86_400).rates()
         assert rates["request"] == 3
         assert rates["scan"] == scale.PEAK
 
-    def test_twice_the_activity_is_half_the_organizations_and_the_first_limit_comes_first(self):
+    def test_twice_the_activity_halves_the_organizations_and_the_first_limit_is_listed_first(self):
         published, template = scale.load()
         one = scale.simulate(Profile(), template, published)
         twice = scale.simulate(Profile(*(2 * value for value in vars(Profile()).values())), template, published)
@@ -39,12 +39,12 @@ class TestArithmetic:
 
 
 class TestInputs:
-    def test_limits_say_when_and_where_from(self):
+    def test_limits_have_a_date_and_a_source(self):
         published, _ = scale.load()
         assert published["asOf"]
         assert all(address.startswith("https://docs.aws.amazon.com/") for address in published["sources"].values())
 
-    def test_every_kind_of_partition_is_there_once(self):
+    def test_every_kind_of_partition_is_listed_once(self):
         def example(builder):
             values = {int: 1}
             return builder(
@@ -65,7 +65,7 @@ class TestInputs:
         assert len(listed) == len(set(listed))
         assert set(listed) == kinds
 
-    def test_what_every_caller_writes_to_is_simulated(self):
+    def test_everything_every_caller_writes_is_simulated(self):
         shared = [partition for partition in scale.partitions() if partition.keys is not None]
         assert all(partition.events for partition in shared)
 
@@ -75,5 +75,5 @@ class TestInputs:
     [(scale.PERFORMANCE, scale.render), (scale.ACCESS_PATTERNS, scale.render_partitions)],
     ids=["performance.md", "access-patterns.md"],
 )
-def test_the_document_has_what_the_inputs_come_to(path, section):
+def test_the_document_shows_the_results_of_the_inputs(path, section):
     assert scale.in_document(path, section()) == path.read_text(), "run `make scale`"

@@ -15,7 +15,7 @@ GOOD = {
 }
 
 
-def test_what_is_right_is_read_and_base_urls_lose_their_slash():
+def test_valid_settings_are_read_and_base_urls_lose_their_slash():
     settings = load(GOOD)
     assert settings.table_name == "assent"
     assert settings.public_base_url == "https://api.example.com/live"
@@ -28,18 +28,18 @@ def test_a_missing_variable_is_named():
 
 
 class TestSigningSecret:
-    def test_is_one_key_in_plain_text(self):
+    def test_the_signing_secret_can_be_one_key_in_plain_text(self):
         secret = load(GOOD).signing_secret
         assert secret is not None
         assert secret.keys == ("s" * 32,)
 
     @pytest.mark.parametrize("other", ["next", "previous"])
-    def test_is_a_ring_of_two_in_json_with_the_current_key_first(self, other: str):
+    def test_the_signing_secret_can_be_a_ring_of_two_with_the_current_key_first(self, other: str):
         secret = load({**GOOD, "SIGNING_SECRET": json.dumps({other: "o" * 32, "current": "c" * 32})}).signing_secret
         assert secret is not None
         assert secret.keys == ("c" * 32, "o" * 32)
 
-    def test_may_be_left_out_or_empty_for_functions_that_do_not_use_it(self):
+    def test_the_signing_secret_is_optional_for_functions_that_dont_use_it(self):
         for environment in ({"TABLE_NAME": "assent"}, {"TABLE_NAME": "assent", "SIGNING_SECRET": ""}):
             assert load(environment).signing_secret is None
 
@@ -55,7 +55,7 @@ class TestSigningSecret:
             json.dumps({"current": "s" * 32, "older": "p" * 32}),
         ],
     )
-    def test_is_refused_at_cold_start_if_it_is_malformed_without_being_shown(self, text: str):
+    def test_a_malformed_signing_secret_fails_at_cold_start_without_being_shown(self, text: str):
         with pytest.raises(ValidationError, match="signing_secret") as caught:
             load({**GOOD, "SIGNING_SECRET": text})
         assert "sss" not in str(caught.value)
@@ -70,7 +70,7 @@ class TestSigningSecret:
         ("REQUESTS_PER_MINUTE_USER_TOKEN", "0"),
     ],
 )
-def test_a_wrong_value_is_refused(name: str, value: str):
+def test_an_invalid_value_is_refused(name: str, value: str):
     with pytest.raises(ValidationError):
         load({**GOOD, name: value})
 
@@ -81,17 +81,17 @@ def test_the_secret_is_not_in_its_representation():
 
 
 @pytest.mark.parametrize("name", ["PUBLIC_BASE_URL", "DASHBOARD_BASE_URL"])
-def test_an_address_may_be_left_out_or_empty(name: str):
+def test_a_url_can_be_missing_or_empty(name: str):
     for environment in ({**GOOD, name: ""}, {key: value for key, value in GOOD.items() if key != name}):
         assert getattr(load(environment), name.lower()) is None
 
 
-def test_the_clients_of_devices_are_the_brands_command_line_unless_others_are_named():
+def test_device_clients_default_to_the_brands_command_line():
     assert load(GOOD).device_clients == ("assent-cli",)
     assert load({**GOOD, "SERVICE_BRAND": "acme", "DEVICE_CLIENT_IDS": ""}).device_clients == ("acme-cli",)
     assert load({**GOOD, "DEVICE_CLIENT_IDS": "acme-cli,acme-tv"}).device_clients == ("acme-cli", "acme-tv")
 
 
-def test_device_authorization_is_on_unless_switched_off():
+def test_device_authorization_is_on_unless_disabled():
     assert load(GOOD).device_authorization_enabled is True
     assert load({**GOOD, "DEVICE_AUTHORIZATION_ENABLED": "false"}).device_authorization_enabled is False

@@ -24,28 +24,28 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.booleans())
-def test_every_ordinary_value_is_read_as_json_reads_it(value: object, ascii_only: bool):
+def test_ordinary_values_are_parsed_like_json(value: object, ascii_only: bool):
     assert strict_json.loads(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
 
 
 @given(st.binary(max_size=200))
-def test_any_other_bytes_are_refused_and_never_fail(body: bytes):
+def test_any_other_bytes_are_refused_without_failing(body: bytes):
     with suppress(strict_json.InvalidJson):
         strict_json.loads(body)
 
 
 @pytest.mark.parametrize("depth", [65, 1_000, 200_000])
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-def test_nesting_past_the_limit_is_refused(depth: int, opening: bytes):
+def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
     with pytest.raises(strict_json.InvalidJson):
         strict_json.loads(opening * depth)
 
 
-def test_nesting_at_the_limit_is_read():
+def test_nesting_at_the_limit_is_accepted():
     assert strict_json.loads(b"[" * 64 + b"]" * 64)
 
 
-def test_brackets_inside_strings_are_no_nesting():
+def test_brackets_inside_strings_dont_count_as_nesting():
     text = json.dumps(["[{" * 500, '"\\[' * 100])
     assert strict_json.loads(text.encode()) == ["[{" * 500, '"\\[' * 100]
 
@@ -76,7 +76,7 @@ def test_brackets_inside_strings_are_no_nesting():
         b"",
     ],
 )
-def test_what_other_parsers_let_pass_is_refused(body: bytes):
+def test_nonstandard_json_is_refused(body: bytes):
     with pytest.raises(strict_json.InvalidJson):
         strict_json.loads(body)
 

@@ -8,16 +8,16 @@ from controlplane.core import tokens
 from tests.support.rings import SWITCHED, use_ring
 
 
-def test_a_secret_has_its_prefix_thirty_random_characters_and_a_checksum():
+def test_a_secret_has_a_prefix_30_random_characters_and_a_checksum():
     assert re.fullmatch(r"assent_[0-9A-Za-z]{36}", tokens.mint("assent"))
 
 
-def test_its_prefix_is_read_back():
+def test_a_secrets_prefix_is_returned():
     assert tokens.prefix_of(tokens.mint("assent")) == "assent"
     assert tokens.prefix_of(tokens.mint("assent_at")) == "assent_at"
 
 
-def test_every_single_changed_character_is_noticed():
+def test_every_changed_character_is_detected():
     secret = tokens.mint("assent")
     for position in range(len("assent_"), len(secret)):
         other = "A" if secret[position] != "A" else "B"
@@ -25,21 +25,21 @@ def test_every_single_changed_character_is_noticed():
 
 
 @pytest.mark.parametrize("cut", range(1, 43))
-def test_a_truncated_one_is_refused(cut: int):
+def test_a_truncated_secret_is_refused(cut: int):
     assert tokens.prefix_of(tokens.mint("assent")[:-cut]) is None
 
 
 @pytest.mark.parametrize("text", ["", "_", "assent_", "assent_" + "é" * 36, "ASSENT_" + "a" * 36, "a" * 100_000])
-def test_what_is_no_secret_has_no_prefix(text: str):
+def test_other_text_has_no_prefix(text: str):
     assert tokens.prefix_of(text) is None
 
 
-def test_a_key_cannot_pass_for_a_user_token_of_the_same_characters():
+def test_an_api_key_cant_pass_for_a_user_token_with_the_same_characters():
     key = tokens.mint("assent")
     assert tokens.prefix_of(key.replace("assent_", "assent_at_")) is None
 
 
-def test_what_lists_show_is_the_prefix_and_four_characters():
+def test_lists_show_the_prefix_and_four_characters():
     secret = tokens.mint("assent")
     assert tokens.start_of(secret) == secret[: len("assent_") + 4]
 
@@ -51,13 +51,13 @@ def test_the_digest_is_sha256_in_hexadecimal():
 class TestRefreshTokens:
     """They end in a MAC: only issued tokens are accepted, and each has one successor."""
 
-    def test_they_name_their_family(self):
+    def test_refresh_tokens_name_their_family(self):
         token = tokens.mint_refresh("0123456789abcdef")
         assert re.fullmatch(r"assent_rt_0123456789abcdef[0-9A-Za-z]{52}", token)
         assert tokens.family_of(token) == "0123456789abcdef"
         assert tokens.prefix_of(token) is None
 
-    def test_every_single_changed_character_is_noticed(self):
+    def test_every_changed_character_of_a_refresh_token_is_detected(self):
         token = tokens.mint_refresh("0123456789abcdef")
         for position in range(len("assent_rt_"), len(token)):
             other = "a" if token[position] != "a" else "b"
@@ -66,17 +66,17 @@ class TestRefreshTokens:
     @pytest.mark.parametrize(
         "text", ["", "assent_rt_", "assent_rt_" + "\u00e9" * 68, "acme_rt_" + "0" * 68, "a" * 100_000]
     )
-    def test_what_was_never_issued_has_no_family(self, text: str):
+    def test_a_token_that_was_never_issued_has_no_family(self, text: str):
         assert tokens.family_of(text) is None
         with pytest.raises(LookupError):
             tokens.successors_of(text)
 
-    def test_another_signing_secret_makes_them_strangers(self, monkeypatch: pytest.MonkeyPatch):
+    def test_another_signing_secret_invalidates_refresh_tokens(self, monkeypatch: pytest.MonkeyPatch):
         token = tokens.mint_refresh("0123456789abcdef")
         use_ring(monkeypatch, SWITCHED)
         assert tokens.family_of(token) is None
 
-    def test_successors_are_always_the_same_and_of_the_same_family(self):
+    def test_successors_are_deterministic_and_of_the_same_family(self):
         token = tokens.mint_refresh("0123456789abcdef")
         ((access_token, successor),) = tokens.successors_of(token)
         assert tokens.successors_of(token) == [(access_token, successor)]
@@ -92,7 +92,7 @@ class TestRefreshTokens:
         assert len(set(chain)) == 101
 
 
-def test_kinds_of_secrets_cannot_pass_for_each_other():
+def test_kinds_of_secrets_cant_pass_for_each_other():
     for kind in (tokens.ACCESS, tokens.SESSION, tokens.DEVICE_CODE):
         secret = tokens.mint("assent" + kind)
         assert tokens.prefix_of(secret) == "assent" + kind

@@ -12,21 +12,21 @@ def unset(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(urls, "settings", bare)
 
 
-def test_a_setting_wins_over_the_stage():
+def test_a_setting_overrides_the_stage():
     urls.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
     assert urls.public_base_url() == settings.public_base_url
     assert urls.dashboard_base_url() == settings.dashboard_base_url
 
 
 @pytest.mark.usefixtures("unset")
-def test_without_settings_the_stage_says_it_for_the_pages_too():
+def test_without_settings_the_stage_determines_the_urls():
     urls.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})
     assert urls.public_base_url() == urls.dashboard_base_url() == "https://stage.example.com/live"
 
 
 @pytest.mark.usefixtures("unset")
 @pytest.mark.parametrize("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}])
-def test_a_client_cannot_say_it(event: dict[str, object] | None):
+def test_a_client_cant_influence_the_urls(event: dict[str, object] | None):
     urls.read_stage(event)
     with pytest.raises(LookupError):
         urls.public_base_url()

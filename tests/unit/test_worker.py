@@ -59,7 +59,7 @@ class TestPoisonAmongTen:
         assert reason.startswith("ValueError at test_worker.py")
         assert "sk_live" not in reason
 
-    def test_redriven_it_succeeds(self, mailbox: Mailbox):
+    def test_a_redriven_message_succeeds(self, mailbox: Mailbox):
         done = []
         mailbox.send_message(QueueUrl=QUEUE.dead_letters_url, MessageBody=body(7))
         (dead,) = mailbox.at(QUEUE.dead_letters_url)
@@ -93,7 +93,7 @@ class TestMalformed:
 
 
 class TestPause:
-    def test_grows_with_each_failure(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
+    def test_the_pause_grows_with_each_failure(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
         (letter,) = letters(1)
         mailbox.letters.append(letter)
         from controlplane.core import clock
@@ -109,7 +109,7 @@ class TestPause:
             pauses.append(letter.visible_at - 1_000)
         assert pauses == [5, 20, 80, 320]
 
-    def test_is_what_the_work_asks_for_within_bounds(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
+    def test_the_pause_is_what_the_work_asks_for_within_bounds(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
         from controlplane.core import clock
 
         monkeypatch.setattr(clock, "source", lambda: 1_000.0)
@@ -126,7 +126,7 @@ class TestPause:
 
 class TestUnreachableDeadLetters:
     @pytest.mark.parametrize("text", [body(1), "{"])
-    def test_keep_the_message_in_its_queue(self, text: str, mailbox: Mailbox):
+    def test_an_unreachable_dead_letter_queue_keeps_the_message_in_its_queue(self, text: str, mailbox: Mailbox):
         mailbox.broken = True
 
         def take(message: ExecuteScan) -> None:

@@ -74,13 +74,13 @@ class Test201:
     def test_a_name_is_trimmed_and_has_1_to_100_characters(self, name, kept, api: Api, world: World):
         assert api.post(PATH, world.company().owner.token, json_body={"name": name}).data["name"] == kept
 
-    def test_two_keys_may_have_the_same_name(self, api: Api, world: World):
+    def test_two_keys_can_have_the_same_name(self, api: Api, world: World):
         company = world.company()
         made = [api.post(PATH, company.owner.token, json_body={"name": "deploy"}).data for _ in range(2)]
         assert made[0]["keyId"] != made[1]["keyId"]
         assert made[0]["key"] != made[1]["key"]
 
-    def test_unknown_fields_have_no_effect(self, api: Api, world: World):
+    def test_ignores_unknown_fields(self, api: Api, world: World):
         company = world.company()
         body = {"name": "deploy", "rateLimit": 99999, "key": "assent_x", "organizationId": "org_x"}
         assert api.post(PATH, company.owner.token, json_body=body).data["rateLimit"] == 1500
@@ -100,7 +100,7 @@ class Test201:
         made = api.post(PATH, world.company().owner.token, json_body={"name": "deploy"}).data
         assert made["key"][:4] != made["keyId"][:4]
 
-    def test_the_counter_is_the_number_of_keys(self, api: Api, world: World):
+    def test_the_counter_equals_the_number_of_keys(self, api: Api, world: World):
         company = world.company()
         for _ in range(3):
             api.post(PATH, company.owner.token, json_body={"name": "deploy"})
@@ -127,7 +127,7 @@ class Test400:
             [{"name": "deploy"}],
         ],
     )
-    def test_a_body_without_a_name_of_1_to_100_characters_writes_nothing(self, body, api: Api, world: World):
+    def test_returns_400_without_a_name_of_1_to_100_characters_and_writes_nothing(self, body, api: Api, world: World):
         company = world.company()
         before = stored_count(company)
         reply = api.post(PATH, company.owner.token, json_body=body)
@@ -171,7 +171,7 @@ class Test402:
         assert reply.code == "PLAN_REQUIRED"
         assert stored_count(company) == (0, 0)
 
-    def test_an_upgrade_between_read_and_commit_gives_the_new_rate(self, api: Api, world: World):
+    def test_an_upgrade_between_read_and_commit_grants_the_new_rate(self, api: Api, world: World):
         company = world.company("starter")
 
         with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "pro")):
@@ -195,7 +195,7 @@ class Test403:
         assert reply.code == "FORBIDDEN"
         assert stored_count(company) == (0, 0)
 
-    def test_an_api_key_lacks_the_scope(self, api: Api, world: World):
+    def test_returns_403_for_an_api_key_without_the_scope(self, api: Api, world: World):
         reply = api.post(PATH, world.key(world.company()), json_body={"name": "deploy"})
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "api-keys.write"}

@@ -29,7 +29,7 @@ class Test200:
         assert organization is not None
         assert organization["keys"] == 0
 
-    def test_other_keys_keep_working(self, api: Api, world: World):
+    def test_deleting_a_key_leaves_others_working(self, api: Api, world: World):
         company = world.company()
         first, second = make(api, company), make(api, company)
         api.delete(f"/v1/api-keys/{first['keyId']}", company.owner.token)

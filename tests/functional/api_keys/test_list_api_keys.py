@@ -49,7 +49,7 @@ class Test200:
     def test_an_organization_without_keys_has_an_empty_list(self, path, api: Api, world: World):
         assert api.get(path, world.company().owner.token).data == []
 
-    def test_any_member_may_read(self, path, api: Api, world: World):
+    def test_any_member_can_list_keys(self, path, api: Api, world: World):
         company = world.company()
         assert api.get(path, world.member(company).token).status == 200
 

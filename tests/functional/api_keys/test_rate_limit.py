@@ -111,7 +111,7 @@ class Test429:
         assert rate_headers(reply) == ("3", "0", str(TURN))
         assert reply.headers["retry-after"] == str(TURN - int(now.seconds))
 
-    def test_waiting_as_long_as_retry_after_says_is_enough(self, api: Api, world: World, now):
+    def test_waiting_for_retry_after_is_enough(self, api: Api, world: World, now):
         now.seconds = MINUTE + 12.3
         secret = limited(world, world.company(), 1)
         api.get("/v1/me", secret)
@@ -175,12 +175,12 @@ class TestWindow:
         reply = api.get("/v1/me", secret)
         assert (reply.status, rate_headers(reply)) == (200, ("2", "1", str(TURN + 60)))
 
-    def test_retry_after_is_at_least_a_second_at_the_very_end(self, api: Api, world: World, now):
+    def test_retry_after_is_at_least_a_second(self, api: Api, world: World, now):
         secret = limited(world, world.company(), 0)
         now.seconds = MINUTE + 59.999
         assert api.get("/v1/me", secret).headers["retry-after"] == "1"
 
-    def test_an_instance_whose_clock_is_behind_counts_into_the_newer_window(self, api: Api, world: World, now):
+    def test_an_instance_with_a_slow_clock_counts_in_the_newer_window(self, api: Api, world: World, now):
         secret = limited(world, world.company(), 3)
         now.seconds = MINUTE + 60.5
         assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "2"
@@ -228,7 +228,7 @@ class TestWhatCounts:
         assert rate_headers(reply) == ("1500", "1499", str(TURN))
         assert hits(secret) == 1
 
-    def test_without_a_well_formed_credential_the_table_is_not_touched(self, api: Api):
+    def test_a_malformed_credential_never_reaches_the_table(self, api: Api):
         with recorded_calls() as calls:
             reply = api.get("/v1/api-keys")
         assert (reply.status, calls) == (401, [])
@@ -256,7 +256,7 @@ class TestPlanChange:
         billing.change_plan(company.organization_id, "pro")
         assert api.get("/v1/me", secret).headers["x-ratelimit-remaining"] == "598"
 
-    def test_the_operators_keys_follow_the_same_rule(self, api: Api, world: World):
+    def test_keys_made_by_the_operator_follow_the_same_rule(self, api: Api, world: World):
         company = world.company("starter")
         minted = api_keys.create_key(company.organization_id, "ops", "operator", "ops")
         assert api.get("/v1/me", minted.secret).headers["x-ratelimit-limit"] == "600"
@@ -285,7 +285,7 @@ class TestWhoIsLimited:
         assert line.keys() == {"_aws", "service", "caller", "RateLimited"}
         return line
 
-    def test_a_key_is_logged_with_its_organization_and_counted_under_its_plan(self, api: Api, world: World):
+    def test_a_limited_key_is_logged_with_its_organization_and_counted_by_plan(self, api: Api, world: World):
         company = world.company("pro")
         secret = limited(world, company, 0)
         lines = self.lines(lambda: api.get("/v1/projects", secret))
@@ -294,7 +294,7 @@ class TestWhoIsLimited:
         assert self.requests(lines)["operation"] == "GET /v1/projects"
         assert self.limits(lines)["caller"] == "pro"
 
-    def test_a_person_is_counted_as_one(self, api: Api, world: World):
+    def test_a_limited_user_is_counted_as_a_user(self, api: Api, world: World):
         person = world.person()
         set_limit(keys.user_token(digest(person.token)), 0)
         lines = self.lines(lambda: api.get("/v1/me", person.token))

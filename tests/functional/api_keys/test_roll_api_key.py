@@ -68,7 +68,7 @@ class Test200:
         assert organization["keys"] == API_KEYS_PER_ORGANIZATION
         assert len(api.get("/v1/api-keys?limit=100", company.owner.token).data) == API_KEYS_PER_ORGANIZATION
 
-    def test_the_new_key_has_the_rate_of_the_current_plan_and_an_empty_window(self, api: Api, world: World):
+    def test_a_rolled_key_has_the_current_plans_rate_and_a_fresh_window(self, api: Api, world: World):
         company = world.company("starter")
         old = make(api, company)
         assert api.get("/v1/me", old["key"]).headers["x-ratelimit-remaining"] == "599"
@@ -121,7 +121,7 @@ class Test403:
         assert roll(api, old["keyId"], world.member(company).token).code == "FORBIDDEN"
         assert api.get("/v1/me", old["key"]).status == 200
 
-    def test_a_key_cannot_roll_itself(self, api: Api, world: World):
+    def test_returns_403_for_an_api_key_rolling_itself(self, api: Api, world: World):
         old = make(api, world.company())
         assert roll(api, old["keyId"], old["key"]).code == "INSUFFICIENT_SCOPE"
 

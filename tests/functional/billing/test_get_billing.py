@@ -18,7 +18,7 @@ PLANS = {
 
 class Test200:
     @pytest.mark.parametrize("plan", PLANS)
-    def test_each_plan(self, plan, api: Api, world: World):
+    def test_returns_the_limits_of_each_plan(self, plan, api: Api, world: World):
         company = world.company(plan)
         name, (rate, projects), (api_access, remove_branding) = PLANS[plan]
         assert api.get("/v1/billing", company.owner.token).data == {
@@ -30,7 +30,7 @@ class Test200:
             "features": {"apiAccess": api_access, "removeBranding": remove_branding},
         }
 
-    def test_the_balance_and_the_top_up_settings_are_the_stored_ones(self, api: Api, world: World):
+    def test_returns_the_stored_balance_and_top_up_settings(self, api: Api, world: World):
         company = world.company()
         world.credits(company, 120)
         world.credits(company, -20)
@@ -40,23 +40,23 @@ class Test200:
         assert read["credits"] == {"balance": 100}
         assert read["topUp"] == top_up
 
-    def test_any_member_and_a_key_read_it(self, api: Api, world: World):
+    def test_any_member_and_a_key_can_read_billing(self, api: Api, world: World):
         company = world.company()
         for secret in (world.member(company).token, world.key(company)):
             assert api.get("/v1/billing", secret).data["organizationId"] == company.organization_id
 
-    def test_a_change_of_plan_shows_at_once(self, api: Api, world: World):
+    def test_a_plan_change_is_visible_at_once(self, api: Api, world: World):
         company = world.company("starter")
         billing.change_plan(company.organization_id, "enterprise")
         assert api.get("/v1/billing", company.owner.token).data["plan"]["id"] == "enterprise"
 
-    def test_the_organization_is_the_one_named(self, api: Api, world: World):
+    def test_returns_the_billing_of_the_named_organization(self, api: Api, world: World):
         first = world.company()
         second = world.company("starter", owner=first.owner)
         read = api.get(f"/v1/billing?organizationId={second.organization_id}", first.owner.token)
         assert read.data["plan"]["id"] == "starter"
 
-    def test_two_round_trips_with_a_key_and_three_with_a_user_token(self, api: Api, world: World):
+    def test_a_key_makes_two_round_trips_and_a_user_three(self, api: Api, world: World):
         company = world.company()
         secret = world.key(company)
         for credential in (secret, company.owner.token):
@@ -68,30 +68,30 @@ class Test200:
 
 
 class TestRefused:
-    def test_402_for_a_key_on_the_free_plan_but_not_for_a_person(self, api: Api, world: World):
+    def test_returns_402_for_a_key_on_the_free_plan_but_not_for_a_user(self, api: Api, world: World):
         company = world.company()
         secret = world.key(company)
         billing.change_plan(company.organization_id, "free")
         assert api.get("/v1/billing", secret).code == "PLAN_REQUIRED"
         assert api.get("/v1/billing", company.owner.token).status == 200
 
-    def test_403_without_the_scope(self, api: Api, world: World):
+    def test_returns_403_without_the_scope(self, api: Api, world: World):
         token = world.token(world.company().owner.user_id, [s for s in ALL_SCOPES if s != "billing.read"])
         reply = api.get("/v1/billing", token)
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "billing.read"}
 
     @pytest.mark.parametrize("named", ["org_x", "org_0000000000000000", "%00", "..", "ORG%23x"])
-    def test_403_or_400_for_an_organization_the_caller_cannot_use(self, named, api: Api, world: World):
+    def test_returns_403_or_400_for_an_organization_of_others(self, named, api: Api, world: World):
         reply = api.get(f"/v1/billing?organizationId={named}", world.company().owner.token)
         assert (reply.status, reply.code) in {(403, "FORBIDDEN"), (400, "INVALID_PAYLOAD")}
 
-    def test_403_for_another_organization_with_a_key(self, api: Api, world: World):
+    def test_returns_403_for_another_organization_with_a_key(self, api: Api, world: World):
         other = world.company()
         reply = api.get(f"/v1/billing?organizationId={other.organization_id}", world.key(world.company()))
         assert reply.code == "FORBIDDEN"
 
-    def test_400_where_there_are_several_and_none_is_named(self, api: Api, world: World):
+    def test_returns_400_if_several_organizations_and_none_is_named(self, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
         assert api.get("/v1/billing", first.owner.token).code == "INVALID_PAYLOAD"

@@ -63,7 +63,7 @@ class Test200:
 
 
 class Test400:
-    def test_without_the_repository(self, api: Api, world: World):
+    def test_returns_400_without_the_repository(self, api: Api, world: World):
         company = world.company()
         request_id = make_request(world.connected_repository(company))
         reply = api.get(f"{PATH}{request_id}", company.owner.token)

@@ -25,7 +25,7 @@ def fingerprints(reply: Reply) -> list[str]:
 
 
 class Test200:
-    def test_a_free_preview_shows_the_three_most_urgent_and_counts_the_rest(self, api: Api, world: World):
+    def test_a_free_preview_returns_the_three_most_urgent_and_counts_the_rest(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES)
         reply = read(api, company, scan)
@@ -122,7 +122,7 @@ class Test402:
 
 
 class Test404:
-    def test_another_organizations_scan_is_unknown(self, api: Api, world: World):
+    def test_another_organizations_scan_looks_like_an_unknown_one(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES)
         stranger = world.company()

@@ -30,7 +30,7 @@ class Test200:
         assert [scan["id"] for scan in reply.data] == made[::-1]
         assert reply.data[0] == api.get(f"{PATH}/{made[-1]}", company.owner.token).data
 
-    def test_filters_alone_and_together(self, api: Api, world: World, now):
+    def test_filters_work_alone_and_together(self, api: Api, world: World, now):
         company = world.company()
         shop, blog = world.connected_repository(company), world.connected_repository(company)
         made = {}
@@ -100,7 +100,7 @@ class Test400:
         reply = api.get(f"{PATH}?{query}", world.company().owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 
-    def test_a_cursor_of_another_filter(self, api: Api, world: World, now):
+    def test_returns_400_for_a_cursor_of_another_filter(self, api: Api, world: World, now):
         company = world.company()
         repository = world.connected_repository(company)
         for _ in range(3):

@@ -106,7 +106,7 @@ class Test202:
         assert waiting() == []
         assert swept(messages.resend) == 0
 
-    def test_of_several_linked_projects_the_named_one_is_scanned(self, api: Api, world: World):
+    def test_the_named_project_of_several_is_scanned(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         other = world.connected_repository(company).links[0].project_id
@@ -192,12 +192,12 @@ class Test202:
 
 class Test400:
     @pytest.mark.parametrize("body", [{}, {"repositoryId": ""}, {"repositoryId": 7}, {"repositoryId": None}])
-    def test_without_a_repository(self, body: dict[str, Any], api: Api, world: World):
+    def test_returns_400_without_a_repository(self, body: dict[str, Any], api: Api, world: World):
         reply = api.post(PATH, world.company().owner.token, json_body=body)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert reply.error["details"][0]["path"] == ["repositoryId"]
 
-    def test_an_idempotency_key_of_another_request(self, api: Api, world: World):
+    def test_returns_400_for_an_idempotency_key_of_another_request(self, api: Api, world: World):
         company = world.company()
         start(api, company.owner.token, world.connected_repository(company), KEY)
         reply = start(api, company.owner.token, world.connected_repository(company), KEY)
@@ -205,7 +205,7 @@ class Test400:
 
 
 class Test403:
-    def test_an_api_key_lacks_the_scope(self, api: Api, world: World):
+    def test_returns_403_for_a_key_without_the_scope(self, api: Api, world: World):
         company = world.company()
         reply = start(api, world.key(company), world.connected_repository(company))
         assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
@@ -226,12 +226,12 @@ class Test404:
 
 
 class Test409:
-    def test_a_repository_without_a_project(self, api: Api, world: World):
+    def test_returns_409_for_a_repository_without_a_project(self, api: Api, world: World):
         company = world.company()
         reply = start(api, company.owner.token, world.connected_repository(company, linked=False))
         assert (reply.status, reply.code) == (409, "REPOSITORY_NOT_LINKED")
 
-    def test_a_repository_whose_only_project_is_gone(self, api: Api, world: World):
+    def test_returns_409_for_a_repository_whose_only_project_is_gone(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
         projects.delete_project(projects.get_project(repository.links[0].project_id))

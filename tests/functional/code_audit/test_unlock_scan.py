@@ -67,7 +67,7 @@ class Test200:
         assert balance(company) == 30
         assert len(table_dump()) == before
 
-    def test_a_locked_scan_is_unlocked_as_well(self, company: Company, world: World, api: Api):
+    def test_a_locked_scan_can_be_unlocked(self, company: Company, world: World, api: Api):
         scan = make_scan(world.connected_repository(company), again="locked", issues=ISSUES)
         assert unlock(api, company.owner.token, scan).data == {"status": "unlocked"}
         assert balance(company) == 30
@@ -120,7 +120,7 @@ class Test403:
 
 
 class Test404:
-    def test_a_strangers_scan(self, scan: ScanItem, world: World, api: Api):
+    def test_returns_404_for_another_organizations_scan(self, scan: ScanItem, world: World, api: Api):
         assert unlock(api, world.company().owner.token, scan).code == "NOT_FOUND"
 
 

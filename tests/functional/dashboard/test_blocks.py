@@ -32,11 +32,11 @@ def blocker(visitor: Browser, company: Company, person: Person) -> Browser:
 
 
 class TestBlock:
-    def test_ends_the_invitation(self, blocker: Browser, company: Company, person: Person):
+    def test_blocking_ends_the_invitation(self, blocker: Browser, company: Company, person: Person):
         assert pending(blocker, company) == []
         assert role_of(person, company) is None
 
-    def test_hides_further_invitations_and_the_organization_cant_tell(
+    def test_blocking_hides_further_invitations_without_telling_the_organization(
         self, blocker: Browser, company: Company, person: Person
     ):
         invitation_id = invite(blocker, company, person.email)
@@ -44,7 +44,9 @@ class TestBlock:
         assert "Acme" not in blocker.get("/invitations").text
         assert "You have no invitations." in text_of(blocker.get("/"))
 
-    def test_leaves_other_organizations_and_people_alone(self, blocker: Browser, company: Company, world: World):
+    def test_blocking_leaves_other_organizations_and_users_alone(
+        self, blocker: Browser, company: Company, world: World
+    ):
         other, friend = world.company(name="Birch"), world.person()
         invite(blocker, other, users_email(blocker))
         invite(blocker, company, friend.email)
@@ -52,10 +54,10 @@ class TestBlock:
         assert "Acme" in Browser(blocker.api).signed_in(friend.user_id).get("/invitations").text
 
     @pytest.mark.parametrize("named", ["", "x", "inv_" + "0" * 34])
-    def test_of_no_invitation_is_404(self, visitor: Browser, named: str):
+    def test_blocking_without_an_invitation_returns_404(self, visitor: Browser, named: str):
         assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": named}).status == 404
 
-    def test_takes_an_invitation_of_ones_own(self, visitor: Browser, company: Company):
+    def test_only_your_own_invitation_can_be_blocked(self, visitor: Browser, company: Company):
         other = invite(visitor, company, "someone@example.com")
         assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": other}).status == 404
         assert len(pending(visitor, company)) == 1
@@ -67,7 +69,7 @@ def users_email(browser: Browser) -> str:
 
 
 class TestBlocked:
-    def test_lists_and_unblocks(self, blocker: Browser, company: Company, person: Person):
+    def test_lists_and_unblocks_organizations(self, blocker: Browser, company: Company, person: Person):
         text = text_of(blocker.get(BLOCKED))
         assert "Acme" in text
         assert "Blocked on 4 March 2026." in text
@@ -80,12 +82,12 @@ class TestBlocked:
         assert blocker.post(UNBLOCK, fields).status == 404
 
     @pytest.mark.parametrize("named", ["", "x", "org_" + "0" * 16, "é"])
-    def test_unblocking_what_is_not_blocked_is_404(self, visitor: Browser, named: str):
+    def test_unblocking_an_organization_that_isnt_blocked_returns_404(self, visitor: Browser, named: str):
         reply = visitor.post(UNBLOCK, {"form_token": visitor.form_token, "organization_id": named})
         assert reply.status == 404
         assert "You haven't blocked this organization." in text_of(reply)
 
-    def test_goes_page_by_page(self, visitor: Browser, person: Person):
+    def test_blocked_organizations_are_paginated(self, visitor: Browser, person: Person):
         made = sorted(f"org_{number:016d}" for number in range(BLOCKED_PER_PAGE + 1))
         table.put_all(
             {
@@ -129,14 +131,14 @@ class TestManyInvitations:
         table.put_all(items)
         return visitor
 
-    def test_are_shown_in_part(self, flooded: Browser):
+    def test_only_some_of_many_invitations_are_shown(self, flooded: Browser):
         reply = flooded.get("/invitations")
         assert len(flooded.forms()[ACCEPT]) == PAGE_INVITATIONS
         assert "There are more invitations. Answer some of these to see them." in text_of(reply)
         flooded.submit(DECLINE)
         assert len(flooded.forms()[ACCEPT]) == PAGE_INVITATIONS
 
-    def test_that_are_void_dont_hide_the_others(self, flooded: Browser, company: Company):
+    def test_void_invitations_dont_hide_valid_ones(self, flooded: Browser, company: Company):
         for number in range(self.COUNT):
             table.delete(Delete(keys.membership(company.owner.user_id, f"org_{number:016d}")))
         text = text_of(flooded.get("/invitations"))
@@ -144,7 +146,7 @@ class TestManyInvitations:
         assert "invites you to be a member" in text
         assert "1 waiting for you" in text_of(flooded.get("/"))
 
-    def test_are_not_all_read_to_say_how_many_there_are(self, flooded: Browser):
+    def test_counting_invitations_doesnt_read_them_all(self, flooded: Browser):
         read: list[str] = []
 
         def around(call: Call, proceed: Proceed) -> object:

@@ -3,5 +3,5 @@
 from tests.support.cold_start import loaded_by
 
 
-def test_the_libraries_of_a_sign_in_wait_for_one():
+def test_sign_in_libraries_are_imported_at_the_first_sign_in():
     assert loaded_by("dashboard.app", {"authlib", "cryptography", "joserfc", "requests"}) == set()

@@ -21,7 +21,7 @@ def uncounted() -> list[dict]:
 
 
 class Test200:
-    def test_the_page_says_what_goes_and_asks_for_the_name(self, visitor: Browser, company: Company):
+    def test_the_deletion_page_says_what_is_deleted_and_asks_for_the_name(self, visitor: Browser, company: Company):
         reply = visitor.get(path(company))
         assert reply.status == 200
         assert "Delete Acme & Sons?" in text_of(reply)
@@ -29,7 +29,7 @@ class Test200:
         (form,) = visitor.forms()[path(company)]
         assert form["confirmation"] == ""
 
-    def test_organizations_link_to_it_for_their_owner_alone(self, visitor: Browser, world: World, person: Person):
+    def test_only_owners_see_the_link_to_the_deletion_page(self, visitor: Browser, world: World, person: Person):
         own, other = world.company(owner=person), world.company()
         world.member(other, "admin", person)
         text = visitor.get("/organizations").text
@@ -37,7 +37,9 @@ class Test200:
         assert f'href="{path(other)}"' not in text
 
     @pytest.mark.parametrize("typed", ["Acme & Sons", "  Acme & Sons ", "slug"])
-    def test_the_name_or_the_slug_deletes_it(self, visitor: Browser, world: World, company: Company, typed: str):
+    def test_entering_the_name_or_slug_deletes_the_organization(
+        self, visitor: Browser, world: World, company: Company, typed: str
+    ):
         key = world.key(company)
         visitor.get(path(company))
         reply = visitor.submit(path(company), confirmation=company.slug if typed == "slug" else typed)
@@ -48,7 +50,7 @@ class Test200:
         assert organizations.find_organization(company.organization_id) is None
         assert visitor.get(path(company)).status == 404
 
-    def test_one_of_any_size_is_out_of_reach_for_everybody_at_once(
+    def test_an_organization_of_any_size_becomes_inaccessible_at_once(
         self, visitor: Browser, world: World, company: Company
     ):
         for _ in range(60):
@@ -63,7 +65,7 @@ class Test200:
 
 class Test400:
     @pytest.mark.parametrize("typed", ["", "acme & sons", "Acme", "x" * 300, "é", "\u2028"])
-    def test_anything_else_changes_nothing_and_says_so(self, visitor: Browser, company: Company, typed: str):
+    def test_any_other_confirmation_changes_nothing_and_says_so(self, visitor: Browser, company: Company, typed: str):
         visitor.get(path(company))
         before = uncounted()
         reply = visitor.submit(path(company), confirmation=typed)
@@ -86,7 +88,7 @@ class Test403:
 
 
 class Test404:
-    def test_another_organization_is_as_unknown_as_none(self, visitor: Browser, world: World):
+    def test_another_organization_looks_like_a_missing_one(self, visitor: Browser, world: World):
         foreign = world.company()
         pages = [visitor.get(path(foreign)), visitor.get("/organizations/nowhere/delete")]
         assert [page.status for page in pages] == [404, 404]

@@ -32,7 +32,7 @@ def status_of(device: Device) -> str | None:
 
 
 class TestShown:
-    def test_who_asks_from_where_for_what_and_since_when(self, visitor: Browser, device: Device, now):
+    def test_shows_device_address_scopes_and_time_of_the_request(self, visitor: Browser, device: Device, now):
         now.advance(125)
         text = text_of(review(visitor, device.user_code))
         assert device.user_code in text
@@ -52,7 +52,9 @@ class TestShown:
             (899, "14 minutes ago"),
         ],
     )
-    def test_the_age_in_words(self, visitor: Browser, device: Device, now, seconds: int, words: str):
+    def test_shows_the_age_of_the_request_in_words(
+        self, visitor: Browser, device: Device, now, seconds: int, words: str
+    ):
         now.advance(seconds)
         assert words in text_of(review(visitor, device.user_code))
 
@@ -61,16 +63,16 @@ class TestShown:
         [str.lower, lambda code: code.replace("-", ""), lambda code: f" {code} "],
         ids=["in lower case", "in one", "with spaces"],
     )
-    def test_for_the_code_as_people_type_it(self, visitor: Browser, device: Device, write):
+    def test_accepts_the_code_as_people_type_it(self, visitor: Browser, device: Device, write):
         assert review(visitor, write(device.user_code)).status == 200
 
-    def test_a_name_that_the_device_gives_itself_is_text(self, visitor: Browser, api: Api):
+    def test_escapes_the_name_that_the_device_reports(self, visitor: Browser, api: Api):
         name = "<b>x</b>\"'{{7*7}}"
         reply = review(visitor, ask(api, deviceName=name).user_code)
         assert name in text_of(reply)
         assert "<b>x" not in reply.text
 
-    def test_a_link_fills_the_code_in_and_no_more(self, visitor: Browser, device: Device):
+    def test_a_link_only_fills_in_the_code(self, visitor: Browser, device: Device):
         before = len(table_dump())
         reply = visitor.get(f"/device?user_code={device.user_code}")
         assert f'value="{device.user_code}"' in reply.text
@@ -80,7 +82,7 @@ class TestShown:
         assert len(table_dump()) == before
         assert status_of(device) == "authorization_pending"
 
-    def test_which_account_it_would_act_as_and_which_organizations_it_would_reach(
+    def test_shows_the_account_and_the_organizations_the_device_would_reach(
         self, visitor: Browser, device: Device, person: Person, world: World
     ):
         assert "None yet." in text_of(review(visitor, device.user_code))
@@ -92,7 +94,7 @@ class TestShown:
         assert "Acme, as owner Globex, as admin" in text
         assert "Initech" not in text
 
-    def test_which_scopes_make_changes_or_manage_people(self, visitor: Browser, api: Api):
+    def test_marks_scopes_that_change_data_or_manage_people(self, visitor: Browser, api: Api):
         asking = ask(api, scope="projects.read projects.write members.read members.write vendors.write")
         text = text_of(review(visitor, asking.user_code))
         for scope, mark in (
@@ -112,7 +114,7 @@ class TestShown:
 
 
 class TestApproved:
-    def test_lets_the_device_in_with_what_was_shown(self, visitor: Browser, device: Device, person: Person):
+    def test_approving_grants_what_was_shown(self, visitor: Browser, device: Device, person: Person):
         review(visitor, device.user_code)
         reply = visitor.submit(APPROVE)
         assert reply.status == 200
@@ -122,7 +124,7 @@ class TestApproved:
         assert me["principal"]["userId"] == person.user_id
         assert me["scopes"] == ["billing.read", "projects.read"]
 
-    def test_with_what_was_left_checked(self, visitor: Browser, device: Device):
+    def test_approving_grants_only_the_checked_scopes(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
         (fields,) = visitor.forms()[APPROVE]
         del fields["grant.billing.read"]
@@ -131,12 +133,12 @@ class TestApproved:
         assert tokens["scope"] == "projects.read"
         assert visitor.api.get("/v1/me", tokens["accessToken"]).data["scopes"] == ["projects.read"]
 
-    def test_never_with_more_than_was_shown(self, visitor: Browser, device: Device):
+    def test_approving_never_grants_more_than_was_shown(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
         assert visitor.submit(APPROVE, **{"grant.projects.write": "yes", "grant.": "yes"}).status == 200
         assert device.redeem().data["scope"] == "billing.read projects.read"
 
-    def test_with_nothing_left_checked_it_asks_again(self, visitor: Browser, device: Device):
+    def test_approving_without_scopes_asks_again(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
         (fields,) = visitor.forms()[APPROVE]
         none = {name: value for name, value in fields.items() if not name.startswith("grant.")}
@@ -149,7 +151,7 @@ class TestApproved:
 
 
 class TestDenied:
-    def test_is_one_click_as_well(self, visitor: Browser, device: Device):
+    def test_denying_takes_one_click(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
         reply = visitor.submit(DENY)
         assert reply.status == 200
@@ -158,7 +160,7 @@ class TestDenied:
 
 
 class TestRefusedCode:
-    def test_that_is_none_is_404_and_the_form_again(self, visitor: Browser):
+    def test_an_unknown_code_returns_404_and_the_form(self, visitor: Browser):
         reply = review(visitor, "BBBB-BBBB")
         assert reply.status == 404
         assert "<title>Error: " in reply.text
@@ -167,22 +169,22 @@ class TestRefusedCode:
         assert 'value="BBBB-BBBB"' in reply.text
 
     @pytest.mark.parametrize("code", ["", "   ", "\t"])
-    def test_that_is_empty_is_400(self, visitor: Browser, code: str):
+    def test_an_empty_code_returns_400(self, visitor: Browser, code: str):
         assert review(visitor, code).status == 400
 
-    def test_that_is_expired_is_409(self, visitor: Browser, device: Device, now):
+    def test_an_expired_code_returns_409(self, visitor: Browser, device: Device, now):
         now.advance(900)
         reply = review(visitor, device.user_code)
         assert reply.status == 409
         assert "expired" in text_of(reply)
 
     @pytest.mark.parametrize("decision", [APPROVE, DENY])
-    def test_that_was_decided_is_409(self, visitor: Browser, device: Device, decision: str):
+    def test_a_decided_code_returns_409(self, visitor: Browser, device: Device, decision: str):
         review(visitor, device.user_code)
         visitor.submit(decision)
         assert review(visitor, device.user_code).status == 409
 
-    def test_the_sixth_person_who_looks_at_a_code_finds_nothing(self, api: Api, world: World, device: Device):
+    def test_the_sixth_person_who_looks_up_a_code_gets_404(self, api: Api, world: World, device: Device):
         for _ in range(5):
             assert review(Browser(api).signed_in(world.person().user_id), device.user_code).status == 200
         assert review(Browser(api).signed_in(world.person().user_id), device.user_code).status == 404
@@ -192,7 +194,7 @@ class TestRefusedCode:
         for _ in range(12):
             assert review(visitor, device.user_code).status == 200
 
-    def test_the_sixth_wrong_code_in_a_quarter_of_an_hour_is_429(self, visitor: Browser, device: Device, now):
+    def test_the_sixth_wrong_code_in_15_minutes_returns_429(self, visitor: Browser, device: Device, now):
         for _ in range(5):
             assert review(visitor, "BBBB-BBBB").status == 404
         reply = review(visitor, device.user_code)
@@ -204,7 +206,7 @@ class TestRefusedCode:
 
 class TestRefusedDecision:
     @pytest.mark.parametrize("action", [APPROVE, DENY])
-    def test_on_a_code_that_was_not_shown_is_403(self, visitor: Browser, device: Device, action: str):
+    def test_deciding_on_a_code_that_was_not_shown_returns_403(self, visitor: Browser, device: Device, action: str):
         fields = {
             "form_token": visitor.form_token,
             "user_code": device.user_code,
@@ -230,12 +232,14 @@ class TestRefusedDecision:
             {"seal": "é"},
         ],
     )
-    def test_that_says_other_than_what_was_shown_is_403(self, visitor: Browser, device: Device, changes: dict):
+    def test_a_decision_that_differs_from_what_was_shown_returns_403(
+        self, visitor: Browser, device: Device, changes: dict
+    ):
         review(visitor, device.user_code)
         assert visitor.submit(APPROVE, **changes).status == 403
         assert status_of(device) == "authorization_pending"
 
-    def test_in_another_session_is_403(self, visitor: Browser, device: Device, world: World):
+    def test_a_decision_from_another_session_returns_403(self, visitor: Browser, device: Device, world: World):
         review(visitor, device.user_code)
         (fields,) = visitor.forms()[APPROVE]
         other = Browser(visitor.api).signed_in(world.person().user_id)
@@ -243,13 +247,13 @@ class TestRefusedDecision:
         assert status_of(device) == "authorization_pending"
 
     @pytest.mark.parametrize("action", [APPROVE, DENY])
-    def test_that_comes_too_late_is_409(self, visitor: Browser, device: Device, action: str, now):
+    def test_a_decision_after_expiry_returns_409(self, visitor: Browser, device: Device, action: str, now):
         review(visitor, device.user_code)
         now.advance(900)
         assert visitor.submit(action).status == 409
 
     @pytest.mark.parametrize("action", [APPROVE, DENY])
-    def test_after_five_wrong_codes_is_429(self, visitor: Browser, device: Device, action: str):
+    def test_a_decision_after_five_wrong_codes_returns_429(self, visitor: Browser, device: Device, action: str):
         review(visitor, device.user_code)
         (fields,) = visitor.forms()[action]
         for _ in range(5):
@@ -259,7 +263,7 @@ class TestRefusedDecision:
         assert int(reply.headers["retry-after"]) <= 900
         assert status_of(device) == "authorization_pending"
 
-    def test_after_another_persons_is_409(self, visitor: Browser, device: Device, world: World):
+    def test_a_decision_after_another_persons_returns_409(self, visitor: Browser, device: Device, world: World):
         other = Browser(visitor.api).signed_in(world.person().user_id)
         review(other, device.user_code)
         review(visitor, device.user_code)
@@ -269,7 +273,7 @@ class TestRefusedDecision:
 
 
 class TestSwitchedOff:
-    def test_there_is_no_such_page_and_no_link_to_it(self, visitor: Browser, monkeypatch: pytest.MonkeyPatch):
+    def test_disabled_device_sign_in_has_no_page_and_no_link(self, visitor: Browser, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)
         assert visitor.get("/device").status == 404
         assert "/device" not in visitor.get("/").text

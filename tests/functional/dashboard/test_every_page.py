@@ -32,12 +32,12 @@ def _uncounted() -> list[dict]:
 
 @pytest.mark.parametrize("operation", SHOWN, ids=_named)
 class TestSignedOut:
-    def test_a_page_sends_to_sign_in_and_knows_the_way_back(self, operation: Operation, browser: Browser):
+    def test_a_page_redirects_to_sign_in_and_back(self, operation: Operation, browser: Browser):
         reply = browser.get(_address(operation))
         assert reply.status == 303
         assert reply.headers["location"] == f"/sign-in?return_to={_address(operation).replace('/', '%2F')}"
 
-    def test_no_other_credential_is_a_session(
+    def test_no_other_credential_works_as_a_session(
         self, operation: Operation, browser: Browser, person: Person, world: World
     ):
         company = world.company(owner=person)
@@ -46,20 +46,20 @@ class TestSignedOut:
             assert browser.get(_address(operation)).status == 303
         assert browser.api.get(_address(operation), person.token).status == 303
 
-    def test_a_session_that_was_changed_is_none(self, operation: Operation, visitor: Browser):
+    def test_a_modified_session_cookie_is_rejected(self, operation: Operation, visitor: Browser):
         name = web_session.cookie_name("session")
         secret = visitor.secret
         visitor.cookies = {name: secret[:-1] + ("0" if secret[-1] != "0" else "1")}
         assert visitor.get(_address(operation)).status == 303
 
-    def test_a_cookie_without_its_prefix_is_not_read_where_there_is_tls(self, operation: Operation, visitor: Browser):
+    def test_a_cookie_without_its_prefix_is_ignored_over_tls(self, operation: Operation, visitor: Browser):
         visitor.cookies = {"assent-session": visitor.secret}
         assert visitor.get(_address(operation)).status == 303
 
 
 @pytest.mark.parametrize("operation", FORMS, ids=_named)
 class TestForm:
-    def test_without_a_session_it_is_401_and_nothing_changes(self, operation: Operation, browser: Browser):
+    def test_a_form_without_a_session_returns_401_and_changes_nothing(self, operation: Operation, browser: Browser):
         before = table_dump()
         reply = browser.post(operation.path, {"form_token": "x"})
         assert reply.status == 401
@@ -67,7 +67,7 @@ class TestForm:
         assert table_dump() == before
 
     @pytest.mark.parametrize("token", ["", "x", "0" * 64, "é", "\u2028"])
-    def test_without_the_sessions_token_it_is_403_and_nothing_changes(
+    def test_a_form_without_the_sessions_token_returns_403_and_changes_nothing(
         self, operation: Operation, token: str, visitor: Browser
     ):
         before = _uncounted()
@@ -75,16 +75,16 @@ class TestForm:
         assert reply.status == 403
         assert _uncounted() == before
 
-    def test_without_any_token_it_is_403(self, operation: Operation, visitor: Browser):
+    def test_a_form_without_any_token_returns_403(self, operation: Operation, visitor: Browser):
         assert visitor.post(operation.path, {}).status == 403
 
-    def test_with_another_sessions_token_it_is_403(self, operation: Operation, visitor: Browser, world: World):
+    def test_a_form_with_another_sessions_token_returns_403(self, operation: Operation, visitor: Browser, world: World):
         other = Browser(visitor.api).signed_in(world.person().user_id)
         before = _uncounted()
         assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
         assert _uncounted() == before
 
-    def test_with_the_token_of_the_persons_own_other_session_it_is_403(
+    def test_a_form_with_the_token_of_the_users_other_session_returns_403(
         self, operation: Operation, visitor: Browser, person: Person
     ):
         other = Browser(visitor.api).signed_in(person.user_id)
@@ -95,27 +95,27 @@ class TestForm:
         [b"form_token=%ff", b"form_token=\xff", b"a=%00", b"a=1&a=2", b"&".join(b"a%d=1" % n for n in range(40))],
         ids=["not UTF-8", "not ASCII", "NUL", "twice", "many"],
     )
-    def test_a_form_that_cannot_be_read_is_400(self, operation: Operation, body: bytes, visitor: Browser):
+    def test_an_unreadable_form_returns_400(self, operation: Operation, body: bytes, visitor: Browser):
         headers = {"Content-Type": FORM, "Cookie": f"{web_session.cookie_name('session')}={visitor.secret}"}
         token = f"form_token={visitor.form_token}&".encode()
         for sent in (body, token + body):
             assert visitor.api.call("POST", operation.path, raw_body=sent, headers=headers).status == 400
 
     @pytest.mark.parametrize("media_type", ["application/json", "text/plain", "multipart/form-data; boundary=x", ""])
-    def test_another_media_type_is_415(self, operation: Operation, media_type: str, visitor: Browser):
+    def test_another_media_type_returns_415(self, operation: Operation, media_type: str, visitor: Browser):
         assert visitor.post(operation.path, {}, **{"Content-Type": media_type}).status == 415
 
-    def test_more_than_a_mebibyte_is_413_also_for_a_stranger(self, operation: Operation, browser: Browser):
+    def test_a_form_over_one_mebibyte_returns_413_without_a_session_too(self, operation: Operation, browser: Browser):
         assert browser.post(operation.path, {"a": "x" * 1_048_577}).status == 413
 
-    def test_a_get_does_not_do_it(self, operation: Operation, visitor: Browser):
+    def test_a_get_request_doesnt_submit_a_form(self, operation: Operation, visitor: Browser):
         before = _uncounted()
         reply = visitor.get(f"{operation.path}?form_token={visitor.form_token}")
         # 404: the page of an organization that the visitor doesn't belong to.
         assert reply.status in {200, 404, 405}
         assert _uncounted() == before
 
-    def test_a_session_of_its_own_is_limited(self, operation: Operation, visitor: Browser):
+    def test_each_session_is_rate_limited(self, operation: Operation, visitor: Browser):
         from controlplane.core import tokens
         from controlplane.store import keys
         from controlplane.store.table import Update, table
@@ -129,7 +129,7 @@ HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 
 
 class TestWhatIsShown:
-    def test_names_are_text_wherever_they_stand(self, browser: Browser, world: World):
+    def test_names_are_escaped_everywhere(self, browser: Browser, world: World):
         person = world.person(name=HOSTILE)
         browser.signed_in(person.user_id)
         world.company(name=HOSTILE, owner=person)
@@ -142,7 +142,7 @@ class TestWhatIsShown:
             assert "&lt;script&gt;" in reply.text
 
     @pytest.mark.parametrize("code", ['"><script>alert(1)</script>', "' onfocus='alert(1)", "x" * 4000])
-    def test_what_a_link_brings_along_is_text(self, visitor: Browser, code: str):
+    def test_text_from_a_link_is_escaped(self, visitor: Browser, code: str):
         from urllib.parse import quote
 
         reply = visitor.get(f"/device?user_code={quote(code)}")
@@ -150,18 +150,18 @@ class TestWhatIsShown:
         assert "<script" not in reply.text
         assert len(reply.text) < 5_000
 
-    def test_a_page_that_shows_what_a_link_brings_along_is_not_compressed(self, visitor: Browser):
+    def test_a_page_that_shows_text_from_a_link_is_not_compressed(self, visitor: Browser):
         """Otherwise, an attacker who sends the link and observes the response size could guess the form's token."""
         page = visitor.get(f"/device?user_code={'%F0%9F%92%A9' * 300}")
         api = resources("AWS::Serverless::Api")["Api"]["Properties"]
         assert len(page.text.encode()) < api["MinimumCompressionSize"]
 
-    def test_a_form_answers_the_same(self, visitor: Browser):
+    def test_a_form_returns_the_same_page(self, visitor: Browser):
         reply = visitor.post("/device", {"form_token": visitor.form_token, "user_code": HOSTILE})
         assert reply.status == 404
         assert "&lt;script&gt;" in reply.text
 
-    def test_only_this_page_is_marked_as_the_current_one(self, visitor: Browser):
+    def test_only_the_current_page_is_marked_as_current(self, visitor: Browser):
         for page in ("/", "/organizations", "/invitations", "/sessions", "/device"):
             marked = re.findall(r'<a href="([^"]+)" aria-current="page">', visitor.get(page).text)
             assert marked == [page]
@@ -172,7 +172,7 @@ class TestWhatIsShown:
         assert 'href="/sign-in"' in reply.text
         assert "Sign out" not in reply.text
 
-    def test_a_failure_is_a_page_that_says_nothing_of_its_cause(self, visitor: Browser, monkeypatch):
+    def test_an_error_page_doesnt_reveal_the_cause(self, visitor: Browser, monkeypatch):
         from controlplane.store.table import Table
 
         def broken(*_args, **_options):
@@ -185,7 +185,7 @@ class TestWhatIsShown:
 
 
 class TestStyle:
-    def test_is_served_under_the_name_that_pages_link_to_and_kept(self, browser: Browser):
+    def test_the_style_sheet_is_served_under_its_hashed_name_and_cached(self, browser: Browser):
         (address,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', browser.get("/").text)
         reply = browser.get(address)
         assert reply.status == 200

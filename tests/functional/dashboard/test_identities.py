@@ -40,13 +40,15 @@ class TestAnotherSubject:
         changed = [item for item in table_dump() if item not in before]
         assert [item["pk"]["S"][:3] for item in changed] == ["IP#"]
 
-    def test_never_takes_over_an_account_that_has_an_identity_from_the_issuer(self, browser: Browser, issuer: Issuer):
+    def test_another_subject_never_takes_over_an_account_with_an_identity_from_the_issuer(
+        self, browser: Browser, issuer: Issuer
+    ):
         sign_in(browser, issuer)
         self._is_refused(browser, issuer)
         sign_in(browser, issuer)
         assert account(browser).email == ADA
 
-    def test_is_refused_if_the_account_was_pre_made_and_then_joined(
+    def test_another_subject_is_refused_if_the_account_was_created_in_advance_and_then_joined(
         self, browser: Browser, issuer: Issuer, world: World
     ):
         person = world.person(ADA)
@@ -54,7 +56,9 @@ class TestAnotherSubject:
         assert principal(browser)["userId"] == person.user_id
         self._is_refused(browser, issuer)
 
-    def test_is_refused_if_the_account_is_from_before_identities_were_listed(self, browser: Browser, issuer: Issuer):
+    def test_another_subject_is_refused_if_the_accounts_identities_are_not_recorded(
+        self, browser: Browser, issuer: Issuer
+    ):
         sign_in(browser, issuer)
         forget_lists(principal(browser)["userId"], Subject(issuer.url, "subject-1"))
         self._is_refused(browser, issuer)
@@ -63,7 +67,7 @@ class TestAnotherSubject:
         assert [it.subject for it in identities.list_identities(account(browser).user_id)] == ["subject-1"]
         self._is_refused(browser, issuer)
 
-    def test_that_joined_under_the_earlier_rule_keeps_working(self, browser: Browser, issuer: Issuer):
+    def test_a_subject_that_joined_under_the_earlier_rule_keeps_working(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         first, second = Subject(issuer.url, "subject-1"), Subject(issuer.url, "subject-2")
         user_id = principal(browser)["userId"]
@@ -81,7 +85,9 @@ class TestAnotherSubject:
         reply = sign_in(Browser(browser.api), issuer, subject="subject-2")
         assert "ask help@assent.test to move it" in text_of(reply)
 
-    def test_of_another_issuer_joins_by_the_verified_address(self, browser: Browser, issuer: Issuer, world: World):
+    def test_a_subject_of_another_issuer_joins_by_verified_address(
+        self, browser: Browser, issuer: Issuer, world: World
+    ):
         person = world.person(ADA)
         elsewhere = Subject("https://elsewhere.example", "subject-1")
         for leg in identities.first_legs(elsewhere, person.user_id).values():
@@ -89,7 +95,7 @@ class TestAnotherSubject:
         sign_in(browser, issuer)
         assert principal(browser)["userId"] == person.user_id
 
-    def test_gets_an_own_account_once_the_address_has_moved_on(self, browser: Browser, issuer: Issuer):
+    def test_another_subject_gets_its_own_account_once_the_address_has_moved(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         first = principal(browser)["userId"]
         self._is_refused(browser, issuer)
@@ -104,7 +110,7 @@ class TestAnotherSubject:
 
 class TestFirstAddress:
     @pytest.mark.parametrize("email", ["\u212aate@corp.example", "kate@c\u00f6rp.example", None])
-    def test_that_is_not_accepted_is_refused_with_the_reason(
+    def test_a_first_sign_in_with_an_unacceptable_address_is_refused_with_the_reason(
         self, browser: Browser, issuer: Issuer, world: World, email: str | None
     ):
         world.person("kate@corp.example")
@@ -115,7 +121,7 @@ class TestFirstAddress:
 
 
 class TestChangedAddress:
-    def test_moves_the_account_and_shows_in_every_roster(self, browser: Browser, issuer: Issuer):
+    def test_a_changed_address_updates_the_account_and_every_roster(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         user_id = account(browser).user_id
         made = [organizations.create_organization(slug, slug, account(browser).to_item()) for slug in ("one", "two")]
@@ -129,7 +135,7 @@ class TestChangedAddress:
         for it in made:
             assert table.get(keys.member(it.organization_id, user_id))["email"] == "countess@example.com"
 
-    def test_leaves_the_account_unchanged_if_another_account_has_the_address(
+    def test_a_changed_address_is_ignored_if_another_account_has_it(
         self, browser: Browser, issuer: Issuer, world: World
     ):
         other = world.person("countess@example.com")
@@ -141,7 +147,7 @@ class TestChangedAddress:
         assert (account(browser).email, account(browser).name) == (ADA, "Ada King")
         assert get_profile("countess@example.com").user_id == other.user_id
 
-    def test_of_an_account_with_an_address_from_before_the_definition(self, browser: Browser, issuer: Issuer):
+    def test_a_changed_address_updates_an_account_with_an_older_form_of_address(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         profile = account(browser)
         users.change_address(profile, "\u00fcnal@example.com")
@@ -153,7 +159,7 @@ class TestChangedAddress:
         assert account(browser).email == ADA
         assert users.find_user_by_email("\u00fcnal@example.com") is None
 
-    def test_shows_the_invitations_to_the_new_address(self, browser: Browser, issuer: Issuer, world: World):
+    def test_a_changed_address_shows_the_invitations_to_it(self, browser: Browser, issuer: Issuer, world: World):
         sign_in(browser, issuer)
         company = world.company(name="Acme")
         body = {"email": "countess@example.com", "role": "member"}

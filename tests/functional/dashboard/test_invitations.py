@@ -38,18 +38,18 @@ def owners(company: Company) -> int:
 
 
 class TestShown:
-    def test_what_the_address_is_invited_to(self, visitor: Browser, company: Company, person: Person):
+    def test_lists_the_invitations_to_the_users_address(self, visitor: Browser, company: Company, person: Person):
         invite(visitor, company, person.email.upper(), "admin")
         text = text_of(visitor.get("/invitations"))
         assert "Acme" in text
         assert "Ada Lovelace invites you to be an admin. Open until 11 March 2026." in text
         assert "1 waiting for you" in text_of(visitor.get("/"))
 
-    def test_nothing_of_what_others_are_invited_to(self, visitor: Browser, company: Company):
+    def test_omits_invitations_to_other_addresses(self, visitor: Browser, company: Company):
         invite(visitor, company, "someone@example.com")
         assert "Acme" not in visitor.get("/invitations").text
 
-    def test_nothing_that_has_expired(self, visitor: Browser, company: Company, person: Person, now):
+    def test_omits_expired_invitations(self, visitor: Browser, company: Company, person: Person, now):
         invite(visitor, company, person.email)
         now.advance(7 * 24 * 3600)
         visitor.signed_in(person.user_id)
@@ -58,7 +58,7 @@ class TestShown:
 
 @pytest.mark.parametrize("role", ["member", "admin", "owner"])
 class TestAccepted:
-    def test_makes_a_member_once(self, visitor: Browser, company: Company, person: Person, role: str):
+    def test_accepting_creates_one_membership(self, visitor: Browser, company: Company, person: Person, role: str):
         invite(visitor, company, person.email, role)
         visitor.get("/invitations")
         (fields,) = visitor.forms()[ACCEPT]
@@ -73,7 +73,9 @@ class TestAccepted:
         assert visitor.post(ACCEPT, fields).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
 
-    def test_leaves_room_for_another_invitation(self, visitor: Browser, company: Company, person: Person, role: str):
+    def test_accepting_frees_the_address_for_another_invitation(
+        self, visitor: Browser, company: Company, person: Person, role: str
+    ):
         invite(visitor, company, person.email, role)
         visitor.get("/invitations")
         visitor.submit(DECLINE)
@@ -84,7 +86,9 @@ class TestAccepted:
 
 
 class TestDeclined:
-    def test_ends_it_without_a_membership(self, visitor: Browser, company: Company, person: Person):
+    def test_declining_removes_the_invitation_without_a_membership(
+        self, visitor: Browser, company: Company, person: Person
+    ):
         invite(visitor, company, person.email)
         visitor.get("/invitations")
         (fields,) = visitor.forms()[DECLINE]
@@ -99,7 +103,7 @@ class TestRefused:
     def _post(self, visitor: Browser, action: str, invitation_id: str) -> int:
         return visitor.post(action, {"form_token": visitor.form_token, "invitation_id": invitation_id}).status
 
-    def test_one_for_another_address_is_404_and_stays(
+    def test_an_invitation_to_another_address_returns_404_and_remains(
         self, visitor: Browser, company: Company, person: Person, action: str
     ):
         other = invite(visitor, company, "someone@example.com")
@@ -108,15 +112,15 @@ class TestRefused:
         assert role_of(person, company) is None
 
     @pytest.mark.parametrize("named", ["", "x", "inv_x", "org_" + "0" * 16, "inv_" + "0" * 34, "é" * 50])
-    def test_one_that_is_none_is_404(self, visitor: Browser, action: str, named: str):
+    def test_an_unknown_invitation_returns_404(self, visitor: Browser, action: str, named: str):
         assert self._post(visitor, action, named) == 404
 
-    def test_one_that_was_canceled_is_404(self, visitor: Browser, company: Company, person: Person, action: str):
+    def test_a_canceled_invitation_returns_404(self, visitor: Browser, company: Company, person: Person, action: str):
         made = invite(visitor, company, person.email)
         visitor.api.delete(f"/v1/invitations/{made}", company.owner.token)
         assert self._post(visitor, action, made) == 404
 
-    def test_one_that_has_expired_is_404_while_it_is_still_stored(
+    def test_an_expired_invitation_that_is_still_stored_returns_404(
         self, visitor: Browser, company: Company, person: Person, action: str, now
     ):
         made = invite(visitor, company, person.email)
@@ -127,7 +131,7 @@ class TestRefused:
 
 
 class TestAlreadyAMember:
-    def test_is_409_keeps_the_role_and_removes_the_invitation(
+    def test_accepting_as_a_member_returns_409_keeps_the_role_and_removes_the_invitation(
         self, visitor: Browser, company: Company, person: Person, world: World
     ):
         invite(visitor, company, person.email, "owner")
@@ -142,7 +146,7 @@ class TestAlreadyAMember:
 
 
 class TestInviter:
-    def test_to_own_an_organization_takes_one_who_still_does(
+    def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(
         self, visitor: Browser, company: Company, person: Person, world: World
     ):
         second = world.member(company, "owner")
@@ -160,7 +164,7 @@ class TestInviter:
         assert owners(company) == 2
 
     @pytest.mark.parametrize("role", ["member", "admin"])
-    def test_of_a_removed_or_demoted_admin_is_void_and_the_page_says_why(
+    def test_an_invitation_of_a_removed_or_demoted_admin_is_void_and_the_page_says_why(
         self, visitor: Browser, company: Company, person: Person, world: World, role: str
     ):
         second = world.member(company, "admin")
@@ -183,7 +187,7 @@ class TestInviter:
             assert "This invitation is no longer valid" in text_of(reply)
             assert role_of(person, company) is None
 
-    def test_of_a_demoted_owner_still_counts_for_what_an_admin_may_do(
+    def test_a_demoted_owners_invitation_remains_valid_for_roles_an_admin_can_grant(
         self, visitor: Browser, company: Company, person: Person, world: World
     ):
         second = world.member(company, "owner")

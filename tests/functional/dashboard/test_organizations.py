@@ -13,24 +13,24 @@ def active(browser: Browser, person: Person) -> str | None:
 
 
 class TestShown:
-    def test_none(self, visitor: Browser):
+    def test_shows_that_there_are_no_organizations(self, visitor: Browser):
         assert "You don't belong to an organization yet" in text_of(visitor.get(SAVE))
 
-    def test_the_only_one_is_the_default(self, visitor: Browser, world: World, person: Person):
+    def test_the_only_organization_is_the_default(self, visitor: Browser, world: World, person: Person):
         company = world.company(owner=person)
         reply = visitor.get(SAVE)
         assert "Default" in text_of(reply)
         assert company.slug in text_of(reply)
         assert SAVE not in visitor.forms()
 
-    def test_several_can_each_be_chosen(self, visitor: Browser, world: World, person: Person):
+    def test_each_of_several_organizations_can_be_chosen(self, visitor: Browser, world: World, person: Person):
         made = {world.company(owner=person).organization_id for _ in range(3)}
         visitor.get(SAVE)
         assert {form["organization_id"] for form in visitor.forms()[SAVE]} == made
 
 
 class TestSaved:
-    def test_is_used_where_none_is_named(self, visitor: Browser, world: World, person: Person):
+    def test_the_saved_organization_is_used_by_default(self, visitor: Browser, world: World, person: Person):
         _, second = world.company(owner=person), world.company(owner=person, name="Birch")
         assert active(visitor, person) is None
         visitor.get(SAVE)
@@ -40,7 +40,9 @@ class TestSaved:
         assert visitor.api.get("/v1/billing", person.token).data["organizationId"] == second.organization_id
 
     @pytest.mark.parametrize("named", ["", "x", "org_" + "0" * 16, "ORG#x", "é"])
-    def test_only_one_that_the_person_belongs_to(self, visitor: Browser, world: World, person: Person, named: str):
+    def test_only_an_organization_of_the_user_can_be_saved(
+        self, visitor: Browser, world: World, person: Person, named: str
+    ):
         foreign = world.company()
         for organization_id in (named, foreign.organization_id):
             fields = {"form_token": visitor.form_token, "organization_id": organization_id}

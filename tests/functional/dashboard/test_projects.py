@@ -25,7 +25,7 @@ def path_of(address: str) -> str:
 
 
 class TestShown:
-    def test_the_dashboard_url_of_an_answer_leads_to_the_project(self, visitor: Browser, company: Company):
+    def test_the_dashboard_url_of_a_response_leads_to_the_project(self, visitor: Browser, company: Company):
         project = created(visitor, company)
         told = visitor.api.get(f"/v1/projects/{project['id']}", company.owner.token).data
         assert path_of(told["dashboardUrl"]) == f"/organizations/{company.slug}/projects/shop"
@@ -35,7 +35,7 @@ class TestShown:
             assert words in text_of(reply)
         assert f'href="{path_of(told["consent"]["dashboardUrl"])}"' in reply.text
 
-    def test_that_of_its_consent_to_the_instance(self, visitor: Browser, company: Company):
+    def test_the_dashboard_url_of_a_consent_instance_leads_to_its_page(self, visitor: Browser, company: Company):
         project = created(visitor, company)
         consent = visitor.api.get(f"/v1/projects/{project['id']}/consent", company.owner.token).data
         reply = visitor.get(path_of(consent["dashboardURL"]))
@@ -48,20 +48,20 @@ class TestShown:
         ):
             assert words in text_of(reply)
 
-    def test_a_new_name_moves_the_page(self, visitor: Browser, company: Company):
+    def test_renaming_the_project_moves_its_page(self, visitor: Browser, company: Company):
         project = created(visitor, company)
         visitor.api.patch(f"/v1/projects/{project['id']}", company.owner.token, json_body={"projectName": "Store"})
         assert visitor.get(f"/organizations/{company.slug}/projects/shop").status == 404
         assert visitor.get(f"/organizations/{company.slug}/projects/store").status == 200
 
     @PAGES
-    def test_a_deleted_project_has_none(self, visitor: Browser, company: Company, below: str):
+    def test_a_deleted_project_has_no_page(self, visitor: Browser, company: Company, below: str):
         project = created(visitor, company)
         visitor.api.delete(f"/v1/projects/{project['id']}", company.owner.token)
         assert visitor.get(f"/organizations/{company.slug}/projects/shop{below}").status == 404
 
     @PAGES
-    def test_what_people_wrote_is_text(self, visitor: Browser, company: Company, below: str):
+    def test_texts_of_users_are_escaped(self, visitor: Browser, company: Company, below: str):
         name = "<script>alert(1)</script>{{7*7}}"
         project = created(visitor, company, name=name)
         visitor.api.patch(f"/v1/projects/{project['id']}", company.owner.token, json_body={"description": name})
@@ -72,7 +72,7 @@ class TestShown:
 
 @PAGES
 class TestNotShown:
-    def test_a_foreign_project_looks_like_one_that_is_not_there(self, visitor: Browser, world: World, below: str):
+    def test_another_organizations_project_looks_like_a_missing_one(self, visitor: Browser, world: World, below: str):
         foreign = world.company(plan="pro")
         created(visitor, foreign)
         there, not_there = (
@@ -82,12 +82,12 @@ class TestNotShown:
         assert there.text == not_there.text
 
     @pytest.mark.parametrize("slug", ["nothing", "SHOP", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80"])
-    def test_a_slug_that_is_none_is_404(self, visitor: Browser, company: Company, slug: str, below: str):
+    def test_an_invalid_slug_returns_404(self, visitor: Browser, company: Company, slug: str, below: str):
         created(visitor, company)
         assert visitor.get(f"/organizations/{company.slug}/projects/{slug}{below}").status == 404
         assert visitor.get(f"/organizations/{slug}/projects/shop{below}").status == 404
 
-    def test_who_left_does_not_see_it_any_more(self, browser: Browser, world: World, below: str):
+    def test_a_former_member_no_longer_sees_the_project(self, browser: Browser, world: World, below: str):
         company = world.company(plan="pro")
         member = world.member(company)
         created(browser, company)

@@ -26,7 +26,7 @@ def device(api: Api, person: Person, now) -> dict:
 
 
 class TestShown:
-    def test_what_each_entry_is_and_which_is_this_session(self, device: dict, visitor: Browser):
+    def test_shows_the_kind_of_each_entry_and_the_current_session(self, device: dict, visitor: Browser):
         text = text_of(visitor.get("/sessions"))
         for fact in (
             "Ada's laptop",
@@ -40,7 +40,7 @@ class TestShown:
         assert text.count("This session") == 1
         assert text.index("Web session This session") < text.index("Ada's laptop")
 
-    def test_a_name_that_a_device_gives_itself_is_text(self, api: Api, person: Person, visitor: Browser):
+    def test_escapes_the_name_that_a_device_reports(self, api: Api, person: Person, visitor: Browser):
         name = "<b>x</b>\"'{{7*7}}"
         ask(api, deviceName=name).approved(person.user_id)
         reply = visitor.get("/sessions")
@@ -51,12 +51,12 @@ class TestShown:
         ask(api, deviceName="Grace's laptop").approved(world.person().user_id)
         assert "Grace" not in text_of(visitor.get("/sessions"))
 
-    def test_what_has_expired_is_left_out(self, api: Api, person: Person, visitor: Browser, now):
+    def test_omits_expired_sessions(self, api: Api, person: Person, visitor: Browser, now):
         ask(api, deviceName="Ada's laptop").approved(person.user_id)
         now.advance(900)
         assert "Ada's laptop" not in text_of(visitor.get("/sessions"))
 
-    def test_many_are_paged(self, person: Person, visitor: Browser, world: World, now):
+    def test_many_sessions_are_paginated(self, person: Person, visitor: Browser, world: World, now):
         for _ in range(session_routes.PER_PAGE):
             now.advance(1)
             world.token(person.user_id)
@@ -70,12 +70,12 @@ class TestShown:
         assert "This session" in second.text
         assert visitor.get("/sessions?cursor=nonsense").status == 400
 
-    def test_every_signed_in_page_links_to_it(self, visitor: Browser):
+    def test_every_signed_in_page_links_to_the_sessions(self, visitor: Browser):
         assert '<a href="/sessions">Devices and sessions</a>' in visitor.get("/").text
 
 
 class TestRevoked:
-    def test_a_device_loses_access_at_once(self, api: Api, device: dict, visitor: Browser):
+    def test_revoking_a_device_ends_its_access_at_once(self, api: Api, device: dict, visitor: Browser):
         visitor.get("/sessions")
         fields = next(form for form in visitor.forms()[REVOKE] if form["session_id"] == _id_of(visitor, "Device: Ada"))
         reply = visitor.post(REVOKE, fields)
@@ -85,7 +85,7 @@ class TestRevoked:
         assert not works(api, device["accessToken"])
         assert refresh(api, device["refreshToken"]).status == 401
 
-    def test_this_very_session_signs_out(self, visitor: Browser):
+    def test_revoking_the_current_session_signs_out(self, visitor: Browser):
         visitor.get("/sessions")
         reply = visitor.post(
             REVOKE,
@@ -95,7 +95,7 @@ class TestRevoked:
         assert visitor.cookies == {}
         assert visitor.get("/sessions").status == 303
 
-    def test_again_it_is_404_and_the_page(self, device: dict, visitor: Browser):
+    def test_revoking_twice_returns_404_with_the_page(self, device: dict, visitor: Browser):
         visitor.get("/sessions")
         fields = {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Device: Ada")}
         assert visitor.post(REVOKE, fields).status == 200
@@ -104,7 +104,9 @@ class TestRevoked:
         assert "<title>Error: Devices and sessions" in reply.text
         assert "no longer there" in text_of(reply)
 
-    def test_another_persons_is_404_and_stays(self, api: Api, visitor: Browser, world: World):
+    def test_revoking_another_users_session_returns_404_and_changes_nothing(
+        self, api: Api, visitor: Browser, world: World
+    ):
         other = world.person()
         theirs = api.get("/v1/me/sessions", other.token).data[0]["id"]
         for session_id in (theirs, "", "nonsense", "SESSION#x"):
@@ -113,7 +115,9 @@ class TestRevoked:
 
 
 class TestAllOthers:
-    def test_lose_access_and_this_session_stays(self, api: Api, person: Person, device: dict, visitor: Browser):
+    def test_revoking_all_others_keeps_the_current_session(
+        self, api: Api, person: Person, device: dict, visitor: Browser
+    ):
         other = sessions.create(person.user_id)
         visitor.get("/sessions")
         reply = visitor.submit(OTHERS)
@@ -123,7 +127,7 @@ class TestAllOthers:
             assert not works(api, secret)
         assert works(api, visitor.secret)
 
-    def test_beyond_a_hundred_it_says_that_there_are_more(
+    def test_revoking_more_than_100_says_that_more_remain(
         self, person: Person, visitor: Browser, world: World, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setattr(session_routes, "_REVOKED_AT_ONCE", 2)
@@ -145,7 +149,7 @@ def _id_of(visitor: Browser, words: str) -> str:
     return part.partition('name="session_id" value="')[2].partition('"')[0]
 
 
-def test_a_sign_in_is_listed_with_the_address_it_came_from(browser: Browser, issuer: Issuer):
+def test_a_sign_in_is_listed_with_its_client_address(browser: Browser, issuer: Issuer):
     browser.api.source_ip = "203.0.113.9"
     sign_in(browser, issuer, "?return_to=/sessions")
     text = text_of(browser.get("/sessions"))

@@ -41,7 +41,7 @@ def _token(header: dict, claims: dict, sign: Callable[[bytes], bytes]) -> str:
 
 
 class TestFirstSignIn:
-    def test_makes_an_account_of_the_verified_address(self, browser: Browser, issuer: Issuer):
+    def test_the_first_sign_in_creates_an_account_for_the_verified_address(self, browser: Browser, issuer: Issuer):
         issuer.changes = {"email": "Ada@Example.com", "picture": "https://images.example.com/ada.png"}
         reply = sign_in(browser, issuer)
         assert (reply.status, reply.headers["location"]) == (303, "/")
@@ -50,20 +50,22 @@ class TestFirstSignIn:
         assert profile.image == "https://images.example.com/ada.png"
         assert principal(browser)["userId"] == profile.user_id
 
-    def test_stores_the_identity_and_no_secret(self, browser: Browser, issuer: Issuer):
+    def test_the_first_sign_in_stores_the_identity_and_no_secret(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         dump = str(table_dump())
         assert issuer.url in dump
         assert browser.secret not in dump
         assert "opaque" not in dump
 
-    def test_joins_the_account_that_has_the_address(self, browser: Browser, issuer: Issuer, world: World):
+    def test_the_first_sign_in_joins_the_account_with_that_address(
+        self, browser: Browser, issuer: Issuer, world: World
+    ):
         person = world.person("ada@example.com")
         sign_in(browser, issuer)
         assert principal(browser) == {"type": "session", "userId": person.user_id, "activeOrganizationId": None}
 
     @pytest.mark.parametrize("verified", [False, None, "false", 1, "yes"])
-    def test_refuses_an_address_that_is_not_verified_and_says_what_to_do(
+    def test_an_unverified_address_is_refused_with_the_next_step(
         self, browser: Browser, issuer: Issuer, world: World, verified: object
     ):
         world.person("ada@example.com")
@@ -77,7 +79,7 @@ class TestFirstSignIn:
         assert len(table_dump()) == before + 1  # the address's counter
 
     @pytest.mark.parametrize("email", [None, "", "ada", "a b@example.com", "x" * 300 + "@example.com", 7])
-    def test_refuses_what_is_no_address(self, browser: Browser, issuer: Issuer, email: object):
+    def test_an_invalid_address_is_refused(self, browser: Browser, issuer: Issuer, email: object):
         issuer.changes = {"email": email}
         assert sign_in(browser, issuer).status == 403
 
@@ -92,13 +94,13 @@ class TestFirstSignIn:
             ({"name": "  "}, "ada"),
         ],
     )
-    def test_takes_a_name_that_can_be_shown(self, browser: Browser, issuer: Issuer, claims: dict, name: str):
+    def test_only_a_displayable_name_is_stored(self, browser: Browser, issuer: Issuer, claims: dict, name: str):
         issuer.changes = claims
         sign_in(browser, issuer)
         assert get_profile("ada@example.com").name == name
 
     @pytest.mark.parametrize("image", ["javascript:alert(1)", "http://example.com/a.png", 7, "https://" + "x" * 3000])
-    def test_takes_no_image_but_one_over_tls(self, browser: Browser, issuer: Issuer, image: object):
+    def test_only_an_https_image_is_stored(self, browser: Browser, issuer: Issuer, image: object):
         issuer.changes = {"picture": image}
         sign_in(browser, issuer)
         assert get_profile("ada@example.com").image is None
@@ -113,7 +115,7 @@ class TestLaterSignIn:
             {"email": None},
         ],
     )
-    def test_leads_to_the_same_account_if_the_new_address_is_of_no_use(
+    def test_a_later_sign_in_reaches_the_same_account_despite_an_unusable_address(
         self, browser: Browser, issuer: Issuer, claims: dict
     ):
         sign_in(browser, issuer)
@@ -123,7 +125,9 @@ class TestLaterSignIn:
         assert principal(browser)["userId"] == first
         assert get_profile(first).email == "ada@example.com"
 
-    def test_brings_name_and_image_up_to_date_in_every_roster(self, browser: Browser, issuer: Issuer, world: World):
+    def test_a_later_sign_in_updates_name_and_image_in_every_roster(
+        self, browser: Browser, issuer: Issuer, world: World
+    ):
         sign_in(browser, issuer)
         user_id = principal(browser)["userId"]
         profile = get_profile(user_id)
@@ -134,7 +138,7 @@ class TestLaterSignIn:
             stored = table.get(item)
             assert (stored["name"], stored["image"]) == ("Ada King", "https://images.example.com/new.png")
 
-    def test_keeps_name_and_image_where_the_issuer_says_nothing_of_them(self, browser: Browser, issuer: Issuer):
+    def test_a_later_sign_in_keeps_name_and_image_that_the_issuer_omits(self, browser: Browser, issuer: Issuer):
         issuer.changes = {"picture": "https://images.example.com/ada.png"}
         sign_in(browser, issuer)
         issuer.changes = {"name": None}
@@ -142,7 +146,7 @@ class TestLaterSignIn:
         profile = get_profile("ada@example.com")
         assert (profile.name, profile.image) == ("Ada Lovelace", "https://images.example.com/ada.png")
 
-    def test_ends_the_session_that_the_browser_had(self, browser: Browser, issuer: Issuer):
+    def test_a_later_sign_in_ends_the_browsers_previous_session(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         old = browser.secret
         sign_in(browser, issuer)
@@ -151,7 +155,7 @@ class TestLaterSignIn:
 
 
 class TestSession:
-    def test_is_a_principal_of_every_scope_as_a_bearer_too(self, browser: Browser, issuer: Issuer):
+    def test_a_session_has_every_scope_as_a_bearer_token_too(self, browser: Browser, issuer: Issuer):
         from controlplane.core.scopes import SCOPES
 
         sign_in(browser, issuer)
@@ -159,18 +163,18 @@ class TestSession:
         assert me["principal"]["type"] == "session"
         assert me["scopes"] == sorted(SCOPES)
 
-    def test_is_in_a_cookie_that_no_script_and_no_other_site_has(self, browser: Browser, issuer: Issuer):
+    def test_the_session_cookie_is_unavailable_to_scripts_and_other_sites(self, browser: Browser, issuer: Issuer):
         reply = sign_in(browser, issuer)
         (session,) = [cookie for cookie in reply.cookies if cookie.startswith("__Host-assent-session=")]
         assert session.split("; ")[1:] == ["Path=/", "Max-Age=43200", "HttpOnly", "SameSite=Lax", "Secure"]
 
-    def test_is_in_a_plain_cookie_where_there_is_no_tls(
+    def test_the_session_cookie_has_no_prefix_without_tls(
         self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setitem(settings.__dict__, "dashboard_base_url", "http://127.0.0.1:3000")
         assert web_session.cookie("session", "x", 5) == "assent-session=x; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
 
-    def test_ends_after_twelve_hours(self, browser: Browser, issuer: Issuer, now):
+    def test_a_session_expires_after_12_hours(self, browser: Browser, issuer: Issuer, now):
         sign_in(browser, issuer)
         now.advance(12 * 3600 - 1)
         assert browser.get("/organizations").status == 200
@@ -183,7 +187,7 @@ class TestReturn:
     @pytest.mark.parametrize(
         "target", ["/", "/device", "/device?user_code=BCDF-GHJK", "/invitations", "/organizations"]
     )
-    def test_is_to_the_page_that_was_asked_for(self, browser: Browser, issuer: Issuer, target: str):
+    def test_sign_in_returns_to_the_requested_page(self, browser: Browser, issuer: Issuer, target: str):
         assert sign_in(browser, issuer, f"?return_to={quote(target, safe='')}").headers["location"] == target
 
     @pytest.mark.parametrize(
@@ -205,16 +209,16 @@ class TestReturn:
             "/assets/../device",
         ],
     )
-    def test_is_to_the_first_page_for_any_other_address(self, browser: Browser, issuer: Issuer, target: str):
+    def test_sign_in_returns_to_the_first_page_for_any_other_url(self, browser: Browser, issuer: Issuer, target: str):
         assert sign_in(browser, issuer, f"?return_to={quote(target, safe='')}").headers["location"] == "/"
 
-    def test_a_page_for_who_is_signed_in_sends_there_and_back(self, browser: Browser, issuer: Issuer):
+    def test_a_page_that_requires_sign_in_redirects_there_and_back(self, browser: Browser, issuer: Issuer):
         location = browser.get("/device?user_code=BCDF-GHJK").headers["location"]
         assert location == "/sign-in?return_to=%2Fdevice%3Fuser_code%3DBCDF-GHJK"
         reply = sign_in(browser, issuer, location.removeprefix("/sign-in"))
         assert reply.headers["location"] == "/device?user_code=BCDF-GHJK"
 
-    def test_stays_below_the_stage(self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch):
+    def test_redirects_stay_below_the_stage(self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "dashboard_base_url", "https://x.example.com/live")
         monkeypatch.setattr(issuer, "redirect_uri", "https://x.example.com/live/sign-in/callback")
         assert browser.get("/device").headers["location"] == "/live/sign-in?return_to=%2Fdevice"
@@ -241,24 +245,24 @@ class TestRefusedCallback:
             {"error": "<script>alert(1)</script>"},
         ],
     )
-    def test_an_answer_that_is_not_to_our_question_is_400(self, browser: Browser, issuer: Issuer, changes: dict):
+    def test_a_callback_with_another_state_returns_400(self, browser: Browser, issuer: Issuer, changes: dict):
         reply = self._answer(browser, issuer, **changes)
         assert reply.status == 400
         assert "again" in text_of(reply)
         assert "alert" not in reply.text
         assert web_session.cookie_name("session") not in browser.cookies
 
-    def test_the_issuers_own_name_is_fine(self, browser: Browser, issuer: Issuer):
+    def test_a_callback_with_the_issuers_own_name_is_accepted(self, browser: Browser, issuer: Issuer):
         assert self._answer(browser, issuer, iss=issuer.url).status == 303
 
-    def test_another_browser_cannot_finish_it(self, browser: Browser, issuer: Issuer):
+    def test_another_browser_cant_finish_the_sign_in(self, browser: Browser, issuer: Issuer):
         answer = issuer.authorize(begin(browser))
         other = Browser(browser.api)
         begin(other)
         assert other.get(callback(answer)).status == 400
         assert browser.get(callback(answer)).status == 303
 
-    def test_a_note_that_was_changed_is_refused(self, browser: Browser, issuer: Issuer):
+    def test_a_modified_state_cookie_is_refused(self, browser: Browser, issuer: Issuer):
         answer = issuer.authorize(begin(browser))
         name = web_session.cookie_name(f"sign-in-{answer['state'][:8]}")
         note = browser.cookies[name]
@@ -275,19 +279,19 @@ class TestRefusedCallback:
         browser.cookies = cookies
         assert browser.get(callback(answer)).status == 400
 
-    def test_after_ten_minutes_it_is_too_late(self, browser: Browser, issuer: Issuer, now):
+    def test_a_callback_after_ten_minutes_is_refused(self, browser: Browser, issuer: Issuer, now):
         answer = issuer.authorize(begin(browser))
         now.advance(600)
         assert browser.get(callback(answer)).status == 400
 
-    def test_two_tabs_do_not_get_into_each_others_way(self, browser: Browser, issuer: Issuer):
+    def test_two_tabs_can_sign_in_independently(self, browser: Browser, issuer: Issuer):
         first = issuer.authorize(begin(browser, "?return_to=%2Fdevice"))
         second = issuer.authorize(begin(browser, "?return_to=%2Finvitations"))
         assert browser.get(callback(first)).headers["location"] == "/device"
         assert browser.get(callback(second)).headers["location"] == "/invitations"
         assert set(browser.cookies) == {web_session.cookie_name("session")}
 
-    def test_a_parameter_given_twice_is_refused(self, browser: Browser, issuer: Issuer):
+    def test_a_repeated_parameter_is_refused(self, browser: Browser, issuer: Issuer):
         answer = issuer.authorize(begin(browser))
         assert browser.get(callback(answer) + "&code=other").status == 400
 
@@ -313,12 +317,12 @@ class TestRefusedToken:
             {"azp": "another-client"},
         ],
     )
-    def test_claims_that_are_not_for_this_sign_in(self, browser: Browser, issuer: Issuer, changes: dict):
+    def test_an_id_token_for_another_sign_in_is_refused(self, browser: Browser, issuer: Issuer, changes: dict):
         issuer.changes = changes
         assert sign_in(browser, issuer).status == 400
         assert web_session.cookie_name("session") not in browser.cookies
 
-    def test_another_key(self, browser: Browser, issuer: Issuer):
+    def test_an_id_token_signed_with_another_key_is_refused(self, browser: Browser, issuer: Issuer):
         issuer.signs_with = _key()
         issuer.header = {"kid": issuer.key.kid}
         assert sign_in(browser, issuer).status == 400
@@ -327,14 +331,14 @@ class TestRefusedToken:
         issuer.signs_with = _key()
         assert sign_in(browser, issuer).status == 400
 
-    def test_a_symmetric_signature_made_with_what_is_public(self, browser: Browser, issuer: Issuer):
+    def test_an_id_token_with_a_symmetric_signature_is_refused(self, browser: Browser, issuer: Issuer):
         public = issuer.key.as_pem(private=False)
         header = {"alg": "HS256", "kid": issuer.key.kid}
         issuer.forge = lambda claims: _token(header, claims, lambda text: hmac.digest(public, text, "sha256"))
         assert sign_in(browser, issuer).status == 400
 
     @pytest.mark.parametrize("algorithm", ["none", "NONE", "", None])
-    def test_no_signature(self, browser: Browser, issuer: Issuer, algorithm: str | None):
+    def test_an_unsigned_id_token_is_refused(self, browser: Browser, issuer: Issuer, algorithm: str | None):
         issuer.forge = lambda claims: _token({"alg": algorithm}, claims, lambda _: b"")
         assert sign_in(browser, issuer).status == 400
 
@@ -350,11 +354,13 @@ class TestRefusedToken:
             (401, b'{"error": "invalid_client"}'),
         ],
     )
-    def test_an_answer_without_a_token_to_believe(self, browser: Browser, issuer: Issuer, answer: tuple):
+    def test_a_token_response_without_a_usable_id_token_is_refused(
+        self, browser: Browser, issuer: Issuer, answer: tuple
+    ):
         issuer.answer = answer
         assert sign_in(browser, issuer).status == 400
 
-    def test_a_failing_issuer_is_503(self, browser: Browser, issuer: Issuer):
+    def test_a_failing_issuer_returns_503(self, browser: Browser, issuer: Issuer):
         issuer.answer = (500, b"oops")
         assert sign_in(browser, issuer).status == 503
 
@@ -365,7 +371,7 @@ class TestProvider:
         monkeypatch.setattr(issuer, "key", _key())
         assert sign_in(browser, issuer).status == 303
 
-    def test_metadata_and_keys_are_kept_for_an_hour(self, browser: Browser, issuer: Issuer, now):
+    def test_metadata_and_keys_are_cached_for_an_hour(self, browser: Browser, issuer: Issuer, now):
         for _ in range(3):
             sign_in(browser, issuer)
         assert issuer.fetched.count("/keys") == issuer.fetched.count("/.well-known/openid-configuration") == 1
@@ -373,7 +379,7 @@ class TestProvider:
         sign_in(browser, issuer)
         assert issuer.fetched.count("/keys") == issuer.fetched.count("/.well-known/openid-configuration") == 2
 
-    def test_a_name_with_a_slash_at_the_end_is_the_same_issuer(self, browser: Browser, issuer: Issuer):
+    def test_an_issuer_with_a_trailing_slash_is_the_same(self, browser: Browser, issuer: Issuer):
         issuer.metadata = issuer.changes = {"iss": issuer.url + "/"}
         issuer.metadata = {"issuer": issuer.url + "/"}
         assert sign_in(browser, issuer).status == 303
@@ -386,16 +392,16 @@ class TestProvider:
         issuer.metadata = metadata
         assert browser.get("/sign-in").status == 503
 
-    def test_that_does_not_answer_is_503(self, browser: Browser, issuer: Issuer, monkeypatch):
+    def test_an_unreachable_issuer_returns_503(self, browser: Browser, issuer: Issuer, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "sign_in_issuer", "http://127.0.0.1:9")
         reply = browser.get("/sign-in")
         assert reply.status == 503
         assert "is unavailable" in text_of(reply)
 
-    def test_that_is_not_set_is_404(self, browser: Browser):
+    def test_an_unconfigured_issuer_returns_404(self, browser: Browser):
         assert browser.get("/sign-in").status == 404
 
-    def test_its_client_id_may_come_with_the_stage(self, browser: Browser, issuer: Issuer, monkeypatch):
+    def test_the_client_id_may_include_the_stage(self, browser: Browser, issuer: Issuer, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "sign_in_client_id", None)
         assert browser.get("/sign-in").status == 404
         from controlplane.core import urls
@@ -406,7 +412,7 @@ class TestProvider:
         assert "client_id=pages" in begin_sign_in(None).url
         urls.read_stage(None)
 
-    def test_is_asked_for_code_with_a_proof_key_and_a_nonce(self, browser: Browser, issuer: Issuer):
+    def test_the_authorization_request_uses_a_code_pkce_and_a_nonce(self, browser: Browser, issuer: Issuer):
         query = parse_qs(urlsplit(begin(browser)).query)
         assert set(query) == {
             "response_type",
@@ -421,7 +427,7 @@ class TestProvider:
 
 
 class Test429:
-    def test_the_61st_of_an_address_in_a_minute(self, browser: Browser, issuer: Issuer):
+    def test_the_61st_sign_in_of_an_address_in_a_minute_returns_429(self, browser: Browser, issuer: Issuer):
         for _ in range(60):
             begin(browser)
         browser.cookies = {}
@@ -431,7 +437,7 @@ class Test429:
 
 
 class TestSignOut:
-    def test_ends_the_session_here_and_as_a_bearer(self, browser: Browser, issuer: Issuer):
+    def test_signing_out_ends_the_session_as_a_bearer_token_too(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         secret = browser.secret
         browser.get("/")
@@ -440,15 +446,15 @@ class TestSignOut:
         assert browser.cookies == {}
         assert browser.api.get("/v1/me", secret).status == 401
 
-    def test_says_how_to_leave_the_sign_in_service_too(self, browser: Browser, issuer: Issuer):
+    def test_signing_out_links_to_the_issuers_sign_out(self, browser: Browser, issuer: Issuer):
         reply = browser.get("/signed-out")
         url = f"{issuer.url}/logout?client_id=pages&amp;post_logout_redirect_uri="
         assert f'href="{url}' in reply.text
 
-    def test_says_nothing_of_it_where_there_is_no_such_place(self, browser: Browser, issuer: Issuer):
+    def test_signing_out_omits_the_link_if_the_issuer_has_none(self, browser: Browser, issuer: Issuer):
         issuer.metadata = {"end_session_endpoint": None}
         assert "Sign out there" not in browser.get("/signed-out").text
 
-    def test_works_while_the_sign_in_service_does_not(self, browser: Browser, issuer: Issuer, monkeypatch):
+    def test_signing_out_works_while_the_issuer_is_unavailable(self, browser: Browser, issuer: Issuer, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "sign_in_issuer", "http://127.0.0.1:9")
         assert browser.get("/signed-out").status == 200

@@ -29,7 +29,7 @@ def item_of(reply: Reply) -> dict[str, Any]:
 
 
 class Test201:
-    def test_the_answer_holds_both_codes_and_where_the_person_goes(self, api: Api):
+    def test_returns_both_codes_and_the_verification_url(self, api: Api):
         reply = ask(api)
         assert reply.status == 201
         user_code = reply.data["userCode"]
@@ -44,7 +44,7 @@ class Test201:
         }
         assert reply.headers["cache-control"] == "no-store"
 
-    def test_the_request_is_stored_without_either_code(self, api: Api, now: FakeClock):
+    def test_stores_the_request_without_either_code(self, api: Api, now: FakeClock):
         reply = ask(api, scope="projects.read billing.read", deviceName="Ada's laptop")
         item = item_of(reply)
         key = keys.device_request(tokens.digest(reply.data["deviceCode"]))
@@ -68,17 +68,17 @@ class Test201:
         assert reply.data["userCode"] not in stored
         assert reply.data["userCode"].replace("-", "") not in stored
 
-    def test_without_a_scope_it_asks_for_the_read_scopes(self, api: Api):
+    def test_requests_the_read_scopes_by_default(self, api: Api):
         assert item_of(ask(api))["scopes"] == [*READ_SCOPES]
 
-    def test_scopes_are_separated_by_spaces_and_named_once(self, api: Api):
+    def test_scopes_are_separated_by_spaces_and_deduplicated(self, api: Api):
         assert item_of(ask(api, scope="projects.read  projects.read"))["scopes"] == ["projects.read"]
 
     @pytest.mark.parametrize("name", ["x", "x" * 100, "Rechner \u00fcber dem Tresen", "\U0001f469"])
-    def test_device_names_of_any_script(self, api: Api, name: str):
+    def test_accepts_device_names_in_any_script(self, api: Api, name: str):
         assert item_of(ask(api, deviceName=name))["deviceName"] == name
 
-    def test_unknown_fields_have_no_effect(self, api: Api):
+    def test_ignores_unknown_fields(self, api: Api):
         assert ask(api, userCode="BCDF-GHJK", address="203.0.113.9").data["userCode"] != "BCDF-GHJK"
 
     def test_two_devices_get_different_codes(self, api: Api):
@@ -86,17 +86,17 @@ class Test201:
         assert first["deviceCode"] != second["deviceCode"]
         assert first["userCode"] != second["userCode"]
 
-    def test_no_credential_is_looked_at(self, api: Api):
+    def test_ignores_credentials(self, api: Api):
         assert api.post(CODE, "garbage", json_body=code_body()).status == 201
 
-    def test_further_clients_are_a_setting(self, api: Api, monkeypatch: pytest.MonkeyPatch):
+    def test_a_setting_allows_further_clients(self, api: Api, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
         assert ask(api, clientId="acme-tv").status == 201
         assert ask(api).status == 201
 
 
 class Test200Form:
-    def test_the_answer_is_that_of_rfc_8628(self, api: Api):
+    def test_a_form_returns_the_response_of_rfc_8628(self, api: Api):
         reply = api.form(CODE, code_form(scope="projects.read"))
         assert reply.status == 200
         assert USER_CODE.fullmatch(reply.body["user_code"])
@@ -111,12 +111,12 @@ class Test200Form:
         }
         assert get_request(reply.body["device_code"]).scopes == ["projects.read"]
 
-    def test_the_media_type_may_have_parameters_and_capitals(self, api: Api):
+    def test_the_media_type_can_have_parameters_and_capitals(self, api: Api):
         body = "&".join(f"{name}={value}" for name, value in code_form().items()).encode()
         headers = {"Content-Type": "Application/X-WWW-Form-Urlencoded; charset=UTF-8"}
         assert api.post(CODE, raw_body=body, headers=headers).status == 200
 
-    def test_parameters_without_a_value_and_unknown_ones_count_as_left_out(self, api: Api):
+    def test_empty_and_unknown_form_parameters_are_ignored(self, api: Api):
         reply = api.form(CODE, code_form(scope="", audience="x", clientId="someone-else"))
         assert get_request(reply.body["device_code"]).scopes == [*READ_SCOPES]
 
@@ -157,7 +157,7 @@ _SNAKE = {
 
 @pytest.mark.parametrize(("changed", "path", "code", "oauth_error"), WRONG)
 class Test400:
-    def test_names_the_field_and_stores_nothing(
+    def test_a_400_names_the_field_and_nothing_is_stored(
         self, api: Api, changed: dict[str, Any], path: list[str], code: str, oauth_error: str
     ):
         reply = ask(api, **changed)
@@ -165,7 +165,7 @@ class Test400:
         assert [(problem["path"], problem["code"]) for problem in reply.error["details"]] == [(path, code)]
         assert [item["pk"]["S"].partition("#")[0] for item in table_dump()] == ["IP"]
 
-    def test_is_oauths_error_in_a_form(
+    def test_a_form_returns_oauths_error(
         self, api: Api, changed: dict[str, Any], path: list[str], code: str, oauth_error: str
     ):
         reply = api.form(CODE, code_form(**{_SNAKE.get(name, name): value for name, value in changed.items()}))
@@ -177,7 +177,7 @@ class Test400:
 @pytest.mark.usefixtures("switched_off")
 class Test404:
     @pytest.mark.parametrize("body", [b"{", b"x" * 2_000_000])
-    def test_when_the_feature_is_off_it_is_an_unknown_path_to_the_byte(self, api: Api, body: bytes):
+    def test_the_disabled_feature_looks_exactly_like_an_unknown_path(self, api: Api, body: bytes):
         unknown = api.post("/v1/auth/device/nowhere").text
         assert api.post(CODE, raw_body=body).text == unknown
         assert api.post(CODE, raw_body=body, headers={"Content-Type": FORM}).text == unknown
@@ -185,7 +185,7 @@ class Test404:
 
 
 class Test429:
-    def test_the_eleventh_request_of_a_minute(self, api: Api, now: FakeClock):
+    def test_returns_429_for_the_11th_request_in_a_minute(self, api: Api, now: FakeClock):
         replies = [ask(api) for _ in range(10)]
         assert {reply.status for reply in replies} == {201}
         refused = ask(api)
@@ -194,7 +194,7 @@ class Test429:
         now.advance(60 - int(now()) % 60)
         assert ask(api).status == 201
 
-    def test_counts_what_is_refused_and_both_dialects_together(self, api: Api):
+    def test_counts_refused_requests_and_both_dialects_together(self, api: Api):
         for _ in range(5):
             assert ask(api, clientId="x").status == 400
             assert api.form(CODE, code_form(client_id="x")).status == 400
@@ -207,13 +207,13 @@ class Test429:
         "header",
         ["X-Forwarded-For", "Forwarded", "X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "Via"],
     )
-    def test_nothing_a_client_sends_helps(self, api: Api, header: str):
+    def test_no_client_header_avoids_the_limit(self, api: Api, header: str):
         for number in range(10):
             value = f"for=203.0.113.{number}" if header == "Forwarded" else f"203.0.113.{number}"
             assert api.post(CODE, json_body=code_body(), headers={header: value}).status == 201
         assert api.post(CODE, json_body=code_body(), headers={header: "203.0.113.99"}).status == 429
 
-    def test_another_address_has_its_own(self, api: Api):
+    def test_another_address_has_its_own_limit(self, api: Api):
         for _ in range(11):
             ask(api)
         assert ask(Api(source_ip="198.51.100.8")).status == 201
@@ -224,12 +224,12 @@ class Test429:
         assert ask(Api(source_ip="2001:DB8:1:2:ffff:ffff:ffff:ffff")).status == 429
         assert ask(Api(source_ip="2001:db8:1:3::1")).status == 201
 
-    def test_an_ipv4_address_written_as_ipv6_is_the_same_one(self, api: Api):
+    def test_an_ipv4_address_written_as_ipv6_is_the_same_caller(self, api: Api):
         for _ in range(10):
             ask(api)
         assert ask(Api(source_ip="::ffff:198.51.100.7")).status == 429
 
-    def test_tokens_are_counted_apart(self, api: Api):
+    def test_token_requests_are_counted_separately(self, api: Api):
         for _ in range(11):
             ask(api)
         assert api.post(TOKEN, json_body={}).status == 400

@@ -36,7 +36,7 @@ def items(prefix: str) -> list[str]:
 
 
 class Test200:
-    def test_an_approved_code_gets_tokens_that_act_for_the_person(self, api: Api, person: Person, world: World):
+    def test_an_approved_code_returns_tokens_that_act_for_the_user(self, api: Api, person: Person, world: World):
         company = world.company(owner=person)
         reply = ask(api).approved(person.user_id, ["projects.read", "organizations.read"]).redeem()
         assert reply.status == 200
@@ -58,24 +58,24 @@ class Test200:
         world.leave(company, person)
         assert api.get("/v1/me", reply.data["accessToken"]).data["organizations"] == []
 
-    def test_an_access_token_lives_an_hour(self, api: Api, person: Person, now: FakeClock):
+    def test_an_access_token_lasts_an_hour(self, api: Api, person: Person, now: FakeClock):
         token = ask(api).approved(person.user_id).redeem().data["accessToken"]
         now.advance(3_599)
         assert works(api, token)
         now.advance(1)
         assert not works(api, token)
 
-    def test_a_code_may_be_redeemed_until_its_last_second(self, api: Api, person: Person, now: FakeClock):
+    def test_a_code_can_be_redeemed_until_its_last_second(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api).approved(person.user_id)
         now.advance(899.9)
         assert asking.redeem().status == 200
 
-    def test_a_poll_that_comes_too_soon_after_the_approval_is_served(self, api: Api, person: Person):
+    def test_an_early_poll_after_the_approval_succeeds(self, api: Api, person: Person):
         asking = ask(api)
         assert asking.redeem().status == 409
         assert asking.approved(person.user_id).redeem().status == 200
 
-    def test_what_is_stored_holds_none_of_the_secrets(self, api: Api, person: Person):
+    def test_stored_items_contain_no_secret(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
         first = asking.redeem().data
         second = refresh(api, first["refreshToken"]).data
@@ -87,7 +87,7 @@ class Test200:
             assert secret not in stored
             assert secret.rpartition("_")[2][16:46] not in stored
 
-    def test_no_log_holds_a_secret(self, api: Api, person: Person):
+    def test_logs_contain_no_secret(self, api: Api, person: Person):
         with captured_logs() as lines:
             asking = ask(api).approved(person.user_id)
             pair = asking.redeem().data
@@ -98,7 +98,7 @@ class Test200:
         for secret in (asking.device_code, asking.user_code, VERIFIER, pair["accessToken"], pair["refreshToken"]):
             assert secret not in log
 
-    def test_in_a_form_the_answer_is_that_of_rfc_6749(self, api: Api, person: Person):
+    def test_a_form_returns_the_response_of_rfc_6749(self, api: Api, person: Person):
         reply = ask(api).approved(person.user_id).redeem_by_form()
         assert reply.body == {
             "access_token": reply.body["access_token"],
@@ -118,27 +118,27 @@ class Test200:
 
 class Test400:
     @pytest.mark.parametrize("left_out", ["deviceCode", "codeVerifier", "clientId"])
-    def test_a_missing_field_is_named(self, api: Api, left_out: str):
+    def test_returns_400_naming_a_missing_field(self, api: Api, left_out: str):
         reply = ask(api).redeem(**{left_out: None})
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"] == [{"code": "missing", "message": "Field required", "path": [left_out]}]
 
-    def test_all_missing_fields_are_named(self, api: Api):
+    def test_returns_400_naming_all_missing_fields(self, api: Api):
         reply = api.post(TOKEN, json_body={})
         paths = [problem["path"] for problem in reply.error["details"]]
         assert paths == [["deviceCode"], ["codeVerifier"], ["clientId"]]
 
-    def test_a_refresh_without_its_token(self, api: Api):
+    def test_returns_400_for_a_refresh_without_its_token(self, api: Api):
         reply = api.post(TOKEN, json_body={"grantType": "refresh_token"})
         assert [problem["path"] for problem in reply.error["details"]] == [["refreshToken"]]
 
     @pytest.mark.parametrize("grant", ["authorization_code", "password", "client_credentials", "device_code", "x"])
-    def test_another_grant(self, api: Api, grant: str):
+    def test_returns_400_for_another_grant(self, api: Api, grant: str):
         reply = ask(api).redeem(grantType=grant)
         assert reply.error["details"][0]["code"] == "unsupported_grant_type"
         assert ask(api).redeem_by_form(grant_type=grant).body["error"] == "unsupported_grant_type"
 
-    def test_an_unknown_client(self, api: Api, person: Person):
+    def test_returns_400_for_an_unknown_client(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
         assert asking.redeem(clientId="x").error["details"][0]["code"] == "invalid_client"
         assert asking.redeem_by_form(client_id="x").body["error"] == "invalid_client"
@@ -147,17 +147,17 @@ class Test400:
         assert refresh_by_form(api, token, client_id="x").body["error"] == "invalid_client"
 
     @pytest.mark.parametrize("verifier", ["x" * 42, "x" * 129, "x" * 42 + "\u00e9", "x" * 43 + "\n", "x x" * 20])
-    def test_a_verifier_that_is_none(self, api: Api, verifier: str):
+    def test_returns_400_for_an_invalid_verifier(self, api: Api, verifier: str):
         assert ask(api).redeem(codeVerifier=verifier).error["details"][0]["path"] == ["codeVerifier"]
         assert ask(api).redeem_by_form(code_verifier=verifier).body["error"] == "invalid_request"
 
     @pytest.mark.parametrize("left_out", ["grant_type", "device_code", "code_verifier", "client_id"])
-    def test_in_a_form_it_is_an_invalid_request(self, api: Api, left_out: str):
+    def test_a_form_returns_invalid_request(self, api: Api, left_out: str):
         reply = ask(api).redeem_by_form(**{left_out: None})
         assert reply.body["error"] == "invalid_request"
         assert reply.body["error_description"].startswith(f"{left_out}: ")
 
-    def test_more_scopes_than_were_approved(self, api: Api, person: Person):
+    def test_returns_400_for_more_scopes_than_approved(self, api: Api, person: Person):
         token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
         reply = refresh(api, token, scope="projects.read billing.read")
         assert reply.error["details"][0]["code"] == "invalid_scope"
@@ -167,7 +167,7 @@ class Test400:
 
 
 class Test401:
-    def test_an_expired_code(self, api: Api, person: Person, now: FakeClock):
+    def test_returns_401_for_an_expired_code(self, api: Api, person: Person, now: FakeClock):
         pending, approved, denied = ask(api), ask(api).approved(person.user_id), ask(api)
         device_approvals.deny(denied.user_code, person.user_id)
         now.advance(900)
@@ -182,13 +182,13 @@ class Test401:
         ["x", "assent_dc_", tokens.mint("assent_dc"), "assent_" + "x" * 36, "BCDF-GHJK", "\u00e9" * 200],
         ids=["short", "prefix", "well-formed", "a key", "a user code", "not ASCII"],
     )
-    def test_an_unknown_code_gets_the_same_answer(self, api: Api, code: str, now: FakeClock):
+    def test_an_unknown_code_returns_the_same_401(self, api: Api, code: str, now: FakeClock):
         expired = ask(api)
         now.advance(900)
         assert ask(api).redeem(deviceCode=code).text == expired.redeem().text
         assert ask(api).redeem_by_form(device_code=code).body == expired.redeem_by_form().body
 
-    def test_the_code_of_another_client(self, api: Api, person: Person, monkeypatch: pytest.MonkeyPatch):
+    def test_returns_401_for_another_clients_code(self, api: Api, person: Person, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
         asking = ask(api).approved(person.user_id)
         assert asking.redeem(clientId="acme-tv").error["details"] == {"status": "expired"}
@@ -214,13 +214,15 @@ class Test401:
         assert works(api, pair["accessToken"])
         assert refresh(api, pair["refreshToken"]).status == 200
 
-    def test_the_challenge_is_no_verifier(self, api: Api, person: Person):
+    def test_the_challenge_doesnt_work_as_a_verifier(self, api: Api, person: Person):
         from tests.functional.device_auth.devices import challenge_of
 
         assert ask(api).approved(person.user_id).redeem(codeVerifier=challenge_of(VERIFIER)).status == 401
 
     @pytest.mark.parametrize("generation", range(4))
-    def test_a_used_refresh_token_ends_the_whole_chain(self, api: Api, person: Person, now: FakeClock, generation: int):
+    def test_reusing_a_refresh_token_revokes_the_whole_family(
+        self, api: Api, person: Person, now: FakeClock, generation: int
+    ):
         chain = [ask(api).approved(person.user_id).redeem().data]
         for _ in range(4):
             now.advance(61)
@@ -233,21 +235,21 @@ class Test401:
         assert {refresh(api, pair["refreshToken"]).text for pair in chain} == {reply.text}
         assert refresh_by_form(api, chain[-1]["refreshToken"]).body["error"] == "invalid_grant"
 
-    def test_after_the_minute_a_repeat_is_a_reuse(self, api: Api, person: Person, now: FakeClock):
+    def test_repeating_a_refresh_after_a_minute_counts_as_reuse(self, api: Api, person: Person, now: FakeClock):
         first = ask(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         now.advance(60)
         assert refresh(api, first["refreshToken"]).status == 401
         assert not works(api, second["accessToken"])
 
-    def test_once_the_new_one_is_used_a_repeat_is_a_reuse(self, api: Api, person: Person):
+    def test_repeating_a_refresh_after_the_new_token_was_used_counts_as_reuse(self, api: Api, person: Person):
         first = ask(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         third = refresh(api, second["refreshToken"]).data
         assert refresh(api, first["refreshToken"]).status == 401
         assert not works(api, third["accessToken"])
 
-    def test_a_guess_ends_no_chain_and_reads_nothing(self, api: Api, person: Person):
+    def test_a_guessed_refresh_token_revokes_nothing_and_reads_nothing(self, api: Api, person: Person):
         pair = ask(api).approved(person.user_id).redeem().data
         token = pair["refreshToken"]
         for position in range(len("assent_rt_"), len(token)):
@@ -262,18 +264,18 @@ class Test401:
         ["x", "assent_rt_", "assent_rt_" + "0" * 68, tokens.mint("assent_at")],
         ids=["short", "prefix", "well-formed", "an access token"],
     )
-    def test_what_is_no_refresh_token(self, api: Api, token: str):
+    def test_returns_401_for_a_malformed_refresh_token(self, api: Api, token: str):
         assert refresh(api, token).status == 401
         assert refresh_by_form(api, token).body["error"] == "invalid_grant"
 
-    def test_neither_code_nor_refresh_token_is_a_bearer(self, api: Api, person: Person):
+    def test_neither_code_nor_refresh_token_works_as_a_bearer_token(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
         assert not works(api, asking.device_code)
         assert not works(api, asking.redeem().data["refreshToken"])
 
 
 class Test403:
-    def test_a_denied_device(self, api: Api, person: Person):
+    def test_returns_403_for_a_denied_device(self, api: Api, person: Person):
         asking = ask(api)
         device_approvals.deny(asking.user_code, person.user_id)
         reply = asking.redeem()
@@ -282,7 +284,7 @@ class Test403:
         assert asking.redeem_by_form().body["error"] == "access_denied"
         assert items("FAMILY#") == []
 
-    def test_one_that_was_approved_before(self, api: Api, person: Person):
+    def test_returns_403_for_a_device_denied_after_its_approval(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
         device_approvals.deny(asking.user_code, person.user_id)
         assert asking.redeem().status == 403
@@ -291,7 +293,7 @@ class Test403:
 @pytest.mark.usefixtures("switched_off")
 class Test404:
     @pytest.mark.parametrize("path", [TOKEN, REVOKE])
-    def test_when_the_feature_is_off_it_is_an_unknown_path_to_the_byte(self, api: Api, path: str):
+    def test_the_disabled_feature_looks_exactly_like_an_unknown_path(self, api: Api, path: str):
         unknown = api.post("/v1/auth/device/nowhere").text
         assert api.post(path, json_body={}).text == unknown
         assert api.post(path, raw_body=b"token=x", headers={"Content-Type": FORM}).text == unknown
@@ -304,7 +306,7 @@ class Test409:
         assert reply.error["details"] == {"status": "authorization_pending"}
         assert ask(api).redeem_by_form().body["error"] == "authorization_pending"
 
-    def test_a_poll_before_the_interval_is_over_makes_it_longer(self, api: Api, now: FakeClock):
+    def test_polling_too_soon_lengthens_the_interval(self, api: Api, now: FakeClock):
         asking = ask(api)
         came = []
         for seconds in (0, 5, 4, 9.4, 15, 14, 20, 20):
@@ -313,18 +315,18 @@ class Test409:
         pending, slow = "authorization_pending", "slow_down"
         assert came == [pending, pending, slow, slow, pending, slow, pending, pending]
 
-    def test_a_poll_a_moment_early_is_on_time(self, api: Api, now: FakeClock):
+    def test_a_poll_a_moment_early_is_accepted(self, api: Api, now: FakeClock):
         asking = ask(api)
         asking.redeem()
         now.advance(4.6)
         assert asking.redeem().error["details"] == {"status": "authorization_pending"}
 
-    def test_in_a_form_it_is_slow_down(self, api: Api):
+    def test_a_form_returns_slow_down(self, api: Api):
         asking = ask(api)
         assert asking.redeem_by_form().body["error"] == "authorization_pending"
         assert asking.redeem_by_form().body["error"] == "slow_down"
 
-    def test_a_code_presented_again_takes_back_what_it_gave(self, api: Api, person: Person, now: FakeClock):
+    def test_redeeming_a_code_twice_revokes_its_tokens(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api).approved(person.user_id)
         pair = asking.redeem().data
         other = ask(api).approved(person.user_id).redeem().data
@@ -339,21 +341,21 @@ class Test409:
         assert asking.redeem().error["details"] == {"status": "used"}
         assert asking.redeem_by_form().body["error"] == "invalid_grant"
 
-    def test_also_after_the_code_expired(self, api: Api, person: Person, now: FakeClock):
+    def test_redeeming_a_code_twice_after_expiry_revokes_its_tokens(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api).approved(person.user_id)
         pair = asking.redeem().data
         now.advance(3_000)
         assert asking.redeem().error["details"] == {"status": "used"}
         assert not works(api, pair["accessToken"])
 
-    def test_a_person_without_scopes_to_give_gives_none(self, api: Api, person: Person):
+    def test_a_user_without_the_scopes_can_grant_none(self, api: Api, person: Person):
         pair = ask(api).approved(person.user_id, []).redeem().data
         assert pair["scope"] == ""
         assert api.get("/v1/me", pair["accessToken"]).data["scopes"] == []
 
 
 class Test429:
-    def test_the_thirty_first_request_of_a_minute_whatever_it_asks(self, api: Api, now: FakeClock):
+    def test_returns_429_for_the_31st_request_in_a_minute(self, api: Api, now: FakeClock):
         for number in range(30):
             sent: list[Any] = [
                 lambda: refresh(api, "x"),
@@ -373,7 +375,7 @@ class Test429:
 
 
 class TestRoundTrips:
-    def test_are_few_and_a_guess_costs_one(self, api: Api, person: Person, now: FakeClock):
+    def test_an_exchange_makes_few_calls_and_a_guess_one(self, api: Api, person: Person, now: FakeClock):
         made: dict[str, list[str]] = {}
 
         def recorded(name: str, act: Callable[[], Reply]) -> Reply:

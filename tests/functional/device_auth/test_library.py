@@ -48,7 +48,7 @@ def client(api: Api) -> Iterator[OAuth2Session]:
         yield session
 
 
-def test_it_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
+def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
     found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
     metadata = AuthorizationServerMetadata(found.json())
     metadata.validate()

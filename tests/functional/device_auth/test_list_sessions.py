@@ -52,10 +52,10 @@ class Test200:
         assert api.get(SESSIONS, session).data[0]["current"] is True
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
-    def test_needs_no_scope(self, api: Api, person: Person, world: World):
+    def test_listing_needs_no_scope(self, api: Api, person: Person, world: World):
         assert api.get(SESSIONS, world.token(person.user_id, [])).status == 200
 
-    def test_pages_hold_every_entry_once(self, api: Api, person: Person, now: FakeClock, world: World):
+    def test_pages_show_every_entry_once(self, api: Api, person: Person, now: FakeClock, world: World):
         for _ in range(6):
             now.advance(1)
             world.token(person.user_id)
@@ -70,7 +70,7 @@ class Test200:
             assert len(found) == 7
             assert found == sorted(found, reverse=True)
 
-    def test_a_cursor_of_another_person_is_refused(self, api: Api, person: Person, world: World):
+    def test_refuses_a_cursor_of_another_user(self, api: Api, person: Person, world: World):
         world.token(person.user_id)
         cursor = api.get(f"{SESSIONS}?limit=1", person.token).body["pagination"]["nextCursor"]
         reply = api.get(f"{SESSIONS}?cursor={cursor}", world.person().token)
@@ -80,14 +80,14 @@ class Test200:
         sessions.create(world.person().user_id)
         assert len(api.get(SESSIONS, person.token).data) == 1
 
-    def test_an_approved_device_is_listed_before_it_redeems_its_code(self, api: Api, person: Person):
+    def test_lists_an_approved_device_before_it_redeems_its_code(self, api: Api, person: Person):
         asking = ask(api, deviceName="laptop").approved(person.user_id)
         waiting = of_kind(api, person.token, "device")
         assert waiting["expiresAt"] == "2026-03-04T05:21:07.000Z"
         asking.redeem()
         assert of_kind(api, person.token, "device")["id"] == waiting["id"]
 
-    def test_what_has_expired_is_left_out_before_the_table_removes_it(
+    def test_omits_expired_credentials_that_are_still_stored(
         self, api: Api, person: Person, world: World, now: FakeClock
     ):
         world.token(person.user_id, lifetime_seconds=60)
@@ -95,7 +95,7 @@ class Test200:
         now.advance(60)
         assert len(api.get(SESSIONS, person.token).data) == 1
 
-    def test_a_refresh_moves_the_last_use_and_the_expiry(self, api: Api, person: Person, now: FakeClock, world: World):
+    def test_a_refresh_updates_last_use_and_expiry(self, api: Api, person: Person, now: FakeClock, world: World):
         pair = ask(api).approved(person.user_id).redeem().data
         token = world.token(person.user_id, lifetime_seconds=86_400)
         before = of_kind(api, pair["accessToken"], "device")
@@ -109,7 +109,7 @@ class Test200:
             "current": False,
         }
 
-    def test_the_first_use_in_an_hour_is_noted(self, api: Api, person: Person, world: World, now: FakeClock):
+    def test_records_the_first_use_in_an_hour(self, api: Api, person: Person, world: World, now: FakeClock):
         token = world.token(person.user_id, lifetime_seconds=86_400)
         now.advance(3 * 3_600)
         api.get("/v1/me", token)
@@ -123,7 +123,7 @@ class Test200:
         assert entry["id"].startswith("ses_")
         assert entry["id"][4:] not in tokens.digest(person.token) + person.token
 
-    def test_costs_other_requests_nothing(self, api: Api, person: Person, world: World):
+    def test_other_requests_make_no_extra_calls(self, api: Api, person: Person, world: World):
         """Requests without organizationId query the partition `USER#…`, which holds no credentials."""
         for _ in range(3):
             world.token(person.user_id)
@@ -132,13 +132,15 @@ class Test200:
 
 
 class Test403:
-    def test_an_api_key_belongs_to_no_person(self, api: Api, world: World):
+    def test_returns_403_for_an_api_key(self, api: Api, world: World):
         reply = api.get(SESSIONS, world.key(world.company()))
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
 
 
 class TestCredentialsFromBeforeTheIndex:
-    def test_keep_working_and_are_listed_as_they_are_used(self, api: Api, person: Person, world: World, now: FakeClock):
+    def test_unindexed_credentials_keep_working_and_are_listed_once_used(
+        self, api: Api, person: Person, world: World, now: FakeClock
+    ):
         session, token = sessions.create(person.user_id), world.token(person.user_id, lifetime_seconds=86_400)
         pair = ask(api, deviceName="laptop").approved(person.user_id).redeem().data
         forget_index()
@@ -152,7 +154,7 @@ class TestCredentialsFromBeforeTheIndex:
         assert [entry["kind"] for entry in found if entry["current"]] == ["token"]
         assert all(entry["createdAt"] is None for entry in found)
 
-    def test_a_family_is_listed_once_by_use_and_refresh(self, api: Api, person: Person, now: FakeClock):
+    def test_an_unindexed_family_is_listed_once_by_use_and_refresh(self, api: Api, person: Person, now: FakeClock):
         pair = ask(api).approved(person.user_id).redeem().data
         forget_index()
         api.get("/v1/me", pair["accessToken"])
@@ -172,20 +174,20 @@ class TestCredentialsFromBeforeTheIndex:
         assert item is not None
         assert find_credential(person.user_id, ids.session_id(item["listedAs"]))
 
-    def test_an_expired_one_is_not_listed(self, api: Api, person: Person, now: FakeClock):
+    def test_an_expired_unindexed_credential_is_not_listed(self, api: Api, person: Person, now: FakeClock):
         forget_index()
         now.advance(3_600)
         assert api.get("/v1/me", person.token).status == 401
         assert not table.query(keys.credentials_pk(person.user_id)).items
 
-    def test_an_approval_is_listed_when_the_device_redeems_it(self, api: Api, person: Person, world: World):
+    def test_an_unindexed_approval_is_listed_when_redeemed(self, api: Api, person: Person, world: World):
         asking = ask(api, deviceName="laptop").approved(person.user_id)
         forget_index()
         asking.redeem()
         assert of_kind(api, world.token(person.user_id), "device")["deviceName"] == "laptop"
 
 
-def test_a_token_family_names_its_entry(api: Api, person: Person):
+def test_a_token_family_refers_to_its_entry(api: Api, person: Person):
     pair = ask(api).approved(person.user_id).redeem().data
     family = table.get(keys.token_family(tokens.family_of(pair["refreshToken"]) or ""))
     assert family is not None

@@ -21,7 +21,7 @@ _SECRETS = ("accessToken", "refreshToken")
 
 
 class Test200:
-    def test_a_refresh_token_gets_the_next_pair(self, api: Api, person: Person, now: FakeClock):
+    def test_a_refresh_token_returns_the_next_pair(self, api: Api, person: Person, now: FakeClock):
         first = ask(api).approved(person.user_id).redeem().data
         now.advance(3_600)
         assert not works(api, first["accessToken"])
@@ -33,12 +33,12 @@ class Test200:
         assert works(api, second.data["accessToken"])
         assert api.get("/v1/me", second.data["accessToken"]).data["scopes"] == ["projects.read"]
 
-    def test_the_old_access_token_lives_to_its_end(self, api: Api, person: Person, now: FakeClock):
+    def test_the_old_access_token_remains_valid_until_it_expires(self, api: Api, person: Person, now: FakeClock):
         first = ask(api).approved(person.user_id).redeem().data
         refresh(api, first["refreshToken"])
         assert works(api, first["accessToken"])
 
-    def test_within_a_minute_the_same_token_gets_the_same_pair(self, api: Api, person: Person, now: FakeClock):
+    def test_repeating_a_refresh_within_a_minute_returns_the_same_pair(self, api: Api, person: Person, now: FakeClock):
         first = ask(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         before = table_dump()
@@ -53,7 +53,7 @@ class Test200:
         ]
         assert works(api, second["accessToken"])
 
-    def test_a_chain_goes_on_for_half_a_year_and_no_longer(self, api: Api, person: Person, now: FakeClock):
+    def test_a_family_can_be_refreshed_for_half_a_year(self, api: Api, person: Person, now: FakeClock):
         token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
         for _ in range(6):
             now.advance(29 * DAY)
@@ -67,14 +67,14 @@ class Test200:
         assert not works(api, last["accessToken"])
         assert refresh(api, last["refreshToken"]).status == 401
 
-    def test_an_unused_one_lives_thirty_days(self, api: Api, person: Person, now: FakeClock):
+    def test_an_unused_refresh_token_expires_after_30_days(self, api: Api, person: Person, now: FakeClock):
         late, later = (ask(api).approved(person.user_id).redeem().data["refreshToken"] for _ in range(2))
         now.advance(30 * DAY - 1)
         assert refresh(api, late).status == 200
         now.advance(1)
         assert refresh(api, later).status == 401
 
-    def test_scopes_can_be_fewer_and_come_back(self, api: Api, person: Person):
+    def test_scopes_can_be_reduced_and_restored(self, api: Api, person: Person):
         first = ask(api).approved(person.user_id, ["billing.read", "projects.read"]).redeem().data
         second = refresh(api, first["refreshToken"], scope="billing.read").data
         assert second["scope"] == "billing.read"
@@ -82,13 +82,13 @@ class Test200:
         assert refresh(api, first["refreshToken"]).data["scope"] == "billing.read"
         assert refresh(api, second["refreshToken"]).data["scope"] == "billing.read projects.read"
 
-    def test_only_the_five_newest_access_tokens_live(self, api: Api, person: Person):
+    def test_only_the_five_newest_access_tokens_are_valid(self, api: Api, person: Person):
         pairs = [ask(api).approved(person.user_id).redeem().data]
         for _ in range(5):
             pairs.append(refresh(api, pairs[-1]["refreshToken"]).data)
         assert [works(api, pair["accessToken"]) for pair in pairs] == [False, True, True, True, True, True]
 
-    def test_expired_access_tokens_take_no_place(self, api: Api, person: Person, now: FakeClock):
+    def test_expired_access_tokens_dont_count_toward_the_limit(self, api: Api, person: Person, now: FakeClock):
         token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
         for _ in range(3):
             now.advance(3_600)
@@ -96,14 +96,14 @@ class Test200:
         family = table.get(keys.token_family(tokens.family_of(token)))
         assert len(family["access"]) == 1
 
-    def test_the_grant_may_be_named_in_json_too(self, api: Api, person: Person):
+    def test_the_grant_can_be_named_in_json(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
         first = asking.redeem(grantType=DEVICE_GRANT)
         assert refresh(api, first.data["refreshToken"], grantType="refresh_token").status == 200
 
 
 class TestFamilies:
-    def test_hold_digests_and_know_their_access_tokens(self, api: Api, person: Person, now: FakeClock):
+    def test_families_store_digests_and_their_access_tokens(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api, scope=" ".join(SCOPES)).approved(person.user_id, sorted(SCOPES))
         pair = asking.redeem().data
         family_id = tokens.family_of(pair["refreshToken"])

@@ -18,7 +18,7 @@ def stored() -> list[str]:
 
 class Test200:
     @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
-    def test_either_token_ends_all_of_its_approval_and_nothing_else(self, api: Api, person: Person, kind: str):
+    def test_revoking_either_token_ends_its_family_and_nothing_else(self, api: Api, person: Person, kind: str):
         first = ask(api).approved(person.user_id).redeem().data
         other = ask(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
@@ -31,20 +31,20 @@ class Test200:
         assert works(api, person.token)
 
     @pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense"])
-    def test_in_a_form_whatever_the_hint(self, api: Api, person: Person, hint: str):
+    def test_revoking_by_form_ignores_the_hint(self, api: Api, person: Person, hint: str):
         pair = ask(api).approved(person.user_id).redeem().data
         form = {"token": pair["refreshToken"], "token_type_hint": hint, "client_id": "assent-cli"}
         assert api.form(REVOKE, form).status == 200
         assert not works(api, pair["accessToken"])
 
-    def test_a_used_refresh_token_will_do(self, api: Api, person: Person, now: FakeClock):
+    def test_revoking_a_used_refresh_token_ends_its_family(self, api: Api, person: Person, now: FakeClock):
         first = ask(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         now.advance(3_000)
         assert api.form(REVOKE, {"token": first["refreshToken"]}).status == 200
         assert not works(api, second["accessToken"])
 
-    def test_again_it_is_no_error(self, api: Api, person: Person):
+    def test_revoking_twice_is_no_error(self, api: Api, person: Person):
         pair = ask(api).approved(person.user_id).redeem().data
         for _ in range(2):
             assert api.form(REVOKE, {"token": pair["refreshToken"]}).status == 200
@@ -55,20 +55,22 @@ class Test200:
         ["x", "assent_rt_" + "0" * 68, tokens.mint("assent_at"), tokens.mint_refresh("0" * 16), "\u00e9"],
         ids=["short", "wrong MAC", "access token", "refresh token", "not ASCII"],
     )
-    def test_an_unknown_token_is_no_error_and_changes_nothing(self, api: Api, person: Person, token: str):
+    def test_revoking_an_unknown_token_changes_nothing_and_is_no_error(self, api: Api, person: Person, token: str):
         ask(api).approved(person.user_id).redeem()
         before = stored()
         assert api.form(REVOKE, {"token": token}).status == 200
         assert api.post(REVOKE, json_body={"token": token}).data == {"revoked": True}
         assert stored() == before
 
-    def test_a_token_of_no_approval_ends_alone(self, api: Api, world: World, person: Person):
+    def test_revoking_a_token_without_a_family_ends_only_that_token(self, api: Api, world: World, person: Person):
         other = world.token(person.user_id)
         assert api.form(REVOKE, {"token": person.token}).status == 200
         assert not works(api, person.token)
         assert works(api, other)
 
-    def test_the_token_of_another_client_stays(self, api: Api, person: Person, monkeypatch: pytest.MonkeyPatch):
+    def test_revoking_another_clients_token_changes_nothing(
+        self, api: Api, person: Person, monkeypatch: pytest.MonkeyPatch
+    ):
         monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
         pair = ask(api).approved(person.user_id).redeem().data
         for token in (pair["accessToken"], pair["refreshToken"]):
@@ -77,15 +79,15 @@ class Test200:
 
 
 class Test400:
-    def test_no_token(self, api: Api):
+    def test_returns_400_without_a_token(self, api: Api):
         assert api.post(REVOKE, json_body={}).error["details"][0]["path"] == ["token"]
         assert api.form(REVOKE, {"client_id": "assent-cli"}).body["error"] == "invalid_request"
 
-    def test_an_unknown_client(self, api: Api, person: Person):
+    def test_returns_400_for_an_unknown_client(self, api: Api, person: Person):
         assert api.form(REVOKE, {"token": person.token, "client_id": "x"}).body["error"] == "invalid_client"
         assert works(api, person.token)
 
-    def test_a_session_or_an_api_key_is_revoked_elsewhere(self, api: Api, world: World, person: Person):
+    def test_returns_400_for_a_session_or_an_api_key(self, api: Api, world: World, person: Person):
         session, key = sessions.create(person.user_id), world.key(world.company())
         for secret in (session, key, ask(api).device_code):
             assert api.form(REVOKE, {"token": secret}).body["error"] == "unsupported_token_type"

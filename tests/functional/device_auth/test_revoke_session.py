@@ -21,7 +21,7 @@ def entries(user_id: str) -> list[dict]:
 
 
 class Test200:
-    def test_ends_a_device_with_every_token_it_has(self, api: Api, person: Person):
+    def test_revoking_a_device_ends_all_its_tokens(self, api: Api, person: Person):
         first = ask(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         reply = revoke(api, person.token, of_kind(api, person.token, "device")["id"])
@@ -31,28 +31,28 @@ class Test200:
         assert refresh(api, second["refreshToken"]).status == 401
         assert [entry["kind"] for entry in api.get(SESSIONS, person.token).data] == ["token"]
 
-    def test_ends_a_session_of_the_pages(self, api: Api, person: Person):
+    def test_revokes_a_web_session(self, api: Api, person: Person):
         session = sessions.create(person.user_id)
         assert revoke(api, person.token, of_kind(api, person.token, "session")["id"]).status == 200
         assert not works(api, session)
 
-    def test_ends_the_session_of_the_request_itself(self, api: Api, person: Person):
+    def test_revokes_the_session_of_the_request_itself(self, api: Api, person: Person):
         assert revoke(api, person.token, of_kind(api, person.token, "token")["id"]).status == 200
         assert not works(api, person.token)
         assert entries(person.user_id) == []
 
-    def test_takes_an_approval_back_before_the_device_redeems_it(self, api: Api, person: Person):
+    def test_revoking_withdraws_an_approval_that_was_not_redeemed(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
         assert revoke(api, person.token, of_kind(api, person.token, "device")["id"]).status == 200
         reply = asking.redeem()
         assert (reply.status, reply.error["details"]) == (403, {"status": "access_denied"})
 
-    def test_needs_no_scope(self, api: Api, person: Person, world: World):
+    def test_revoking_needs_no_scope(self, api: Api, person: Person, world: World):
         token = world.token(person.user_id, [])
         (entry,) = [entry for entry in api.get(SESSIONS, token).data if entry["current"]]
         assert revoke(api, token, entry["id"]).status == 200
 
-    def test_ends_a_credential_from_before_the_index_once_it_is_listed(self, api: Api, person: Person, world: World):
+    def test_revokes_an_unindexed_credential_once_it_is_listed(self, api: Api, person: Person, world: World):
         pair = ask(api).approved(person.user_id).redeem().data
         forget_index()
         assert works(api, pair["accessToken"])
@@ -63,7 +63,7 @@ class Test200:
 
 
 class Test403:
-    def test_an_api_key_belongs_to_no_person(self, api: Api, world: World):
+    def test_returns_403_for_an_api_key(self, api: Api, world: World):
         company = world.company()
         session_id = of_kind(api, company.owner.token, "token")["id"]
         reply = revoke(api, world.key(company), session_id)
@@ -72,7 +72,7 @@ class Test403:
 
 
 class Test404:
-    def test_another_persons_is_an_unknown_one_to_the_byte(self, api: Api, person: Person, world: World):
+    def test_another_users_credential_looks_exactly_like_an_unknown_one(self, api: Api, person: Person, world: World):
         other = world.person()
         theirs = of_kind(api, other.token, "token")["id"]
         texts = set()
@@ -90,7 +90,7 @@ class Test404:
         assert len(texts) == 1
         assert works(api, other.token)
 
-    def test_one_that_was_revoked_or_has_expired(self, api: Api, person: Person, world: World, now):
+    def test_returns_404_for_a_revoked_or_expired_credential(self, api: Api, person: Person, world: World, now):
         world.token(person.user_id, lifetime_seconds=60)
         expiring = next(entry for entry in api.get(SESSIONS, person.token).data if not entry["current"])["id"]
         world.token(person.user_id, lifetime_seconds=7_200)
@@ -109,34 +109,34 @@ class TestOtherWaysOut:
     """Every operation that ends a credential removes its list entry in the same transaction."""
 
     @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
-    def test_a_device_that_signs_out(self, api: Api, person: Person, kind: str):
+    def test_a_device_that_signs_out_is_no_longer_listed(self, api: Api, person: Person, kind: str):
         pair = ask(api).approved(person.user_id).redeem().data
         api.post("/v1/auth/device/revoke", json_body={"token": pair[kind]})
         assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
 
-    def test_a_token_that_is_given_back(self, api: Api, person: Person):
+    def test_a_revoked_token_is_no_longer_listed(self, api: Api, person: Person):
         api.post("/v1/auth/device/revoke", json_body={"token": person.token})
         assert entries(person.user_id) == []
 
-    def test_a_code_that_is_redeemed_twice(self, api: Api, person: Person):
+    def test_a_code_that_is_redeemed_twice_is_no_longer_listed(self, api: Api, person: Person):
         asking = ask(api).approved(person.user_id)
         asking.redeem()
         asking.redeem()
         assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
 
-    def test_a_refresh_token_that_is_reused(self, api: Api, person: Person):
+    def test_a_family_whose_refresh_token_is_reused_is_no_longer_listed(self, api: Api, person: Person):
         first = ask(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         refresh(api, second["refreshToken"])
         assert refresh(api, first["refreshToken"]).status == 401
         assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
 
-    def test_a_sign_out_of_the_pages(self, api: Api, person: Person):
+    def test_a_signed_out_web_session_is_no_longer_listed(self, api: Api, person: Person):
         sessions.revoke(sessions.create(person.user_id))
         assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
 
 
-def test_a_device_request_keeps_no_name_and_address_once_it_is_decided(api: Api, person: Person):
+def test_a_decided_device_request_keeps_no_name_and_address(api: Api, person: Person):
     ask(api, deviceName="Ada's redeemed").approved(person.user_id).redeem()
     revoke(api, person.token, of_kind(api, person.token, "device")["id"])
     assert "Ada's redeemed" not in str(table_dump())

@@ -10,7 +10,7 @@ from tests.support.api import Api
 from tests.support.world import Person, World, table_dump
 
 
-def test_a_session_acts_for_the_person_with_every_scope(api: Api, person: Person, world: World):
+def test_a_session_acts_for_the_user_with_every_scope(api: Api, person: Person, world: World):
     company = world.company(owner=person)
     secret = sessions.create(person.user_id)
     assert re.fullmatch(r"assent_st_[0-9A-Za-z]{36}", secret)
@@ -25,7 +25,7 @@ def test_a_session_acts_for_the_person_with_every_scope(api: Api, person: Person
     assert secret not in str(table_dump())
 
 
-def test_it_ends_after_a_working_day(api: Api, person: Person, now: FakeClock):
+def test_a_session_expires_after_12_hours(api: Api, person: Person, now: FakeClock):
     secret = sessions.create(person.user_id)
     now.advance(12 * 3_600 - 1)
     assert works(api, secret)
@@ -33,14 +33,14 @@ def test_it_ends_after_a_working_day(api: Api, person: Person, now: FakeClock):
     assert not works(api, secret)
 
 
-def test_it_ends_when_revoked_and_no_other_does(api: Api, person: Person):
+def test_revoking_a_session_leaves_others(api: Api, person: Person):
     first, second = sessions.create(person.user_id), sessions.create(person.user_id)
     for _ in range(2):
         sessions.revoke(first)
     assert [works(api, secret) for secret in (first, second, person.token)] == [False, True, True]
 
 
-def test_only_sessions_are_revoked_so(api: Api, person: Person):
+def test_only_sessions_can_be_revoked_this_way(api: Api, person: Person):
     sessions.revoke(person.token)
     sessions.revoke("nonsense")
     assert works(api, person.token)

@@ -27,7 +27,7 @@ def wrong_code(asking: Device) -> str:
 
 
 class TestFind:
-    def test_shows_who_asks_for_what_and_from_where(self, person: Person, now: FakeClock):
+    def test_find_shows_client_scopes_and_address(self, person: Person, now: FakeClock):
         api = Api(source_ip="203.0.113.9")
         asking = ask(api, scope="projects.read billing.read", deviceName="laptop")
         asked_at = int(now())
@@ -45,7 +45,7 @@ class TestFind:
 
     @pytest.mark.parametrize("separator", ["", " ", "-", "_", "\u2011", " - ", "."])
     @pytest.mark.parametrize("case", [str.lower, str.upper, str.swapcase])
-    def test_takes_the_code_as_people_type_it(self, api: Api, person: Person, separator: str, case):
+    def test_find_accepts_the_code_as_people_type_it(self, api: Api, person: Person, separator: str, case):
         asking = ask(api)
         typed = " " + case(asking.user_code.replace("-", separator)) + "\n"
         assert device_approvals.find_by_user_code(typed, person.user_id).user_code == asking.user_code
@@ -54,11 +54,11 @@ class TestFind:
         "code",
         ["", "-", "BCDF", "BCDF-GHJ", "BCDF-GHJKL", "AEIO-UYBC", "1234-5678", "\u0412\u0421DF-GHJK", "B" * 9_999],
     )
-    def test_what_cannot_be_a_code_is_unknown(self, person: Person, code: str):
+    def test_find_treats_a_malformed_code_as_unknown(self, person: Person, code: str):
         with pytest.raises(UnknownUserCode):
             device_approvals.find_by_user_code(code, person.user_id)
 
-    def test_says_what_became_of_the_request(self, api: Api, person: Person, now: FakeClock):
+    def test_find_shows_the_requests_outcome(self, api: Api, person: Person, now: FakeClock):
         approved, denied, redeemed, pending = (ask(api) for _ in range(4))
         approved.approved(person.user_id)
         redeemed.approved(person.user_id).redeem()
@@ -82,13 +82,13 @@ class TestFind:
         for user_id in people:
             assert device_approvals.find_by_user_code(asking.user_code, user_id).status == "pending"
 
-    def test_a_person_may_look_again_as_often_as_they_like(self, api: Api, person: Person, world: World):
+    def test_a_person_can_look_up_a_code_repeatedly(self, api: Api, person: Person, world: World):
         asking = ask(api)
         for _ in range(12):
             assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
         assert device_approvals.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
 
-    def test_a_person_tries_five_wrong_codes_in_a_quarter_of_an_hour(self, api: Api, world: World, now: FakeClock):
+    def test_a_person_can_try_five_wrong_codes_in_15_minutes(self, api: Api, world: World, now: FakeClock):
         person, asking = world.person(), ask(api)
         for _ in range(5):
             with pytest.raises(UnknownUserCode):
@@ -101,32 +101,32 @@ class TestFind:
         now.advance(wait_seconds)
         assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
 
-    def test_right_codes_use_up_no_tries(self, person: Person):
+    def test_correct_codes_use_up_no_attempts(self, person: Person):
         for number in range(12):
             asking = ask(Api(source_ip=f"203.0.113.{number}"))
             assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
 
 
 class TestApprove:
-    def test_gives_the_scopes_that_the_person_left(self, api: Api, person: Person):
+    def test_approving_grants_the_scopes_that_the_person_kept(self, api: Api, person: Person):
         asking = ask(api, scope="projects.read billing.read")
         device_approvals.approve(asking.user_code.lower(), person.user_id, ["billing.read"])
         assert asking.redeem().data["scope"] == "billing.read"
 
-    def test_never_more_than_was_asked_for(self, api: Api, person: Person):
+    def test_approving_never_grants_more_than_requested(self, api: Api, person: Person):
         asking = ask(api, scope="billing.read")
         with pytest.raises(ScopeNotRequested):
             device_approvals.approve(asking.user_code, person.user_id, ["billing.read", "projects.write"])
         assert asking.redeem().status == 409
 
-    def test_an_expired_request_stays_so(self, api: Api, person: Person, now: FakeClock):
+    def test_approving_an_expired_request_fails(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api)
         now.advance(900)
         with pytest.raises(RequestExpired):
             device_approvals.approve(asking.user_code, person.user_id, [])
 
     @pytest.mark.parametrize("another", [False, True], ids=["the same person", "another person"])
-    def test_is_done_once(self, api: Api, person: Person, world: World, another: bool):
+    def test_approving_works_once(self, api: Api, person: Person, world: World, another: bool):
         asking = ask(api).approved(person.user_id)
         second = world.person() if another else person
         with pytest.raises(AlreadyDecided) as failure:
@@ -141,7 +141,7 @@ class TestApprove:
             device_approvals.approve(asking.user_code, person.user_id, [])
         assert failure.value.context == {"decision": "denied"}
 
-    def test_guessing_by_deciding_is_counted_like_guessing_by_looking(self, api: Api, person: Person):
+    def test_wrong_codes_in_decisions_count_as_attempts(self, api: Api, person: Person):
         asking = ask(api)
         for _ in range(2):
             with pytest.raises(UnknownUserCode):
@@ -155,14 +155,14 @@ class TestApprove:
         with pytest.raises(TooManyTries):
             device_approvals.deny(asking.user_code, person.user_id)
 
-    def test_a_try_is_returned_to_the_window_it_came_from_or_to_none(self, person: Person, now: FakeClock):
+    def test_a_refunded_attempt_returns_to_its_own_window_or_to_none(self, person: Person, now: FakeClock):
         rate.return_try(person.user_id)
         assert rate.count_try(person.user_id, 5).hits == 1
         now.advance(900)
         rate.return_try(person.user_id)
         assert rate.count_try(person.user_id, 5).hits == 1
 
-    def test_an_unknown_code(self, api: Api, person: Person):
+    def test_approving_an_unknown_code_fails(self, api: Api, person: Person):
         for code in (wrong_code(ask(api)), "nonsense"):
             with pytest.raises(UnknownUserCode):
                 device_approvals.approve(code, person.user_id, [])
@@ -176,9 +176,7 @@ class TestDeny:
         device_approvals.deny(asking.user_code, person.user_id)
         assert asking.redeem().status == 403
 
-    def test_an_approval_can_be_taken_back_by_who_gave_it_until_it_is_redeemed(
-        self, api: Api, person: Person, world: World
-    ):
+    def test_an_approval_can_be_withdrawn_by_its_user_until_redeemed(self, api: Api, person: Person, world: World):
         asking = ask(api).approved(person.user_id)
         with pytest.raises(AlreadyDecided):
             device_approvals.deny(asking.user_code, world.person().user_id)
@@ -190,7 +188,7 @@ class TestDeny:
             device_approvals.deny(redeemed.user_code, person.user_id)
         assert failure.value.context == {"decision": "redeemed"}
 
-    def test_an_expired_request_stays_so(self, api: Api, person: Person, now: FakeClock):
+    def test_denying_an_expired_request_fails(self, api: Api, person: Person, now: FakeClock):
         asking = ask(api)
         now.advance(900)
         with pytest.raises(RequestExpired):
@@ -198,20 +196,20 @@ class TestDeny:
 
 
 class TestRedeem:
-    def test_a_request_that_expired_since_it_was_read_gives_nothing(self, api: Api, person: Person, now: FakeClock):
+    def test_a_request_that_expired_since_it_was_read_returns_nothing(self, api: Api, person: Person, now: FakeClock):
         item = device.find(ask(api).approved(person.user_id).device_code)
         now.advance(900)
         with pytest.raises(WriteConflict):
             device.redeem(item)
 
-    def test_a_poll_of_a_request_that_was_decided_since_it_was_read_says_so(self, api: Api, person: Person):
+    def test_a_poll_reports_a_decision_made_since_it_read_the_request(self, api: Api, person: Person):
         asking = ask(api)
         item = device.find(asking.device_code)
         asking.approved(person.user_id)
         with pytest.raises(WriteConflict):
             device.note_poll(item)
 
-    def test_of_two_polls_that_read_the_same_the_later_one_is_too_early(self, api: Api, now: FakeClock):
+    def test_of_two_concurrent_polls_the_later_one_is_too_early(self, api: Api, now: FakeClock):
         item = device.find(ask(api).device_code)
         assert device.note_poll(item) is False
         now.advance(0.1)
@@ -219,7 +217,7 @@ class TestRedeem:
 
 
 class TestUserCodes:
-    def test_a_code_in_use_is_not_given_out_again(self, api: Api, monkeypatch: pytest.MonkeyPatch, now: FakeClock):
+    def test_a_user_code_in_use_is_not_issued_again(self, api: Api, monkeypatch: pytest.MonkeyPatch, now: FakeClock):
         taken = ask(api)
         letters = iter((taken.user_code + "BCDFGHJK" + taken.user_code).replace("-", ""))
         monkeypatch.setattr(secrets, "choice", _choice_of(letters, secrets.choice))
@@ -231,7 +229,7 @@ class TestUserCodes:
         assert third.user_code == taken.user_code
         assert get_request(taken.device_code).status == "pending"
 
-    def test_they_are_of_twenty_consonants(self):
+    def test_user_codes_consist_of_20_consonants(self):
         found = set("".join(device._new_user_code() for _ in range(200)).replace("-", ""))
         assert found == set("BCDFGHJKLMNPQRSTVWXZ")
 
@@ -245,7 +243,7 @@ def _choice_of(letters, ordinary):
     return choice
 
 
-def test_an_item_is_found_by_neither_half_of_a_code(api: Api):
+def test_a_device_request_cant_be_found_by_half_a_code(api: Api):
     data = api.post(CODE, json_body=code_body()).data
     assert device.find(data["deviceCode"][:-1]) is None
     assert device.find(data["userCode"]) is None

@@ -53,7 +53,7 @@ def fill(api: Api, token: str, count: int = feedback.NEW_PER_HOUR) -> list[Reply
 
 
 class Test201:
-    def test_answers_a_reference_and_stores_what_was_said(self, api: Api, world: World):
+    def test_returns_a_reference_and_stores_the_report(self, api: Api, world: World):
         person = world.person()
         reply = api.post(PATH, person.token, json_body=WHOLE)
         assert reply.status == 201
@@ -71,13 +71,13 @@ class Test201:
         assert item["pk"].startswith("FEEDBACK#2026-03-04#")
         assert taken() == [1]
 
-    def test_the_reference_says_what_it_is_and_finds_its_report(self, api: Api, token: str):
+    def test_the_reference_has_a_prefix_and_finds_the_report(self, api: Api, token: str):
         reference = api.post(PATH, token, json_body=WHOLE).data["reference"]
         assert reference.startswith("FDB-20260304-")
         expected = feedback.ReportItem.from_items(stored()[0], None)
         assert feedback.get_report(reference) == feedback.get_report(f" {reference.lower()} ") == expected
 
-    def test_without_any_scope_role_or_organization(self, api: Api, world: World):
+    def test_needs_no_scope_role_or_organization(self, api: Api, world: World):
         bare = world.token(world.person().user_id, [])
         assert api.post(PATH, bare, json_body=report()).status == 201
 
@@ -92,31 +92,31 @@ class Test201:
         api.post(PATH, company.owner.token, json_body=report())
         assert api.get("/v1/billing", company.owner.token).data["credits"]["balance"] == 7
 
-    def test_what_is_left_out_is_not_stored(self, api: Api, token: str):
+    def test_omitted_fields_are_not_stored(self, api: Api, token: str):
         api.post(PATH, token, json_body=report())
         assert {"category", "message"} == set(stored()[0]) & {"category", "message", *OPTIONAL}
 
     @pytest.mark.parametrize("category", ["bug", "friction", "docs_mismatch", "feature_request", "performance"])
-    def test_each_category(self, api: Api, token: str, category: str):
+    def test_accepts_each_category(self, api: Api, token: str, category: str):
         assert api.post(PATH, token, json_body=report(category=category)).status == 201
 
     @pytest.mark.parametrize("surface", ["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"])
-    def test_each_surface(self, api: Api, token: str, surface: str):
+    def test_accepts_each_surface(self, api: Api, token: str, surface: str):
         assert api.post(PATH, token, json_body=report(surface=surface)).status == 201
 
     @pytest.mark.parametrize("field", TEXTS)
-    def test_texts_are_trimmed_and_limits_apply_after_that(self, api: Api, token: str, field: str):
+    def test_texts_are_trimmed_before_limits_apply(self, api: Api, token: str, field: str):
         longest = "ü" * feedback.FIELD_LIMITS[field]
         reply = api.post(PATH, token, json_body=report(**{field: f" \n\t\u00a0{longest}\u2003\r\n"}))
         assert reply.status == 201
         assert feedback.get_report(reply.data["reference"]).fields[field] == longest
 
-    def test_line_breaks_inside_and_any_script_are_kept(self, api: Api, token: str):
+    def test_line_breaks_and_any_script_are_kept(self, api: Api, token: str):
         message = "Zeile 1\nZeile 2\t\u202e\u05e9\u05dc\u202c \U0001f986 e\u0301"
         api.post(PATH, token, json_body=report(message=message))
         assert stored()[0]["message"] == message
 
-    def test_every_other_report_is_a_report_of_its_own(self, api: Api, token: str):
+    def test_different_reports_have_different_references(self, api: Api, token: str):
         bodies = [
             report(),
             report(category="friction"),
@@ -127,7 +127,7 @@ class Test201:
         assert len({api.post(PATH, token, json_body=body).data["reference"] for body in bodies}) == 5
         assert taken() == [5]
 
-    def test_the_same_from_another_caller_is_another_report(self, api: Api, world: World):
+    def test_the_same_report_of_another_caller_is_another_report(self, api: Api, world: World):
         company = world.company()
         tokens = [company.owner.token, world.member(company).token, world.key(company)]
         replies = [api.post(PATH, token, json_body=report()) for token in tokens]
@@ -136,7 +136,7 @@ class Test201:
 
 
 class Test200:
-    def test_the_same_content_gets_the_same_reference_and_is_not_counted(self, api: Api, token: str):
+    def test_the_same_report_returns_the_same_reference_and_is_not_counted(self, api: Api, token: str):
         first = api.post(PATH, token, json_body=WHOLE)
         before = stored(), taken()
         for _ in range(12):
@@ -145,35 +145,35 @@ class Test200:
             assert again.data == {"reference": first.data["reference"], "alreadySubmitted": True}
         assert (stored(), taken()) == before
 
-    def test_order_of_fields_and_blanks_around_them_make_no_difference(self, api: Api, token: str):
+    def test_field_order_and_surrounding_spaces_make_no_difference(self, api: Api, token: str):
         first = api.post(PATH, token, json_body=WHOLE)
         body = {name: f"  {WHOLE[name]}\n" if name in TEXTS else WHOLE[name] for name in reversed(WHOLE)}
         again = api.post(PATH, token, json_body=body)
         assert (again.status, again.data["reference"]) == (200, first.data["reference"])
 
-    def test_by_another_token_of_the_same_person(self, api: Api, world: World):
+    def test_another_token_of_the_same_user_repeats_the_report(self, api: Api, world: World):
         person = world.person()
         api.post(PATH, person.token, json_body=WHOLE)
         assert api.post(PATH, world.token(person.user_id), json_body=WHOLE).status == 200
 
-    def test_by_another_key_of_the_same_organization(self, api: Api, world: World):
+    def test_another_key_of_the_same_organization_repeats_the_report(self, api: Api, world: World):
         company = world.company()
         api.post(PATH, world.key(company), json_body=WHOLE)
         assert api.post(PATH, world.key(company), json_body=WHOLE).status == 200
 
-    def test_in_the_last_millisecond_of_the_day(self, api: Api, world: World, now):
+    def test_the_report_is_repeated_until_the_last_millisecond_of_the_day(self, api: Api, world: World, now):
         person = world.person()
         first = api.post(PATH, person.token, json_body=WHOLE)
         now.seconds = 1_772_668_799.999
         again = api.post(PATH, world.token(person.user_id), json_body=WHOLE)
         assert (again.status, again.data["reference"]) == (200, first.data["reference"])
 
-    def test_when_the_quota_is_used_up(self, api: Api, token: str):
+    def test_a_repeated_report_succeeds_when_the_quota_is_used_up(self, api: Api, token: str):
         first = fill(api, token)[3]
         again = api.post(PATH, token, json_body=report(3))
         assert (again.status, again.data["reference"]) == (200, first.data["reference"])
 
-    def test_while_intake_is_paused(self, api: Api, token: str):
+    def test_a_repeated_report_succeeds_while_intake_is_paused(self, api: Api, token: str):
         first = api.post(PATH, token, json_body=WHOLE)
         feedback.set_intake(paused=True)
         again = api.post(PATH, token, json_body=WHOLE)
@@ -182,7 +182,7 @@ class Test200:
 
 
 class TestMidnight:
-    def test_the_same_report_is_a_new_one_on_the_next_day(self, api: Api, world: World, now):
+    def test_the_same_report_is_new_on_the_next_day(self, api: Api, world: World, now):
         now.seconds = 1_772_668_799.999
         token = world.person().token
         last = api.post(PATH, token, json_body=WHOLE)
@@ -223,26 +223,26 @@ class TestMidnight:
 
 class Test400:
     @pytest.mark.parametrize("field", ["category", "message"])
-    def test_a_required_field_is_missing(self, api: Api, token: str, field: str):
+    def test_returns_400_without_a_required_field(self, api: Api, token: str, field: str):
         body = {name: value for name, value in report().items() if name != field}
         self._refused(api, token, body, field)
 
     @pytest.mark.parametrize("field", TEXTS)
     @pytest.mark.parametrize("value", ["", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"]], ids=repr)
-    def test_a_text_is_empty_or_no_text(self, api: Api, token: str, field: str, value: Any):
+    def test_returns_400_for_an_empty_or_non_string_text(self, api: Api, token: str, field: str, value: Any):
         self._refused(api, token, report(**{field: value}), field)
 
     @pytest.mark.parametrize("field", TEXTS)
-    def test_a_text_is_too_long_after_trimming(self, api: Api, token: str, field: str):
+    def test_returns_400_for_a_text_that_is_too_long_after_trimming(self, api: Api, token: str, field: str):
         self._refused(api, token, report(**{field: " " + "x" * (feedback.FIELD_LIMITS[field] + 1)}), field)
 
     @pytest.mark.parametrize("field", ["category", "surface"])
     @pytest.mark.parametrize("value", ["", "BUG", "bugs", None, 1, [], "other "], ids=repr)
-    def test_a_choice_is_none(self, api: Api, token: str, field: str, value: Any):
+    def test_returns_400_for_an_unknown_choice(self, api: Api, token: str, field: str, value: Any):
         self._refused(api, token, report(**{field: value}), field)
 
     @pytest.mark.parametrize("name", ["title", "severity", "request_id", "client_name", "Message", "organizationId"])
-    def test_there_is_another_property(self, api: Api, token: str, name: str):
+    def test_returns_400_for_an_unknown_property(self, api: Api, token: str, name: str):
         self._refused(api, token, report(**{name: "x"}), name)
 
     def _refused(self, api: Api, token: str, body: dict[str, Any], field: str) -> None:
@@ -254,7 +254,7 @@ class Test400:
 
 
 class Test402:
-    def test_a_key_of_the_free_plan(self, api: Api, world: World):
+    def test_returns_402_for_a_key_on_the_free_plan(self, api: Api, world: World):
         from controlplane.store import billing
 
         company = world.company()
@@ -266,7 +266,7 @@ class Test402:
 
 
 class Test429:
-    def test_the_eleventh_new_report_of_an_hour(self, api: Api, token: str):
+    def test_returns_429_for_the_11th_new_report_in_an_hour(self, api: Api, token: str):
         fill(api, token)
         before = stored(), taken()
         reply = api.post(PATH, token, json_body=report(10))
@@ -276,14 +276,14 @@ class Test429:
         assert int(reply.headers["x-ratelimit-remaining"]) > 0
         assert (stored(), taken()) == before
 
-    def test_another_token_or_key_resets_nothing(self, api: Api, world: World):
+    def test_another_token_or_key_doesnt_reset_the_quota(self, api: Api, world: World):
         company = world.company()
         fill(api, company.owner.token)
         assert api.post(PATH, world.token(company.owner.user_id), json_body=report(10)).status == 429
         fill(api, world.key(company))
         assert api.post(PATH, world.key(company), json_body=report(10)).status == 429
 
-    def test_others_are_not_concerned(self, api: Api, world: World, token: str):
+    def test_other_callers_have_their_own_quota(self, api: Api, world: World, token: str):
         fill(api, token)
         assert api.post(PATH, world.person().token, json_body=report(10)).status == 201
 
@@ -297,19 +297,19 @@ class Test429:
 
 
 class Test503:
-    def test_a_new_report_while_intake_is_paused(self, api: Api, token: str):
+    def test_returns_503_for_a_new_report_while_intake_is_paused(self, api: Api, token: str):
         feedback.set_intake(paused=True)
         reply = api.post(PATH, token, json_body=report())
         assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
         assert stored() == []
         assert taken() == []
 
-    def test_until_it_is_resumed(self, api: Api, token: str):
+    def test_accepts_reports_again_once_resumed(self, api: Api, token: str):
         feedback.set_intake(paused=True)
         feedback.set_intake(paused=False)
         assert api.post(PATH, token, json_body=report()).status == 201
 
-    def test_under_an_idempotency_key_that_stays_usable(self, api: Api, token: str):
+    def test_a_503_leaves_the_idempotency_key_usable(self, api: Api, token: str):
         headers = {"Idempotency-Key": "7d3a1f0c"}
         feedback.set_intake(paused=True)
         assert api.post(PATH, token, json_body=report(), headers=headers).status == 503
@@ -318,14 +318,14 @@ class Test503:
 
 
 class TestIdempotencyKey:
-    def test_a_repetition_within_the_day_replays_the_first_answer(self, api: Api, token: str):
+    def test_a_repeated_idempotency_key_replays_the_first_response(self, api: Api, token: str):
         headers = {"Idempotency-Key": "7d3a1f0c"}
         first = api.post(PATH, token, json_body=WHOLE, headers=headers)
         again = api.post(PATH, token, json_body=WHOLE, headers=headers)
         assert (again.status, again.text) == (201, first.text)
         assert again.headers["idempotency-replayed"] == "true"
 
-    def test_under_another_key_it_is_still_the_same_report(self, api: Api, token: str):
+    def test_another_idempotency_key_repeats_the_same_report(self, api: Api, token: str):
         first = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "7d3a1f0c"})
         again = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "another"})
         assert (again.status, again.data["reference"]) == (200, first.data["reference"])

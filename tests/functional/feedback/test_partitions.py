@@ -51,7 +51,7 @@ def move_to_unsharded_partition(local: str) -> None:
 
 
 class TestALongReport:
-    def test_has_its_texts_apart_and_is_read_as_one(self, api: Api, token: str):
+    def test_a_long_reports_texts_are_stored_apart_and_read_together(self, api: Api, token: str):
         with recorded_calls() as calls:
             reply = api.post(PATH, token, json_body=LONG)
         assert reply.status == 201
@@ -63,7 +63,7 @@ class TestALongReport:
         in_the_day = [item for item in puts if item["pk"]["S"] in keys.feedback_pks(DAY)]
         assert [size_of(item) < 1024 for item in in_the_day] == [True]
 
-    def test_at_the_limit_of_what_is_kept_inline_is_below_1_kb(self, api: Api, token: str):
+    def test_a_report_at_the_inline_limit_is_below_1_kb(self, api: Api, token: str):
         for length in (400, 520, 530, 540, 550, 560, 570, 580):
             body = {"category": "feature_request", "surface": "dashboard", "message": "x" * length}
             with recorded_calls() as calls:
@@ -72,7 +72,7 @@ class TestALongReport:
             puts = [leg["Put"]["Item"] for leg in transaction.parameters["TransactItems"] if "Put" in leg]
             assert all(size_of(item) < 1024 for item in puts)
 
-    def test_whose_texts_have_expired_first_is_gone(self, api: Api, token: str):
+    def test_a_report_whose_texts_have_expired_is_missing(self, api: Api, token: str):
         reference = api.post(PATH, token, json_body=LONG).data["reference"]
         local = "".join(reference.lower().split("-")[2:])
         table.delete_all([keys.feedback_text(DAY, local)])
@@ -80,7 +80,7 @@ class TestALongReport:
         with pytest.raises(feedback.UnknownReport):
             feedback.get_report(reference)
 
-    def test_repeated_is_the_same_report(self, api: Api, token: str):
+    def test_a_repeated_long_report_is_the_same_report(self, api: Api, token: str):
         first = api.post(PATH, token, json_body=LONG)
         again = api.post(PATH, token, json_body=LONG)
         assert (again.status, again.data) == (200, {**first.data, "alreadySubmitted": True})
@@ -92,16 +92,16 @@ def size_of(item: dict[str, Any]) -> int:
 
 
 class TestReportsOfEarlierReleases:
-    def test_are_found_by_their_references(self):
+    def test_older_reports_are_found_by_reference(self):
         item = old_report()
         assert feedback.get_report(item["reference"]) == ReportItem.from_items(item, None)
 
-    def test_are_listed_among_the_others(self, api: Api, token: str):
+    def test_older_reports_are_listed_among_the_others(self, api: Api, token: str):
         old = old_report()
         new = api.post(PATH, token, json_body={"category": "bug", "message": "It fails too."}).data["reference"]
         assert [report.reference for report in feedback.list_reports(DAY)] == [new, old["reference"]]
 
-    def test_sent_again_after_the_deployment_keep_their_reference_and_are_listed_once(self):
+    def test_older_reports_keep_their_reference_when_repeated_and_are_listed_once(self):
         report = {"category": "bug", "message": "It fails."}
         reference = feedback.submit_report("usr_0123456789abcdef", report).reference
         local = "".join(reference.lower().split("-")[2:])
@@ -109,7 +109,7 @@ class TestReportsOfEarlierReleases:
         assert feedback.submit_report("usr_0123456789abcdef", report).reference == reference
         assert [listed.reference for listed in feedback.list_reports(DAY)] == [reference]
 
-    def test_sent_again_while_intake_is_paused_get_their_receipt(self):
+    def test_older_reports_are_acknowledged_when_repeated_during_a_pause(self):
         report = {"category": "bug", "message": "It fails."}
         receipt = feedback.submit_report("usr_0123456789abcdef", report)
         local = "".join(receipt.reference.lower().split("-")[2:])
@@ -118,11 +118,11 @@ class TestReportsOfEarlierReleases:
         assert feedback.submit_report("usr_0123456789abcdef", report) == receipt._replace(already_submitted=True)
 
 
-class TestTheSwitch:
+class TestIntakeSwitch:
     def post(self, api: Api, token: str, number: int) -> int:
         return api.post(PATH, token, json_body={"category": "bug", "message": f"Number {number}."}).status
 
-    def test_is_read_from_one_copy_and_written_to_all(self, api: Api, token: str):
+    def test_the_switch_is_read_from_one_copy_and_written_to_all(self, api: Api, token: str):
         copies = {f"FEEDBACKINTAKE#{copy}" for copy in range(shards.FEEDBACK_INTAKE)}
         feedback.set_intake(paused=True)
         assert all(table.get(feedback_key)["paused"] for feedback_key in map(keys.feedback_intake, range(8)))  # type: ignore[index]
@@ -132,14 +132,14 @@ class TestTheSwitch:
         assert len(read) == 5
         assert set(read) <= copies
 
-    def test_takes_effect_on_the_next_request(self, api: Api, token: str):
+    def test_the_switch_applies_to_the_next_request(self, api: Api, token: str):
         statuses = []
         for number, paused in enumerate([False, True, False, True]):
             feedback.set_intake(paused=paused)
             statuses.append(self.post(api, token, number))
         assert statuses == [201, 503, 201, 503]
 
-    def test_that_an_earlier_release_has_paused_stays_paused_until_it_is_resumed(self, api: Api, token: str):
+    def test_a_pause_set_by_an_older_release_lasts_until_resumed(self, api: Api, token: str):
         table.put(Put({**keys.single_feedback_intake()._asdict(), "paused": True, "changedAt": "2026-03-01"}))
         assert feedback.get_intake() == (True, "2026-03-01")
         assert [self.post(api, token, number) for number in range(3)] == [503] * 3
@@ -149,13 +149,13 @@ class TestTheSwitch:
         assert single is not None
         assert single["paused"] is False
 
-    def test_paused_and_a_full_hour_is_a_full_hour(self, api: Api, token: str):
+    def test_the_full_quota_is_reported_during_a_pause(self, api: Api, token: str):
         for number in range(feedback.NEW_PER_HOUR):
             assert self.post(api, token, number) == 201
         feedback.set_intake(paused=True)
         assert self.post(api, token, 99) == 429
 
-    def test_costs_a_read_and_no_write_unit(self, api: Api, token: str):
+    def test_the_switch_costs_one_read_and_no_write_unit(self, api: Api, token: str):
         self.post(api, token, 0)
         with recorded_calls() as calls:
             self.post(api, token, 1)
@@ -163,7 +163,7 @@ class TestTheSwitch:
         legs = [set(leg) for leg in calls[-1].parameters["TransactItems"]]
         assert legs == [{"Put"}, {"Put"}, {"Update"}]
 
-    def test_is_never_in_the_way_of_another_transaction(self, api: Api, token: str):
+    def test_the_switch_never_conflicts_with_another_transaction(self, api: Api, token: str):
         """Concurrent reports would conflict if each transaction checked the same item."""
         checked: list[Call] = []
 

@@ -11,7 +11,7 @@ from tests.support.world import Company, World, table_dump
 
 
 class TestFirst:
-    def test_makes_an_open_item(self, intake: Intake, company: Company):
+    def test_the_first_advisory_creates_an_open_item(self, intake: Intake, company: Company):
         said = {
             "summary": "Records do not say which policy was agreed to.",
             "priority": "P0",
@@ -26,19 +26,19 @@ class TestFirst:
         assert item["title"] == "Consent records lack the policy's version"
         assert (item["runtimeVendor"], item["observedAt"]) == (None, "2026-03-04T05:00:00.000Z")
 
-    def test_of_a_project_is_another_than_that_of_its_organization(
+    def test_a_projects_advisory_differs_from_its_organizations(
         self, intake: Intake, company: Company, project: ProjectItem
     ):
         intake.take(advisory(company), advisory(company, projectId=project.project_id))
         assert {item["projectId"] for item in items_of(company)} == {None, project.project_id}
 
-    def test_of_one_organization_is_none_of_another(self, intake: Intake, company: Company, world: World):
+    def test_an_organizations_advisory_is_invisible_to_others(self, intake: Intake, company: Company, world: World):
         intake.take(advisory(company))
         assert items_of(world.company()) == []
 
 
 class TestAgain:
-    def test_a_duplicate_changes_nothing(self, intake: Intake, company: Company, now):
+    def test_a_duplicate_advisory_changes_nothing(self, intake: Intake, company: Company, now):
         intake.take(advisory(company))
         before = table_dump()
         now.advance(60)
@@ -46,7 +46,9 @@ class TestAgain:
         assert table_dump() == before
 
     @pytest.mark.parametrize("reverse", [False, True])
-    def test_the_later_edition_counts_in_either_order(self, intake: Intake, company: Company, reverse: bool):
+    def test_the_later_edition_of_an_advisory_wins_in_either_order(
+        self, intake: Intake, company: Company, reverse: bool
+    ):
         editions = [
             advisory(company, title="First", publishedAt="2026-03-04T05:00:00Z"),
             advisory(company, title="Second", publishedAt="2026-03-04T05:00:01Z"),
@@ -54,7 +56,7 @@ class TestAgain:
         intake.take(*(reversed(editions) if reverse else editions))
         assert [item["title"] for item in items_of(company)] == ["Second"]
 
-    def test_a_dismissed_one_stays_dismissed(self, intake: Intake, company: Company, now):
+    def test_a_dismissed_advisory_stays_dismissed(self, intake: Intake, company: Company, now):
         intake.take(advisory(company))
         item = InboxItem.from_item(items_of(company)[0])
         inbox.change_status(item, "dismissed", item.version, company.owner.user_id, None)
@@ -64,7 +66,7 @@ class TestAgain:
 
 
 class TestDropped:
-    def test_of_a_deleted_project(self, intake: Intake, company: Company, project: ProjectItem):
+    def test_an_advisory_for_a_deleted_project_is_dropped(self, intake: Intake, company: Company, project: ProjectItem):
         projects.delete_project(project)
         intake.take(advisory(company, projectId=project.project_id))
         assert items_of(company) == []

@@ -15,7 +15,7 @@ from tests.support.world import Company, table_dump
 
 
 class TestFirst:
-    def test_makes_the_vendor_and_an_open_finding_that_name_each_other(
+    def test_the_first_detection_creates_vendor_and_finding_that_refer_to_each_other(
         self, intake: Intake, company: Company, project: ProjectItem
     ):
         pages = ["https://shop.example.com/a?user=ada#top", "http://localhost:5173/b"]
@@ -47,16 +47,18 @@ class TestFirst:
         assert [shown["url"] for shown in item["evidence"]] == ["https://shop.example.com/a", "http://localhost:5173/b"]
         assert (intake.waiting, intake.dead) == (0, [])
 
-    def test_a_vendor_that_nobody_recognised_needs_review(self, intake: Intake, project: ProjectItem):
+    def test_an_unrecognized_vendor_needs_review(self, intake: Intake, project: ProjectItem):
         intake.take(detection(project))
         assert vendors_of(project)[0]["reviewState"] == "needs_review"
 
-    def test_before_consent_it_is_more_urgent(self, intake: Intake, company: Company, project: ProjectItem):
+    def test_a_vendor_loaded_before_consent_is_more_urgent(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
         intake.take(detection(project, beforeConsent=True))
         (item,) = items_of(company)
         assert (item["priority"], item["title"]) == ("P1", "Segment loads before consent")
 
-    def test_stands_in_the_inbox_as_the_api_shows_it(
+    def test_the_api_returns_the_finding_in_the_inbox(
         self, intake: Intake, company: Company, project: ProjectItem, api: Api
     ):
         intake.take(detection(project))
@@ -65,7 +67,7 @@ class TestFirst:
         assert (shown["source"], shown["status"]) == ("runtime", "open")
         assert shown["runtimeVendor"]["vendorId"] == "segment"
 
-    def test_each_vendor_of_each_project_is_one_of_its_own(
+    def test_each_vendor_of_each_project_has_its_own_finding(
         self, intake: Intake, company: Company, project: ProjectItem
     ):
         from tests.functional.projects.builders import make_project
@@ -78,14 +80,14 @@ class TestFirst:
 
 
 class TestAgain:
-    def test_a_duplicate_changes_nothing(self, intake: Intake, project: ProjectItem, now):
+    def test_a_duplicate_detection_changes_nothing(self, intake: Intake, project: ProjectItem, now):
         intake.take(detection(project))
         before = table_dump()
         now.advance(60)
         intake.take(detection(project), detection(project))
         assert table_dump() == before
 
-    def test_in_every_order_the_latest_observation_counts(self, intake: Intake, company: Company, project: ProjectItem):
+    def test_the_latest_observation_wins_in_any_order(self, intake: Intake, company: Company, project: ProjectItem):
         for number, order in enumerate(permutations(range(3))):
             vendor = f"vendor{number}"
             seen = [
@@ -98,7 +100,7 @@ class TestAgain:
         assert len(items_of(company)) == 6
         assert {item["runtimeVendor"]["name"] for item in items_of(company)} == {"Name 2"}
 
-    def test_offsets_and_fractions_of_times_are_compared_as_times(
+    def test_timestamps_with_offsets_and_fractions_are_compared_as_times(
         self, intake: Intake, company: Company, project: ProjectItem
     ):
         intake.take(detection(project, name="Later", observedAt="2026-03-04T06:00:00.5+01:00"))
@@ -106,7 +108,7 @@ class TestAgain:
         assert items_of(company)[0]["runtimeVendor"]["name"] == "Later"
 
     @pytest.mark.parametrize("status", ["accepted", "dismissed"])
-    def test_what_people_decided_on_the_finding_stays(
+    def test_decisions_on_the_finding_are_kept(
         self, intake: Intake, company: Company, project: ProjectItem, status: Any, now
     ):
         intake.take(detection(project))
@@ -116,7 +118,7 @@ class TestAgain:
         intake.take(detection(project, observedAt="2026-03-04T05:07:00Z"))
         assert [entry["status"] for entry in items_of(company)] == [status]
 
-    def test_a_resolved_finding_reopens_when_the_vendor_is_seen_after_that(
+    def test_a_resolved_finding_reopens_if_the_vendor_is_seen_later(
         self, intake: Intake, company: Company, project: ProjectItem, now
     ):
         intake.take(detection(project))
@@ -131,7 +133,7 @@ class TestAgain:
 
 class TestDecision:
     @pytest.mark.parametrize(("state", "review"), [("approved", "accepted"), ("ignored", "rejected")])
-    def test_taken_before_the_vendor_was_seen_is_kept_and_opens_nothing(
+    def test_a_decision_before_the_first_detection_is_kept_and_opens_nothing(
         self, intake: Intake, company: Company, project: ProjectItem, state: Any, review: str
     ):
         vendors.decide_vendor(project, "segment", state, company.owner.user_id)
@@ -140,7 +142,7 @@ class TestDecision:
         assert (vendor["state"], vendor["reviewState"], vendor["name"]) == (state, review, "Segment")
         assert item["status"] == "resolved"
 
-    def test_taken_on_a_finding_is_kept_by_later_detections(
+    def test_a_decision_on_a_finding_survives_later_detections(
         self, intake: Intake, company: Company, project: ProjectItem, now
     ):
         intake.take(detection(project))
@@ -151,9 +153,7 @@ class TestDecision:
         assert (vendor["state"], vendor["lastSeenAt"]) == ("ignored", "2026-03-04T06:00:00.000Z")
         assert (item["itemId"], item["status"]) == (found, "resolved")
 
-    def test_that_comes_between_reading_and_writing_is_kept(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
+    def test_a_decision_between_read_and_write_is_kept(self, intake: Intake, company: Company, project: ProjectItem):
         from controlplane.store.table import table
         from tests.support.calls import intercepted
 
@@ -172,7 +172,7 @@ class TestDecision:
 
 
 class TestDropped:
-    def test_of_a_deleted_project_without_a_trace(self, intake: Intake, project: ProjectItem):
+    def test_a_detection_for_a_deleted_project_is_dropped_without_a_trace(self, intake: Intake, project: ProjectItem):
         projects.delete_project(project)
         before = table_dump()
         intake.take(detection(project))
@@ -180,9 +180,9 @@ class TestDropped:
         assert (intake.waiting, intake.dead) == (0, [])
 
 
-class TestDeath:
+class TestCrash:
     @pytest.mark.parametrize("applied", [True, False])
-    def test_of_the_function_leaves_nothing_half_done(
+    def test_a_crash_leaves_nothing_half_written(
         self, intake: Intake, company: Company, project: ProjectItem, applied: bool, now
     ):
         intake.send(detection(project))

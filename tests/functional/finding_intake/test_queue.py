@@ -49,7 +49,7 @@ class TestMalformed:
         assert intake.waiting == 0
 
     @pytest.mark.parametrize("body", ["", "{", "null", "[]", "{}", '"x"', '{"kind":"advisory"}', "\ufffd", "[" * 500])
-    def test_so_is_what_is_no_message_at_all(self, intake: Intake, body: str):
+    def test_a_message_that_isnt_json_is_dead_lettered(self, intake: Intake, body: str):
         intake.take(body)
         assert len(intake.dead) == 1
         assert intake.waiting == 0
@@ -58,7 +58,7 @@ class TestMalformed:
         intake.take(detection(project, name="ada@example.com" * 40))
         assert "ada" not in intake.dead[0][1]
 
-    def test_too_many_pages(self, intake: Intake, project: ProjectItem):
+    def test_a_message_with_too_many_pages_is_dead_lettered(self, intake: Intake, project: ProjectItem):
         intake.take(detection(project, seenOn=["https://shop.example.com/"] * 21))
         assert len(intake.dead) == 1
 
@@ -72,7 +72,9 @@ class TestMalformed:
 
 
 class TestPoison:
-    def test_among_ten_holds_up_none_of_the_nine(self, intake: Intake, company: Company, project: ProjectItem):
+    def test_one_poison_message_doesnt_delay_the_other_nine(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
         """In one batch, as Lambda delivers them: each valid message is processed once, and one is dead-lettered."""
         messages = [detection(project, vendorId=f"vendor{number}") for number in range(10)]
         messages[4]["domain"] = "no domain"
@@ -87,7 +89,7 @@ class TestPoison:
         assert json.loads(body)["vendorId"] == "vendor4"
         assert reason == "malformed: runtime-vendor-detection.domain string_pattern_mismatch"
 
-    def test_that_fails_in_the_table_comes_five_times_and_then_no_more(
+    def test_a_message_that_fails_in_the_table_is_received_five_times(
         self, intake: Intake, company: Company, project: ProjectItem, now
     ):
         def broken(call, proceed):
@@ -107,7 +109,9 @@ class TestPoison:
         assert "ada" not in reason
         assert intake.waiting == 0
 
-    def test_redriven_after_it_is_mended_it_is_taken(self, intake: Intake, company: Company, project: ProjectItem):
+    def test_a_redriven_message_is_accepted_once_the_cause_is_fixed(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
         intake.take(advisory(company, organizationId="org_0123456789abcdef"))
         (letter,) = intake.mailbox.at(DEAD_LETTERS)
         letter.queue_url, letter.receives = URL, 0
@@ -123,9 +127,7 @@ class TestUnknown:
         assert [reason for _, reason in intake.dead] == ["unknown organization"]
         assert table_dump() == before
 
-    def test_project_of_a_known_organization_is_dropped_since_it_may_have_been_deleted(
-        self, intake: Intake, project: ProjectItem
-    ):
+    def test_a_message_for_an_unknown_project_is_dropped(self, intake: Intake, project: ProjectItem):
         projects.delete_project(project)
         intake.take(detection(project))
         assert (intake.waiting, intake.dead) == (0, [])
@@ -133,7 +135,7 @@ class TestUnknown:
 
 class TestSamples:
     @pytest.mark.parametrize("name", ["runtime_vendor_detection", "advisory"])
-    def test_are_taken_for_an_organization_that_exists(
+    def test_sample_messages_are_accepted_for_an_existing_organization(
         self, intake: Intake, company: Company, project: ProjectItem, name: str
     ):
         (record,) = json.loads((EVENTS / f"finding_intake_{name}.json").read_text())["Records"]

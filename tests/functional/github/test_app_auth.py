@@ -53,13 +53,13 @@ def bought(code_host) -> int:
 
 
 class TestAppToken:
-    def test_names_the_app_for_ten_minutes_from_a_minute_ago(self, code_host, now):
+    def test_the_app_token_is_valid_for_ten_minutes_starting_a_minute_ago(self, code_host, now):
         code_host.host().get_repository(*DEMO)
         (request,) = code_host.sent(TOKENS)
         assert claims(request) == {"iat": int(now.seconds) - 60, "exp": int(now.seconds) + 540, "iss": "1"}
 
     @pytest.mark.parametrize("ahead_seconds", [-86_400, -700, 700, 86_400])
-    def test_follows_the_hosts_clock_where_ours_is_wrong(self, code_host, now, monkeypatch, ahead_seconds):
+    def test_the_app_token_follows_the_hosts_clock_if_ours_is_wrong(self, code_host, now, monkeypatch, ahead_seconds):
         bend_clock(monkeypatch, now, ahead_seconds)
         host = code_host.host()
         assert host.get_repository(*DEMO).name == DEMO_NAME
@@ -68,12 +68,12 @@ class TestAppToken:
         assert bought(code_host) == 2
 
     @pytest.mark.parametrize("ahead_seconds", [-60, 59])
-    def test_needs_no_second_try_for_clocks_that_differ_by_a_minute(self, code_host, now, monkeypatch, ahead_seconds):
+    def test_the_app_token_tolerates_clocks_that_differ_by_a_minute(self, code_host, now, monkeypatch, ahead_seconds):
         bend_clock(monkeypatch, now, ahead_seconds)
         code_host.host().get_repository(*DEMO)
         assert bought(code_host) == 1
 
-    def test_is_signed_with_the_key_as_it_is_now_after_a_rotation(self, code_host, tmp_path):
+    def test_the_app_token_is_signed_with_the_current_key_after_a_rotation(self, code_host, tmp_path):
         current = key_file(code_host.root).read_text()
         setup._write_key(tmp_path / "old.pem")
         keys = [(tmp_path / "old.pem").read_text(), current]
@@ -82,7 +82,7 @@ class TestAppToken:
         assert host.get_repository(*DEMO).name == DEMO_NAME
         assert keys == []
 
-    def test_with_a_wrong_key_or_a_wrong_app_is_refused_and_tried_once_more(self, code_host, tmp_path):
+    def test_a_wrong_key_or_app_is_refused_after_one_retry(self, code_host, tmp_path):
         setup._write_key(tmp_path / "other.pem")
         other, ours = (tmp_path / "other.pem").read_text(), key_file(code_host.root).read_text()
         for app_id, key in (("1", other), ("2", ours)):
@@ -96,13 +96,13 @@ class TestAppToken:
 
 
 class TestInstallationToken:
-    def test_is_kept_for_the_next_requests(self, code_host):
+    def test_an_installation_token_is_reused(self, code_host):
         host = code_host.host()
         for _ in range(3):
             host.get_repository(*DEMO)
         assert bought(code_host) == 1
 
-    def test_is_kept_until_shortly_before_it_ends(self, code_host, now):
+    def test_an_installation_token_is_reused_until_shortly_before_it_expires(self, code_host, now):
         host = code_host.host()
         host.get_repository(*DEMO)
         now.advance(3600 - 301)
@@ -112,7 +112,7 @@ class TestInstallationToken:
         host.get_repository(*DEMO)
         assert bought(code_host) == 2
 
-    def test_belongs_to_one_installation(self, code_host, tmp_path):
+    def test_an_installation_token_belongs_to_one_installation(self, code_host, tmp_path):
         (tmp_path / "files").mkdir()
         (tmp_path / "files" / "a").write_text("a")
         code_host.stand_in.repositories.create("other-owner", "shop", tmp_path / "files")
@@ -122,7 +122,7 @@ class TestInstallationToken:
         CodeHost(transport, auth, installation_id("other-owner")).get_repository("other-owner", "shop")
         assert bought(code_host) == 2
 
-    def test_sees_one_repository_and_allows_one_purpose(self, code_host, tmp_path):
+    def test_an_installation_token_covers_one_repository_and_one_purpose(self, code_host, tmp_path):
         (tmp_path / "a").write_text("a")
         code_host.stand_in.repositories.create(DEMO_OWNER, "other", tmp_path)
         auth = code_host.auth()
@@ -135,7 +135,7 @@ class TestInstallationToken:
             with pytest.raises(Denied, match="Not Found"):
                 find(held, DEMO_OWNER, "other", "metadata", "read")
 
-    def test_of_a_renamed_repository_is_bought_by_its_number(self, code_host):
+    def test_a_renamed_repositorys_token_is_requested_by_number(self, code_host):
         code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
         host = code_host.host()
         assert host.get_repository(DEMO_OWNER, "old-name").name == DEMO_NAME
@@ -146,23 +146,23 @@ class TestInstallationToken:
         host.get_repository(DEMO_OWNER, "old-name")
         assert bought(code_host) == 3
 
-    def test_of_a_repository_that_is_not_there_is_not_bought(self, code_host):
+    def test_no_token_is_issued_for_a_missing_repository(self, code_host):
         with pytest.raises(RepositoryGone):
             code_host.host().get_repository(DEMO_OWNER, "nothing")
 
-    def test_without_the_permission_is_not_bought(self, code_host):
+    def test_no_token_is_issued_without_the_permission(self, code_host):
         code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = {"issues"}
         with pytest.raises(AccessLost):
             code_host.host().create_issue(*DEMO, "Title", "Body")
 
-    def test_that_has_ended_is_not_kept(self, code_host, now):
+    def test_an_expired_installation_token_is_not_reused(self, code_host, now):
         auth = code_host.auth()
         auth.authorization(Scope(installation_id(DEMO_OWNER), *DEMO, READ_CODE), Deadline(3))
         now.advance(3600)
         auth.authorization(Scope(installation_id(DEMO_OWNER), *DEMO, WRITE_ISSUES), Deadline(3))
         assert [scope.purpose for scope in auth._tokens] == [WRITE_ISSUES]
 
-    def test_that_was_revoked_is_replaced_once(self, code_host):
+    def test_a_revoked_installation_token_is_replaced_once(self, code_host):
         host = code_host.host()
         host.get_repository(*DEMO)
         code_host.stand_in.revoke_tokens()
@@ -170,25 +170,25 @@ class TestInstallationToken:
         assert host.get_repository(*DEMO)
         assert bought(code_host) == 3
 
-    def test_that_the_host_never_takes_is_not_replaced_without_end(self, code_host):
+    def test_an_installation_token_that_is_always_rejected_is_not_replaced_forever(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, *[Fault(401)] * 5)
         with pytest.raises(Exception, match="AccessLost"):
             code_host.host().get_repository(*DEMO)
         assert len(code_host.sent(REPOSITORY)) == 2
 
     @pytest.mark.parametrize("content", [{}, {"token": "a"}, {"token": "a", "expires_at": "soon"}, []])
-    def test_must_be_one(self, code_host, content):
+    def test_a_response_without_an_installation_token_is_an_error(self, code_host, content):
         code_host.stand_in.faults.add(TOKENS, Fault(201, content=content or {"none": True}))
         with pytest.raises(HostUnavailable):
             code_host.host().get_repository(*DEMO)
         code_host.exchanges.clear()
 
     @pytest.mark.parametrize("number", [0, -1])
-    def test_is_not_asked_for_an_installation_that_cannot_be(self, code_host, number):
+    def test_no_token_is_requested_for_an_invalid_installation(self, code_host, number):
         with pytest.raises(InvalidName):
             CodeHost(code_host.transport(), code_host.auth(), number).get_repository(*DEMO)
 
-    def test_is_shown_by_nothing_that_holds_it(self, code_host):
+    def test_representations_never_show_an_installation_token(self, code_host):
         auth = code_host.auth()
         authorization = auth.authorization(Scope(installation_id(DEMO_OWNER), *DEMO, READ_CODE), Deadline(3))
         assert authorization.startswith("Bearer ghs_")
@@ -196,7 +196,7 @@ class TestInstallationToken:
 
 
 class TestPrivateKey:
-    def test_is_read_for_each_signature_and_not_kept(self, code_host, now):
+    def test_the_private_key_is_read_for_each_signature_and_not_cached(self, code_host, now):
         pem, reads = key_file(code_host.root).read_text(), []
         transport = code_host.transport()
         auth = AppAuth(transport, "1", lambda: reads.append(1) or pem)
@@ -217,12 +217,12 @@ class TestPrivateKey:
 
         return change
 
-    def test_comes_from_the_file_of_a_local_run(self, configure, code_host):
+    def test_the_private_key_comes_from_a_file_in_a_local_run(self, configure, code_host):
         configure(github_app_private_key_file=str(key_file(code_host.root)))
         assert app_auth.read_configured_key() == key_file(code_host.root).read_text()
 
     @mock_aws
-    def test_comes_from_the_secret_on_aws(self, configure):
+    def test_the_private_key_comes_from_secrets_manager_on_aws(self, configure):
         secrets = boto3.client("secretsmanager")
         arn = secrets.create_secret(Name="github-app", SecretString="-----BEGIN")["ARN"]
         configure(github_app_secret_arn=arn)
@@ -236,22 +236,22 @@ class TestPrivateKey:
             {"github_app_secret_arn": "arn:aws:secretsmanager:eu-central-1:123456789012:secret:none-AbCdEf"},
         ],
     )
-    def test_that_is_not_there_is_unreadable(self, configure, variables):
+    def test_a_missing_private_key_is_unreadable(self, configure, variables):
         configure(**variables)
         with pytest.raises(AppKeyUnreadable):
             app_auth.read_configured_key()
 
-    def test_that_nothing_names_is_not_configured(self, configure):
+    def test_an_unnamed_private_key_is_not_configured(self, configure):
         configure()
         with pytest.raises(AppNotConfigured):
             app_auth.read_configured_key()
 
-    def test_is_of_no_use_without_the_apps_id(self, code_host):
+    def test_a_private_key_without_the_apps_id_is_not_configured(self, code_host):
         transport = code_host.transport()
         with pytest.raises(AppNotConfigured):
             CodeHost(transport, AppAuth(transport, None, lambda: "key"), 1).get_repository(*DEMO)
 
     @pytest.mark.parametrize("key", ["", "key", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----"])
-    def test_must_be_an_rsa_key(self, key):
+    def test_the_private_key_must_be_an_rsa_key(self, key):
         with pytest.raises(AppKeyUnreadable):
             app_auth.sign({}, key)

@@ -82,12 +82,12 @@ def raw_host(*answers: bytes) -> Iterator[str]:
 
 class TestReads:
     @pytest.mark.parametrize("fault", [Fault(500), Fault(502), Fault(503), HANG], ids=["500", "502", "503", "timeout"])
-    def test_are_repeated_after_a_failure(self, code_host, fault):
+    def test_reads_are_retried_after_a_failure(self, code_host, fault):
         code_host.stand_in.faults.add(REPOSITORY, fault, fault)
         assert code_host.host(policy=policy_for(fault)).get_repository(*DEMO).name == DEMO_NAME
         assert len(code_host.slept) == 2
 
-    def test_give_up_after_three_tries(self, code_host):
+    def test_reads_give_up_after_three_attempts(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, *[Fault(502)] * 4)
         with pytest.raises(HostUnavailable) as caught:
             code_host.host().get_repository(*DEMO)
@@ -95,25 +95,25 @@ class TestReads:
         assert not isinstance(caught.value, OutcomeUnknown)
         assert len(code_host.sent(REPOSITORY)) == 3
 
-    def test_wait_longer_each_time_and_never_in_step(self, code_host):
+    def test_read_retries_back_off_with_jitter(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, Fault(502), Fault(502))
         code_host.host(policy=RetryPolicy(first_backoff_seconds=4)).get_repository(*DEMO)
         first, second = code_host.slept
         assert 0 <= first <= 4
         assert 0 <= second <= 8
 
-    def test_wait_as_long_as_a_failing_host_asks(self, code_host):
+    def test_reads_wait_as_long_as_a_failing_host_asks(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, Fault(503, {"Retry-After": "2"}))
         code_host.host().get_repository(*DEMO)
         assert code_host.slept == [2]
 
-    def test_give_up_where_the_host_asks_for_more_time_than_there_is(self, code_host):
+    def test_reads_give_up_if_the_host_asks_for_more_time_than_remains(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, Fault(503, {"Retry-After": "600"}))
         with pytest.raises(HostUnavailable):
             code_host.host().get_repository(*DEMO)
         assert code_host.slept == []
 
-    def test_say_that_nobody_is_there(self):
+    def test_reads_report_an_unreachable_host(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
         host = host_at(f"http://127.0.0.1:{port}")
@@ -125,13 +125,13 @@ class TestReads:
         assert not isinstance(caught.value, OutcomeUnknown)
 
     @pytest.mark.parametrize("content", [{}, [], {"commit": {"sha": "no sha"}}, {"commit": None}, "text"])
-    def test_refuse_an_answer_that_is_none(self, code_host, content):
+    def test_reads_reject_an_invalid_response(self, code_host, content):
         code_host.stand_in.faults.add(BRANCH, Fault(200, content=content))
         with pytest.raises(HostUnavailable):
             code_host.host().get_branch_head(*DEMO, "main")
         code_host.exchanges.clear()  # these responses don't have the stand-in's shapes
 
-    def test_end_with_their_time_though_the_host_keeps_talking(self):
+    def test_reads_end_at_their_deadline_while_the_host_keeps_sending(self):
         listener = socket.create_server(("127.0.0.1", 0))
 
         def serve() -> None:
@@ -158,7 +158,7 @@ class TestReads:
         listener.close()
         thread.join(1)
 
-    def test_go_on_after_the_host_closed_an_idle_connection(self):
+    def test_reads_survive_a_closed_idle_connection(self):
         body = b'{"commit": {"sha": "' + b"a" * 40 + b'"}}'
         answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
         with raw_host(answer, answer) as url:
@@ -190,7 +190,7 @@ class TestLimits:
             ),
         ],
     )
-    def test_that_end_in_time_are_waited_for(self, code_host, fault, seconds):
+    def test_rate_limits_that_end_in_time_are_waited_for(self, code_host, fault, seconds):
         code_host.stand_in.faults.add(REPOSITORY, fault)
         assert code_host.host().get_repository(*DEMO).name == DEMO_NAME
         assert code_host.slept == [seconds]
@@ -206,14 +206,14 @@ class TestLimits:
             (Fault(429, {"Retry-After": "soon"}), 60),
         ],
     )
-    def test_that_take_longer_are_told_with_their_time(self, code_host, fault, seconds):
+    def test_longer_rate_limits_are_reported_with_their_duration(self, code_host, fault, seconds):
         code_host.stand_in.faults.add(LIST, fault)
         with pytest.raises(RateLimitedByHost) as caught:
             list(code_host.host().list_issues_since(*DEMO, 0))
         assert caught.value.retry_after_seconds == seconds
         assert code_host.slept == []
 
-    def test_are_told_at_once_of_a_write_which_did_nothing(self, code_host):
+    def test_a_rate_limited_write_is_reported_at_once_as_having_done_nothing(self, code_host):
         code_host.stand_in.faults.add(CREATE, Fault(403, {"Retry-After": "1"}, SECONDARY))
         with pytest.raises(RateLimitedByHost) as caught:
             code_host.host().create_issue(*DEMO, "Title", "Body")
@@ -225,7 +225,7 @@ class TestLimits:
 class TestCreateIssue:
     @pytest.mark.parametrize("takes_effect", [True, False])
     @pytest.mark.parametrize("fault", [Fault(502), Fault(500), Fault(503), HANG, Fault(504)])
-    def test_leaves_the_outcome_open_and_is_never_sent_again(self, code_host, fault, takes_effect):
+    def test_creating_an_issue_reports_an_unknown_outcome_and_is_never_retried(self, code_host, fault, takes_effect):
         lost = Fault(fault.status, hang_seconds=fault.hang_seconds, takes_effect=takes_effect)
         code_host.stand_in.faults.add(CREATE, lost)
         with pytest.raises(OutcomeUnknown):
@@ -233,7 +233,7 @@ class TestCreateIssue:
         assert len(code_host.sent(CREATE)) == 1
         assert issues(code_host) == int(takes_effect)
 
-    def test_leaves_the_outcome_open_when_the_answer_breaks_off(self, code_host):
+    def test_creating_an_issue_reports_an_unknown_outcome_after_a_cut_off_response(self, code_host):
         code_host.stand_in.faults.add(CREATE, Fault(cut_after_bytes=40))
         with pytest.raises(OutcomeUnknown):
             code_host.host().create_issue(*DEMO, "Title", "Body")
@@ -241,13 +241,13 @@ class TestCreateIssue:
         code_host.exchanges.clear()
 
     @pytest.mark.parametrize("content", [{}, [], "made", {"number": 1}])
-    def test_leaves_the_outcome_open_when_the_answer_is_not_an_issue(self, code_host, content):
+    def test_creating_an_issue_reports_an_unknown_outcome_for_an_invalid_response(self, code_host, content):
         code_host.stand_in.faults.add(CREATE, Fault(201, content=content, takes_effect=True))
         with pytest.raises(OutcomeUnknown):
             code_host.host().create_issue(*DEMO, "Title", "Body")
         code_host.exchanges.clear()
 
-    def test_finds_what_it_lost_in_the_list(self, code_host, now):
+    def test_creating_an_issue_whose_response_was_lost_can_be_found_in_the_list(self, code_host, now):
         host = code_host.host()
         code_host.stand_in.faults.add(CREATE, Fault(502, takes_effect=True))
         with pytest.raises(OutcomeUnknown):
@@ -255,13 +255,13 @@ class TestCreateIssue:
         assert [issue.body for issue in host.list_issues_since(*DEMO, now.seconds)] == ["Body <!-- marker -->"]
 
     @pytest.mark.parametrize("status", [400, 409, 418, 451])
-    def test_says_which_status_refused_it(self, code_host, status):
+    def test_creating_an_issue_reports_the_status_that_refused_it(self, code_host, status):
         code_host.stand_in.faults.add(CREATE, Fault(status))
         with pytest.raises(Refused) as caught:
             code_host.host().create_issue(*DEMO, "Title", "Body")
         assert caught.value.status == status
 
-    def test_is_refused_where_the_repository_has_no_issues(self, code_host):
+    def test_creating_an_issue_is_refused_if_the_repository_has_issues_disabled(self, code_host):
         code_host.stand_in.faults.without_issues.add("demo-shop/storefront")
         with pytest.raises(Refused) as caught:
             code_host.host().create_issue(*DEMO, "Title", "Body")
@@ -270,24 +270,24 @@ class TestCreateIssue:
     @pytest.mark.parametrize(
         ("title", "body"), [("", "b"), ("t" * 257, "b"), ("t", "b" * 65_537)], ids=["no title", "title", "body"]
     )
-    def test_is_refused_for_a_text_that_does_not_fit(self, code_host, title, body):
+    def test_creating_an_issue_is_refused_if_the_text_is_too_long(self, code_host, title, body):
         with pytest.raises(Refused) as caught:
             code_host.host().create_issue(*DEMO, title, body)
         assert caught.value.status == 422
 
-    def test_takes_the_longest_text_that_fits(self, code_host):
+    def test_creating_an_issue_accepts_the_longest_text(self, code_host):
         title, body = "t" * client.ISSUE_TITLE_LIMIT, "b" * client.ISSUE_BODY_LIMIT
         assert code_host.host().create_issue(*DEMO, title, body).number == 1
 
     @pytest.mark.parametrize("fault", [Fault(502), HANG])
-    def test_is_not_sent_without_a_token_and_then_did_nothing(self, code_host, fault):
+    def test_creating_an_issue_without_a_token_sends_nothing(self, code_host, fault):
         code_host.stand_in.faults.add(TOKENS, fault, fault, fault)
         with pytest.raises(HostUnavailable) as caught:
             code_host.host(policy=policy_for(fault)).create_issue(*DEMO, "Title", "Body")
         assert not isinstance(caught.value, OutcomeUnknown)
         assert code_host.sent(CREATE) == []
 
-    def test_is_not_sent_when_its_time_is_over(self, code_host):
+    def test_creating_an_issue_after_the_deadline_sends_nothing(self, code_host):
         transport = code_host.transport()
         request = Request("POST", CREATE, transport.url("/repos/demo-shop/storefront/issues"), "Bearer token", {})
         with pytest.raises(HostUnavailable) as caught:
@@ -295,7 +295,7 @@ class TestCreateIssue:
         assert not isinstance(caught.value, OutcomeUnknown)
         assert not code_host.exchanges
 
-    def test_does_not_follow_a_redirect_that_may_change_its_method(self, code_host):
+    def test_creating_an_issue_doesnt_follow_a_redirect_that_may_change_the_method(self, code_host):
         code_host.stand_in.faults.add(CREATE, Fault(302, {"Location": f"{code_host.url}/elsewhere"}))
         with pytest.raises(Refused) as caught:
             code_host.host().create_issue(*DEMO, "Title", "Body")
@@ -304,7 +304,7 @@ class TestCreateIssue:
 
 
 class TestRedirects:
-    def test_of_an_archive_lead_to_another_host_without_the_token(self, code_host):
+    def test_archive_redirects_lead_to_another_host_without_the_token(self, code_host):
         host = code_host.host()
         sha = host.get_branch_head(*DEMO, "main")
         code_host.stand_in.download_url = code_host.url.replace("127.0.0.1", "localhost")
@@ -313,7 +313,7 @@ class TestRedirects:
         assert download.headers["host"].startswith("localhost:")
         assert "authorization" not in download.headers
 
-    def test_of_anything_else_never_lead_to_another_host(self, code_host):
+    def test_other_redirects_never_lead_to_another_host(self, code_host):
         elsewhere = code_host.url.replace("127.0.0.1", "localhost")
         code_host.stand_in.faults.add(REPOSITORY, Fault(301, {"Location": f"{elsewhere}/api/v3/repos/demo-shop/a"}))
         with pytest.raises(Refused):
@@ -323,14 +323,14 @@ class TestRedirects:
     @pytest.mark.parametrize(
         "location", ["ftp://127.0.0.1/a", "file:///etc/passwd", "//other.invalid:1/a", "https://[", "https://a:99999/"]
     )
-    def test_lead_to_no_other_protocol(self, code_host, location):
+    def test_redirects_never_change_the_protocol(self, code_host, location):
         host = code_host.host()
         sha = host.get_branch_head(*DEMO, "main")
         code_host.stand_in.faults.add(TARBALL, *[Fault(302, {"Location": location})] * 3)
         with pytest.raises((Refused, HostUnavailable)):
             host.stream_tarball(*DEMO, sha)
 
-    def test_end(self, code_host):
+    def test_redirects_are_limited(self, code_host):
         here = {"Location": "/api/v3/repos/demo-shop/storefront"}
         code_host.stand_in.faults.add(REPOSITORY, *[Fault(301, here)] * 10)
         with pytest.raises(Refused):
@@ -343,46 +343,46 @@ class TestTarball:
     def sha(self, code_host) -> str:
         return code_host.host().get_branch_head(*DEMO, "main")
 
-    def test_is_given_up_at_its_limit_while_it_comes(self, code_host, sha):
+    def test_a_tarball_over_the_limit_is_abandoned_while_it_arrives(self, code_host, sha):
         stream = code_host.host().stream_tarball(*DEMO, sha, limit_bytes=1000)
         with pytest.raises(TarballTooLarge) as caught:
             b"".join(stream)
         assert caught.value.limit_bytes == 1000
 
-    def test_may_be_as_large_as_its_limit(self, code_host, sha):
+    def test_a_tarball_can_be_as_large_as_the_limit(self, code_host, sha):
         host = code_host.host()
         size = len(b"".join(host.stream_tarball(*DEMO, sha)))
         assert len(b"".join(host.stream_tarball(*DEMO, sha, limit_bytes=size))) == size
 
     @pytest.mark.parametrize("length", [0, 1000])
-    def test_that_stops_short_is_no_tarball(self, code_host, sha, length):
+    def test_a_truncated_tarball_is_an_error(self, code_host, sha, length):
         code_host.stand_in.faults.add(CODELOAD, Fault(cut_after_bytes=length))
         stream = code_host.host().stream_tarball(*DEMO, sha)
         with pytest.raises(HostUnavailable):
             b"".join(stream)
 
-    def test_is_asked_for_again_while_nothing_of_it_came(self, code_host, sha):
+    def test_a_tarball_is_retried_until_its_first_byte_arrives(self, code_host, sha):
         code_host.stand_in.faults.add(TARBALL, Fault(502))
         code_host.stand_in.faults.add(CODELOAD, Fault(503))
         assert len(b"".join(code_host.host().stream_tarball(*DEMO, sha))) > 1000
         assert len(code_host.sent(TARBALL)) == 3
 
-    def test_can_be_left_in_the_middle(self, code_host, sha):
+    def test_a_tarball_can_be_abandoned_midway(self, code_host, sha):
         stream = code_host.host().stream_tarball(*DEMO, sha)
         assert next(stream)[:2] == b"\x1f\x8b"
         stream.close()
 
-    def test_of_a_commit_that_is_gone(self, code_host):
+    def test_a_tarball_of_a_missing_commit_is_an_error(self, code_host):
         with pytest.raises(CommitGone):
             code_host.host().stream_tarball(*DEMO, "0" * 40)
 
-    def test_of_a_repository_that_is_gone(self, code_host):
+    def test_a_tarball_of_a_missing_repository_is_an_error(self, code_host):
         with pytest.raises(RepositoryGone):
             code_host.host().stream_tarball("demo-shop", "unknown", "0" * 40)
 
 
 class TestAbsence:
-    def test_of_a_repository(self, code_host):
+    def test_a_missing_repository_is_reported(self, code_host):
         host = code_host.host()
         for ask in (host.get_repository, lambda *name: host.get_branch_head(*name, "main")):
             with pytest.raises(RepositoryGone):
@@ -392,11 +392,11 @@ class TestAbsence:
         with pytest.raises(RepositoryGone):
             list(host.list_issues_since("demo-shop", "unknown", 0))
 
-    def test_of_a_branch(self, code_host):
+    def test_a_missing_branch_is_reported(self, code_host):
         with pytest.raises(BranchGone):
             code_host.host().get_branch_head(*DEMO, "unknown")
 
-    def test_is_all_that_another_installation_sees(self, code_host, tmp_path):
+    def test_another_installation_sees_everything_as_missing(self, code_host, tmp_path):
         (tmp_path / "files").mkdir()
         (tmp_path / "files" / "a").write_text("a")
         code_host.stand_in.repositories.create("other-owner", "private", tmp_path / "files")
@@ -406,32 +406,32 @@ class TestAbsence:
 
 
 class TestAccess:
-    def test_is_lost_with_the_installation(self, code_host):
+    def test_access_is_lost_with_the_installation(self, code_host):
         transport = code_host.transport()
         with pytest.raises(AccessLost) as caught:
             CodeHost(transport, code_host.auth(transport), 1).get_repository(*DEMO)
         assert caught.value.context["status"] == 404
 
-    def test_is_lost_with_a_suspension(self, code_host):
+    def test_access_is_lost_with_a_suspension(self, code_host):
         code_host.stand_in.faults.suspended.add(installation_id(DEMO_OWNER))
         with pytest.raises(AccessLost):
             code_host.host().get_repository(*DEMO)
 
-    def test_is_lost_with_a_permission_and_only_to_what_takes_it(self, code_host):
+    def test_access_is_lost_with_a_permission_only_for_calls_that_need_it(self, code_host):
         code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = {"issues"}
         host = code_host.host()
         assert host.get_repository(*DEMO)
         with pytest.raises(AccessLost):
             host.create_issue(*DEMO, "Title", "Body")
 
-    def test_is_lost_where_the_host_forbids(self, code_host):
+    def test_access_is_lost_if_the_host_forbids_it(self, code_host):
         code_host.stand_in.faults.add(CREATE, Fault(403))
         with pytest.raises(AccessLost):
             code_host.host().create_issue(*DEMO, "Title", "Body")
 
 
 class TestErrors:
-    def test_hold_no_name_no_token_and_no_text(self, code_host):
+    def test_errors_contain_no_name_token_or_text(self, code_host):
         host = code_host.host()
         faults = code_host.stand_in.faults
         faults.add(REPOSITORY, Fault(502), Fault(429, {"Retry-After": "1"}))

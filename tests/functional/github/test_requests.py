@@ -30,30 +30,30 @@ class TestEveryRequest:
         list(host.list_issues_since(*DEMO, 1_772_600_000))
         client._app.cache_clear()
 
-    def test_is_described_and_every_described_operation_is_asked(self, code_host):
+    def test_every_request_is_documented_and_every_documented_operation_is_used(self, code_host):
         asked = {find_operation(exchange) for exchange in code_host.exchanges}
         assert asked == set(description()["operations"])
 
-    def test_says_who_asks_in_which_version_and_what_it_understands(self, code_host):
+    def test_every_request_states_client_api_version_and_media_type(self, code_host):
         for exchange in code_host.exchanges:
             assert exchange.headers["user-agent"] == "assent-control-plane"
             assert exchange.headers["x-github-api-version"] == "2022-11-28"
             assert exchange.headers["accept"] == "application/vnd.github+json"
 
-    def test_carries_nothing_else(self, code_host):
+    def test_no_request_contains_anything_else(self, code_host):
         usual = {"host", "accept-encoding", "user-agent", "x-github-api-version", "accept", "authorization"}
         for exchange in code_host.exchanges:
             body = {"content-type", "content-length"} if exchange.body else set()
             assert exchange.headers.keys() == usual | body
 
-    def test_is_the_apps_own_only_for_tokens_itself_and_its_installation(self, code_host):
+    def test_only_tokens_the_app_and_its_installations_are_requested_as_the_app(self, code_host):
         for exchange in code_host.exchanges:
             is_signed = exchange.headers["authorization"].startswith("Bearer eyJ")
             assert is_signed == (find_operation(exchange) in SIGNED)
 
 
 class TestTokens:
-    def test_are_bought_for_one_repository_and_the_permissions_that_a_purpose_takes(self, code_host):
+    def test_tokens_are_requested_for_one_repository_with_the_permissions_of_a_purpose(self, code_host):
         host = code_host.host()
         host.get_repository(*DEMO)
         host.create_issue(*DEMO, "Title", "Body")
@@ -64,13 +64,13 @@ class TestTokens:
 
 
 class TestRepository:
-    def test_is_told_with_its_default_branch_and_its_address(self, code_host):
+    def test_a_repository_is_returned_with_its_default_branch_and_url(self, code_host):
         found = code_host.host().get_repository(*DEMO)
         assert (found.owner, found.name, found.default_branch) == (*DEMO, "main")
         assert found.html_url == f"{code_host.url}/demo-shop/storefront"
         assert (found.is_private, found.is_archived, found.has_issues) == (True, False, True)
 
-    def test_follows_a_new_name_with_the_token(self, code_host):
+    def test_a_renamed_repository_is_followed_with_the_token(self, code_host):
         code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
         assert code_host.host().get_repository("demo-shop", "old-name").name == "storefront"
 
@@ -82,20 +82,20 @@ class TestRepository:
             ("a", "n" * 101),
         ],
     )  # fmt: skip
-    def test_no_request_goes_out_for_a_name_that_cannot_be(self, code_host, owner, name):
+    def test_no_request_is_sent_for_an_invalid_repository_name(self, code_host, owner, name):
         with pytest.raises(InvalidName):
             code_host.host().get_repository(owner, name)
         assert not code_host.exchanges
 
 
 class TestBranch:
-    def test_head_is_the_commit_that_git_has(self, code_host):
+    def test_a_branchs_head_is_the_commit_that_git_has(self, code_host):
         repository = code_host.stand_in.repositories.find(*DEMO)
         head = code_host.host().get_branch_head(*DEMO, "main")
         assert head == repository.find_commit("refs/heads/main").sha
 
     @pytest.mark.parametrize("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
-    def test_may_have_any_name_that_git_takes(self, code_host, branch):
+    def test_a_branch_can_have_any_name_that_git_accepts(self, code_host, branch):
         sha = code_host.stand_in.repositories.commit(*DEMO, DEMO_FILES, "Another branch", branch)
         assert code_host.host().get_branch_head(*DEMO, branch) == sha
         assert len(code_host.exchanges[-1].path.split("/")) == 6
@@ -108,14 +108,14 @@ class TestBranch:
             "\ud800", "main.", "a?b",
         ],
     )  # fmt: skip
-    def test_no_request_goes_out_for_a_name_that_git_refuses(self, code_host, branch):
+    def test_no_request_is_sent_for_a_branch_name_that_git_rejects(self, code_host, branch):
         with pytest.raises(InvalidName):
             code_host.host().get_branch_head(*DEMO, branch)
         assert not code_host.exchanges
 
 
 class TestTarball:
-    def test_holds_the_files_of_the_commit(self, code_host):
+    def test_a_tarball_contains_the_files_of_the_commit(self, code_host):
         host = code_host.host()
         content = b"".join(host.stream_tarball(*DEMO, host.get_branch_head(*DEMO, "main")))
         with tarfile.open(fileobj=BytesIO(content)) as archive:
@@ -123,14 +123,14 @@ class TestTarball:
         assert found == {str(path.relative_to(DEMO_FILES)) for path in DEMO_FILES.rglob("*") if path.is_file()}
 
     @pytest.mark.parametrize("sha", ["main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n"])
-    def test_is_asked_by_a_whole_commit_alone(self, code_host, sha):
+    def test_a_tarball_is_requested_only_by_a_full_commit(self, code_host, sha):
         with pytest.raises(InvalidName):
             code_host.host().stream_tarball(*DEMO, sha)
         assert not code_host.exchanges
 
 
 class TestIssues:
-    def test_are_created_as_they_are_given(self, code_host, now):
+    def test_issues_are_created_as_given(self, code_host, now):
         issue = code_host.host().create_issue(*DEMO, "Title: ünïcode 🧀", "Body\n<!-- marker -->", ["consent", "bug"])
         (request,) = code_host.sent(ISSUES)
         assert request.body == {
@@ -142,13 +142,13 @@ class TestIssues:
         assert issue.created_at == "2026-03-04T05:06:07Z"
         assert parsedate_to_datetime("Wed, 04 Mar 2026 05:06:07 GMT").timestamp() == now.seconds
 
-    def test_follow_a_new_name_of_the_repository_and_stay_one(self, code_host):
+    def test_issues_follow_a_renamed_repository_without_duplicates(self, code_host):
         code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
         issue = code_host.host().create_issue("demo-shop", "old-name", "Title", "Body")
         assert issue.number == 1
         assert len(code_host.stand_in.issues.list(*DEMO)) == 1
 
-    def test_since_are_asked_for_with_room_for_clocks_that_differ_oldest_first(self, code_host):
+    def test_issues_are_listed_oldest_first_with_a_margin_for_clock_skew(self, code_host):
         list(code_host.host().list_issues_since(*DEMO, 1_772_600_767.9))
         assert code_host.exchanges[-1].query == {
             "state": "all",
@@ -158,7 +158,7 @@ class TestIssues:
             "per_page": "100",
         }
 
-    def test_are_listed_over_all_pages(self, code_host, now):
+    def test_issues_are_listed_over_all_pages(self, code_host, now):
         for number in range(205):
             code_host.stand_in.issues.create(*DEMO, f"Issue {number}", None, [])
         found = list(code_host.host().list_issues_since(*DEMO, now.seconds))
@@ -166,13 +166,13 @@ class TestIssues:
         assert {issue.body for issue in found} == {""}
         assert len(code_host.exchanges) == 1 + 3
 
-    def test_pages_come_only_as_far_as_they_are_read(self, code_host, now):
+    def test_issue_pages_are_only_requested_as_they_are_read(self, code_host, now):
         for number in range(105):
             code_host.stand_in.issues.create(*DEMO, f"Issue {number}", None, [])
         assert next(code_host.host().list_issues_since(*DEMO, now.seconds)).number == 1
         assert len(code_host.exchanges) == 1 + 1
 
-    def test_that_are_older_or_that_the_list_does_not_show_yet_are_left_out(self, code_host, now):
+    def test_older_issues_and_issues_that_the_list_lacks_are_left_out(self, code_host, now):
         code_host.stand_in.issues.create(*DEMO, "Old", None, [])
         now.advance(1000)
         code_host.stand_in.issues.create(*DEMO, "New", None, [])
@@ -184,13 +184,13 @@ class TestIssues:
 
 
 class TestApp:
-    def test_is_who_we_sign_as_with_what_it_asks_for(self, code_host, monkeypatch):
+    def test_the_app_is_returned_with_the_permissions_it_requests(self, code_host, monkeypatch):
         code_host.configure(monkeypatch)
         app = client.get_app()
         assert (app.app_id, app.name) == (1, "assent-local")
         assert app.permissions == {"contents": "read", "issues": "write", "metadata": "read"}
 
-    def test_is_refused_where_id_and_key_do_not_belong_together(self, code_host, monkeypatch):
+    def test_an_app_whose_id_and_key_dont_match_is_refused(self, code_host, monkeypatch):
         code_host.configure(monkeypatch)
         monkeypatch.setattr(client, "settings", client.settings.model_copy(update={"github_app_id": "2"}))
         with pytest.raises(Refused) as refusal:
@@ -198,7 +198,7 @@ class TestApp:
         assert refusal.value.status == 401
 
     @pytest.mark.parametrize("content", ["text", {}, {"id": "x", "name": "", "html_url": "", "permissions": {}}])
-    def test_that_makes_no_sense_is_a_host_that_is_unavailable(self, code_host, monkeypatch, content):
+    def test_an_invalid_app_response_means_the_host_is_unavailable(self, code_host, monkeypatch, content):
         code_host.configure(monkeypatch)
         code_host.stand_in.faults.add("GET /app", Fault(200, content=content))
         with pytest.raises(HostUnavailable):
@@ -207,11 +207,11 @@ class TestApp:
 
 
 class TestInstallation:
-    def test_is_found_by_the_repository_that_it_sees(self, code_host, monkeypatch):
+    def test_an_installation_is_found_by_the_repository_it_sees(self, code_host, monkeypatch):
         code_host.configure(monkeypatch)
         assert client.find_installation(*DEMO) == installation_id(DEMO_OWNER)
 
-    def test_is_gone_where_the_app_sees_no_such_repository(self, code_host, monkeypatch):
+    def test_an_installation_is_missing_if_the_app_cant_see_the_repository(self, code_host, monkeypatch):
         code_host.configure(monkeypatch)
         with pytest.raises(RepositoryGone):
             client.find_installation("demo-shop", "unknown")

@@ -50,19 +50,19 @@ class TestAppTokens:
     def claims(self, now) -> dict:
         return {"iat": int(now.seconds), "exp": int(now.seconds) + 600, "iss": "1"}
 
-    def test_are_taken_for_ten_minutes(self, buy, key, claims):
+    def test_the_fake_accepts_app_tokens_for_ten_minutes(self, buy, key, claims):
         assert buy(app_auth.sign(claims, key)) == 201
 
     @pytest.mark.parametrize(
         "change", [{"iat": 1}, {"iat": 1, "exp": 1}, {"exp": 601}, {"iss": "2"}, {"iss": None}, {"exp": "soon"}]
     )
-    def test_are_refused_from_the_future_expired_too_long_or_of_another_app(self, buy, key, claims, now, change):
+    def test_the_fake_refuses_future_expired_long_and_foreign_app_tokens(self, buy, key, claims, now, change):
         moved = {name: int(now.seconds) + value if isinstance(value, int) else value for name, value in change.items()}
         if change == {"iat": 1, "exp": 1}:
             moved = {"iat": int(now.seconds) - 700, "exp": int(now.seconds)}
         assert buy(app_auth.sign(claims | moved, key)) == 401
 
-    def test_of_another_key_or_of_none_are_refused(self, buy, key, claims, tmp_path):
+    def test_the_fake_refuses_app_tokens_with_another_or_no_key(self, buy, key, claims, tmp_path):
         setup._write_key(tmp_path / "other.pem")
         forged = app_auth.sign(claims, (tmp_path / "other.pem").read_text())
         header = base64.urlsafe_b64encode(json.dumps({"alg": "none"}).encode()).rstrip(b"=").decode()
@@ -71,50 +71,50 @@ class TestAppTokens:
 
 
 class TestTokens:
-    def test_end_after_an_hour(self, ask, token, now):
+    def test_the_fakes_tokens_expire_after_an_hour(self, ask, token, now):
         path = f"{API}/repos/demo-shop/storefront"
         assert ask("GET", path, token).status == 200
         now.advance(3600)
         assert ask("GET", path, token).status == 401
 
-    def test_are_asked_of_everybody(self, ask):
+    def test_the_fake_requires_a_token_from_every_client(self, ask):
         for path in ("", "/branches/main", "/tarball/main", "/issues"):
             assert ask("GET", f"{API}/repos/demo-shop/storefront{path}").status == 401
         assert ask("POST", f"{API}/repos/demo-shop/storefront/issues", json={"title": "a"}).status == 401
 
     @pytest.mark.parametrize("path", ["/../../issues", "/%2e%2e/storefront", "/demo-shop/..%2f..", "/demo-shop/%2e%2e"])
-    def test_open_nothing_outside_the_folder(self, ask, token, path):
+    def test_the_fakes_tokens_open_nothing_outside_the_folder(self, ask, token, path):
         assert ask("GET", f"{API}/repos{path}", token).status == 404
 
 
 class TestFaults:
-    def test_are_out_of_reach_of_clients(self, ask, token, code_host):
+    def test_faults_are_out_of_reach_of_clients(self, ask, token, code_host):
         headers = {"X-Fault": "502", "X-Status": "502", "Prefer": "code=502"}
         assert ask("GET", f"{API}/repos/demo-shop/storefront?fault=502", token, headers=headers).status == 200
         code_host.exchanges.clear()
 
-    def test_meet_one_request_each(self, ask, token, code_host):
+    def test_each_fault_affects_one_request(self, ask, token, code_host):
         code_host.stand_in.faults.add("GET /repos/{owner}/{repo}", Fault(502))
         assert [ask("GET", f"{API}/repos/demo-shop/storefront", token).status for _ in range(2)] == [502, 200]
 
 
 class TestList:
     @pytest.mark.parametrize("query", ["since=yesterday", "per_page=many", "page=first"])
-    def test_refuses_what_it_cannot_read(self, ask, token, code_host, query):
+    def test_the_list_refuses_invalid_parameters(self, ask, token, code_host, query):
         assert ask("GET", f"{API}/repos/demo-shop/storefront/issues?{query}", token).status == 422
         code_host.exchanges.clear()
 
 
 class TestUnknownPaths:
     @pytest.mark.parametrize("path", ["", "/", "/user", "/repos/demo-shop", "/repos/demo-shop/storefront/pulls"])
-    def test_answer_as_github_does(self, ask, code_host, token, path):
+    def test_unknown_paths_return_githubs_error(self, ask, code_host, token, path):
         answer = ask("GET", API + path, token)
         code_host.exchanges.clear()
         assert answer.status in {307, 404}
 
 
 class TestPages:
-    def test_lead_from_the_repositories_to_an_issue(self, ask, code_host, now):
+    def test_pages_lead_from_the_repositories_to_an_issue(self, ask, code_host, now):
         code_host.stand_in.issues.create(*DEMO, "A finding", "Some *text*", ["consent"])
         assert f'href="{code_host.url}/demo-shop/storefront"' in ask("GET", "/").data.decode()
         listed = ask("GET", "/demo-shop/storefront").data.decode()
@@ -124,7 +124,7 @@ class TestPages:
         assert "Some <em>text</em>" in page
         assert "2026-03-04T05:06:07Z" in page
 
-    def test_run_nothing_that_an_issue_says(self, ask, code_host):
+    def test_pages_escape_the_text_of_issues(self, ask, code_host):
         evil = "<script>alert(1)</script> [a](javascript:alert(1)) <img src=x onerror=alert(1)>"
         code_host.stand_in.issues.create(*DEMO, evil, evil, [evil])
         for path in ("/demo-shop/storefront", "/demo-shop/storefront/issues/1"):
@@ -135,43 +135,43 @@ class TestPages:
             assert 'href="javascript' not in page
             assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
 
-    def test_hide_comments_as_github_does(self, ask, code_host):
+    def test_pages_hide_comments_as_github_does(self, ask, code_host):
         code_host.stand_in.issues.create(*DEMO, "Title", "Seen <!-- assent: marker\n--> again", [])
         page = ask("GET", "/demo-shop/storefront/issues/1").data.decode()
         assert "Seen  again" in page
         assert "marker" not in page
 
-    def test_show_a_file_at_a_commit_with_its_lines(self, ask, code_host):
+    def test_pages_show_a_file_at_a_commit_with_its_lines(self, ask, code_host):
         sha = code_host.stand_in.repositories.find(*DEMO).find_commit("refs/heads/main").sha
         page = ask("GET", f"/demo-shop/storefront/blob/{sha}/index.html").data.decode()
         assert '<tr id="L1"><td>1</td><td>&lt;!doctype html&gt;</td></tr>' in page
         for unknown in (f"{sha}/unknown", "main/index.html", f"{sha}/%2e%2e/index.html", "--help/index.html"):
             assert ask("GET", f"/demo-shop/storefront/blob/{unknown}").status == 404
 
-    def test_of_what_is_not_there(self, ask):
+    def test_pages_of_missing_things_return_404(self, ask):
         for path in ("/a/b", "/demo-shop/storefront/issues/1", "/demo-shop/storefront/issues/999999999999"):
             assert ask("GET", path).status == 404
 
 
 class TestFolder:
-    def test_keeps_issues_for_the_next_start(self, code_host):
+    def test_the_folder_keeps_issues_for_the_next_start(self, code_host):
         code_host.host().create_issue(*DEMO, "Title", "Body", ["consent"])
         again = StandIn(code_host.root)
         assert [issue.title for issue in again.issues.list(*DEMO)] == ["Title"]
         assert again.issues.create(*DEMO, "Next", None, []).number == 2
 
-    def test_is_prepared_once(self, code_host):
+    def test_the_folder_is_prepared_once(self, code_host):
         before = key_file(code_host.root).read_bytes()
         setup.prepare(code_host.root)
         assert key_file(code_host.root).read_bytes() == before
         assert key_file(code_host.root).stat().st_mode & 0o777 == 0o600
 
-    def test_holds_the_same_demo_commit_everywhere(self, code_host, tmp_path):
+    def test_the_demo_has_the_same_commit_everywhere(self, code_host, tmp_path):
         other = Repositories(tmp_path / "other").create(*DEMO, setup.DEMO_FILES)
         found = code_host.stand_in.repositories.find(*DEMO)
         assert other.find_commit("refs/heads/main") == found.find_commit("refs/heads/main")
 
-    def test_holds_repositories_that_git_can_clone(self, code_host, tmp_path):
+    def test_the_folder_contains_repositories_that_git_can_clone(self, code_host, tmp_path):
         source = code_host.stand_in.repositories.find(*DEMO).path
         command = ["git", "clone", "--quiet", str(source), str(tmp_path / "clone")]
         subprocess.run(command, check=True, capture_output=True)
@@ -186,12 +186,12 @@ class TestMounted:
         with github(code_host.root, setup.PREFIX) as mounted:
             yield mounted
 
-    def test_is_where_the_functions_look_for_it(self, tmp_path):
+    def test_the_mounted_fake_is_where_the_functions_look_for_it(self, tmp_path):
         variables = setup.function_variables(tmp_path, "http://127.0.0.1:3000")
         assert variables["GITHUB_API_URL"] == f"http://127.0.0.1:3000{setup.PREFIX}{API}"
         assert variables["GITHUB_APP_PRIVATE_KEY_FILE"] == str(key_file(tmp_path))
 
-    def test_gives_addresses_that_lead_back_to_it(self, mounted):
+    def test_the_mounted_fake_returns_urls_that_lead_back_to_it(self, mounted):
         host = mounted.host()
         repository = host.get_repository(*DEMO)
         assert repository.html_url == f"{mounted.url}/demo-shop/storefront"

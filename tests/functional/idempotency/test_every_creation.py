@@ -35,7 +35,7 @@ def stored() -> set[tuple[str, str]]:
 WITHOUT_THE_HEADER = {"/v1/auth/device/code", "/v1/inbox/{itemId}/github-issue"}
 
 
-def test_all_of_them_are_known_here_and_describe_the_header():
+def test_every_creation_is_tested_and_documents_the_header():
     creating = [o for o in operations() if o.method == "POST" and o.route.status_code == 201]
     posts = [o for o in creating if o.path not in WITHOUT_THE_HEADER]
     assert {o.path for o in posts} == set(BODIES)
@@ -45,7 +45,7 @@ def test_all_of_them_are_known_here_and_describe_the_header():
 
 @creations
 class TestEach:
-    def test_a_repetition_answers_the_same_and_writes_nothing(self, path, api: Api, world: World):
+    def test_a_repetition_returns_the_same_and_writes_nothing(self, path, api: Api, world: World):
         token = world.company().owner.token
         first = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
         before = stored()
@@ -56,7 +56,7 @@ class TestEach:
         assert second.headers["idempotency-replayed"] == "true"
         assert stored() == before
 
-    def test_another_body_is_400_and_writes_nothing(self, path, api: Api, world: World):
+    def test_another_body_returns_400_and_writes_nothing(self, path, api: Api, world: World):
         token = world.company().owner.token
         api.post(path, token, json_body=BODIES[path][0], headers=KEY)
         before = stored()
@@ -64,21 +64,23 @@ class TestEach:
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert stored() == before
 
-    def test_a_key_no_header_can_hold_is_400_and_writes_nothing(self, path, api: Api, world: World):
+    def test_a_malformed_idempotency_key_returns_400_and_writes_nothing(self, path, api: Api, world: World):
         token = world.company().owner.token
         before = stored()
         reply = api.post(path, token, json_body=BODIES[path][0], headers={"Idempotency-Key": "k" * 256})
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert stored() == before
 
-    def test_another_person_is_another_caller(self, path, api: Api, world: World):
+    def test_another_users_keys_are_independent(self, path, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
         api.post(path, company.owner.token, json_body=BODIES[path][0], headers=KEY)
         assert "idempotency-replayed" not in api.post(path, admin.token, json_body=BODIES[path][1], headers=KEY).headers
 
     @pytest.mark.parametrize("death", [("TransactWriteItems", True), ("UpdateItem", False)])
-    def test_after_a_death_behind_its_effect_no_repetition_creates(self, path, death, api: Api, world: World, now):
+    def test_after_a_crash_following_the_effect_no_repetition_creates_again(
+        self, path, death, api: Api, world: World, now
+    ):
         operation, applied = death
         token = world.company().owner.token
         with dead_from(operation, applied=applied) as struck:
@@ -90,7 +92,7 @@ class TestEach:
         assert (reply.status, reply.error["details"]) == (409, {"reason": "answer_lost"})
         assert stored() == before
 
-    def test_after_a_death_before_its_effect_a_repetition_creates(self, path, api: Api, world: World, now):
+    def test_after_a_crash_before_the_effect_a_repetition_creates(self, path, api: Api, world: World, now):
         token = world.company().owner.token
         with dead_from("TransactWriteItems", applied=False):
             assert api.post(path, token, json_body=BODIES[path][0], headers=KEY).status == 500
@@ -98,7 +100,7 @@ class TestEach:
         assert api.post(path, token, json_body=BODIES[path][1], headers=KEY).status == 201
 
 
-def test_a_taken_slug_leaves_the_key_usable(api: Api, world: World):
+def test_a_taken_slug_leaves_the_idempotency_key_usable(api: Api, world: World):
     person = world.person()
     taken = world.company().slug
     refused = api.post("/v1/organizations", person.token, json_body={"name": "N", "slug": taken}, headers=KEY)
@@ -107,7 +109,7 @@ def test_a_taken_slug_leaves_the_key_usable(api: Api, world: World):
     assert made.status == 201
 
 
-def test_an_organizations_keys_share_one_caller(api: Api, world: World):
+def test_an_organizations_api_keys_share_idempotency_keys(api: Api, world: World):
     company = world.company()
     body = BODIES["/v1/projects"][0]
     first, second = (api.post("/v1/projects", world.key(company), json_body=body, headers=KEY) for _ in range(2))

@@ -53,7 +53,7 @@ def die_during(operation: str, api: Api, company: Company, *, applied: bool) -> 
 
 
 class TestReplayed:
-    def test_the_same_request_answers_byte_for_byte_the_same_and_says_so(self, api: Api, world: World):
+    def test_the_same_request_returns_identical_bytes_and_says_so(self, api: Api, world: World):
         company = world.company()
         first, second, third = (create(api, company) for _ in range(3))
         assert first.status == second.status == third.status == 201
@@ -68,7 +68,7 @@ class TestReplayed:
         create(api, company)
         assert api.get("/v1/me", create(api, company).data["key"]).status == 200
 
-    def test_a_roll_too(self, api: Api, world: World):
+    def test_a_replayed_rolls_secret_works(self, api: Api, world: World):
         company = world.company()
         path = f"/v1/api-keys/{create(api, company, None).data['keyId']}/roll"
         headers = {"Idempotency-Key": KEY}
@@ -77,7 +77,7 @@ class TestReplayed:
         assert second.headers["idempotency-replayed"] == "true"
         assert listed(api, company) == [first.data["keyId"]]
 
-    def test_what_means_the_same_is_the_same_request(self, api: Api, world: World):
+    def test_equivalent_bodies_are_the_same_request(self, api: Api, world: World):
         company = world.company()
         first = create(api, company, name="deploy")
         assert create(api, company, name="  deploy ").text == first.text
@@ -87,7 +87,7 @@ class TestReplayed:
         remaining = [int(create(api, company).headers["x-ratelimit-remaining"]) for _ in range(2)]
         assert remaining == [599, 598]
 
-    def test_for_24_hours_and_no_longer(self, api: Api, world: World, now):
+    def test_a_response_is_replayed_for_24_hours(self, api: Api, world: World, now):
         company = world.company()
         token = world.token(company.owner.user_id, lifetime_seconds=3 * DAY)
         first = create(api, company, token=token)
@@ -98,7 +98,7 @@ class TestReplayed:
         assert later.data["keyId"] != first.data["keyId"]
         assert "idempotency-replayed" not in later.headers
 
-    def test_a_record_is_deleted_by_the_tables_ttl(self, api: Api, world: World, now):
+    def test_a_record_expires_by_the_tables_ttl(self, api: Api, world: World, now):
         create(api, world.company())
         (record,) = records()
         assert int(record["expiresAt"]["N"]) == int(now.seconds) + DAY
@@ -110,39 +110,39 @@ class TestReplayed:
 
 
 class TestBinding:
-    def test_another_key_is_another_request(self, api: Api, world: World):
+    def test_another_idempotency_key_is_another_request(self, api: Api, world: World):
         company = world.company()
         made = {create(api, company, key).data["keyId"] for key in (KEY, KEY + "x", KEY.upper(), "1", " ")}
         assert len(made) == 5
 
-    def test_another_caller_has_keys_of_their_own(self, api: Api, world: World):
+    def test_another_caller_has_its_own_idempotency_keys(self, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
         assert create(api, company).data["keyId"] != create(api, company, token=admin.token).data["keyId"]
 
-    def test_another_token_of_the_same_person_is_the_same_caller(self, api: Api, world: World):
+    def test_another_token_of_the_same_user_is_the_same_caller(self, api: Api, world: World):
         company = world.company()
         token = world.token(company.owner.user_id)
         assert create(api, company).text == create(api, company, token=token).text
 
-    def test_another_organization_has_keys_of_its_own(self, api: Api, world: World):
+    def test_another_organization_has_its_own_idempotency_keys(self, api: Api, world: World):
         company = world.company()
         other = world.company(owner=company.owner)
         assert create(api, company).data["keyId"] != create(api, other).data["keyId"]
 
-    def test_another_operation_has_keys_of_its_own(self, api: Api, world: World):
+    def test_another_operation_has_its_own_idempotency_keys(self, api: Api, world: World):
         company = world.company()
         made = create(api, company).data
         path = f"/v1/api-keys/{made['keyId']}/roll"
         assert api.post(path, company.owner.token, headers={"Idempotency-Key": KEY}).status == 200
 
-    def test_records_stand_in_partitions_of_their_own(self, api: Api, world: World):
+    def test_records_are_in_partitions_of_their_own(self, api: Api, world: World):
         company = world.company()
         for key in ("a", "b", "c"):
             create(api, company, key)
         assert len({record["pk"]["S"] for record in records()}) == 3
 
-    def test_whoever_lost_the_role_gets_no_replay(self, api: Api, world: World):
+    def test_a_caller_who_lost_the_role_gets_no_replay(self, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
         create(api, company, token=admin.token)
@@ -151,7 +151,7 @@ class TestBinding:
 
 
 class Test400:
-    def test_another_body_under_the_same_key(self, api: Api, world: World):
+    def test_returns_400_for_another_body(self, api: Api, world: World):
         company = world.company()
         first = create(api, company, name="deploy")
         reply = create(api, company, name="other")
@@ -161,7 +161,7 @@ class Test400:
         assert listed(api, company) == [first.data["keyId"]]
         assert create(api, company, name="deploy").text == first.text
 
-    def test_another_key_to_roll_under_the_same_key(self, api: Api, world: World):
+    def test_returns_400_for_rolling_another_api_key(self, api: Api, world: World):
         company = world.company()
         ids = [create(api, company, None).data["keyId"] for _ in range(2)]
         headers = {"Idempotency-Key": KEY}
@@ -171,7 +171,7 @@ class Test400:
     @pytest.mark.parametrize(
         "key", ["", "k" * 256, "tab\there", "nul\0", "del\x7f", "é", "ключ", "🔑", "line\nbreak"], ids=ascii
     )
-    def test_a_key_that_is_not_1_to_255_printable_ascii_characters(self, key, api: Api, world: World):
+    def test_returns_400_unless_the_key_is_1_to_255_printable_ascii_characters(self, key, api: Api, world: World):
         company = world.company()
         reply = create(api, company, key)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
@@ -180,20 +180,20 @@ class Test400:
         assert records() == []
 
     @pytest.mark.parametrize("key", ["k", "k" * 255, "".join(map(chr, range(0x20, 0x7F)))], ids=["1", "255", "all"])
-    def test_the_bounds_are_allowed(self, key, api: Api, world: World):
+    def test_accepts_keys_at_both_length_limits(self, key, api: Api, world: World):
         company = world.company()
         assert create(api, company, key).text == create(api, company, key).text
 
 
 class TestRefusalsAreNotKept:
-    def test_a_refusal_leaves_the_key_usable_also_with_another_body(self, api: Api, world: World):
+    def test_a_refusal_leaves_the_key_usable_even_with_another_body(self, api: Api, world: World):
         company = world.company("free")
         assert create(api, company, name="one").code == "PLAN_REQUIRED"
         assert records() == []
         billing.change_plan(company.organization_id, "pro")
         assert create(api, company, name="two").status == 201
 
-    def test_invalid_bodies_and_missing_roles_never_reach_the_key(self, api: Api, world: World):
+    def test_invalid_bodies_and_missing_roles_are_refused_before_the_key_is_used(self, api: Api, world: World):
         company = world.company()
         assert create(api, company, name="").status == 400
         assert create(api, company, token=world.member(company).token).status == 403
@@ -212,7 +212,7 @@ class TestRefusalsAreNotKept:
         assert (reply.status, reply.code) == (429, "RATE_LIMITED")
         assert create(api, company).status == 201
 
-    def test_a_failure_of_ours_leaves_the_key_usable(self, api: Api, world: World):
+    def test_an_internal_error_leaves_the_key_usable(self, api: Api, world: World):
         company = world.company()
 
         def around(call, proceed):
@@ -227,7 +227,7 @@ class TestRefusalsAreNotKept:
 
 
 class Test409:
-    def test_while_the_first_request_runs(self, api: Api, world: World, now):
+    def test_returns_409_while_the_first_request_runs(self, api: Api, world: World, now):
         company = world.company()
         die_during("TransactWriteItems", api, company, applied=False)
         reply = create(api, company)
@@ -236,12 +236,12 @@ class Test409:
         assert reply.headers["retry-after"] == "1"
         assert listed(api, company) == []
 
-    def test_another_body_while_the_first_request_runs_is_400(self, api: Api, world: World):
+    def test_returns_400_for_another_body_while_the_first_request_runs(self, api: Api, world: World):
         company = world.company()
         die_during("TransactWriteItems", api, company, applied=False)
         assert create(api, company, name="other").status == 400
 
-    def test_a_request_that_died_before_it_took_effect_frees_the_key_after_its_lease(self, api: Api, world: World, now):
+    def test_a_crash_before_the_effect_frees_the_key_after_its_lease(self, api: Api, world: World, now):
         company = world.company()
         die_during("TransactWriteItems", api, company, applied=False)
         now.advance(store.LEASE_SECONDS + 1)
@@ -249,7 +249,7 @@ class Test409:
         assert len(listed(api, company)) == 1
 
     @pytest.mark.parametrize(("operation", "applied"), [("TransactWriteItems", True), ("UpdateItem", False)])
-    def test_a_request_that_died_after_it_took_effect_never_lets_a_second_one_create(
+    def test_a_crash_after_the_effect_never_allows_a_second_creation(
         self, operation, applied, api: Api, world: World, now
     ):
         company = world.company()
@@ -260,12 +260,12 @@ class Test409:
         assert (reply.status, reply.code, reply.error["details"]) == (409, "CONFLICT", {"reason": "answer_lost"})
         assert len(listed(api, company)) == 1
 
-    def test_a_request_that_died_after_its_answer_was_kept_is_replayed(self, api: Api, world: World):
+    def test_a_crash_after_the_response_was_stored_is_replayed(self, api: Api, world: World):
         company = world.company()
         die_during("UpdateItem", api, company, applied=True)
         assert create(api, company).headers["idempotency-replayed"] == "true"
 
-    def test_an_attempt_that_outlived_its_lease_takes_no_effect(self, api: Api, world: World):
+    def test_an_attempt_that_outlives_its_lease_has_no_effect(self, api: Api, world: World):
         company = world.company()
 
         def overtaken(call, proceed):
@@ -286,7 +286,7 @@ class Test409:
         assert listed(api, company) == []
         assert records()[0]["attempt"]["S"] == "another"
 
-    def test_an_answer_that_cannot_be_kept_is_still_given(self, api: Api, world: World, now):
+    def test_a_response_that_cant_be_stored_is_still_returned(self, api: Api, world: World, now):
         company = world.company()
 
         def around(call, proceed):
@@ -302,8 +302,8 @@ class Test409:
         assert create(api, company).error["details"] == {"reason": "answer_lost"}
 
 
-class TestLostAnswersOfTheTable:
-    def test_the_sdks_own_retry_of_taking_the_key_is_no_conflict(self, api: Api, world: World):
+class TestLostResponses:
+    def test_the_sdks_own_retry_of_claiming_the_key_is_no_conflict(self, api: Api, world: World):
         company = world.company()
 
         def applied_twice(call, proceed):
@@ -316,7 +316,7 @@ class TestLostAnswersOfTheTable:
 
 
 class TestSecrets:
-    def test_secret_and_idempotency_key_stand_nowhere_in_table_or_log(self, api: Api, world: World):
+    def test_neither_secret_nor_idempotency_key_is_in_table_or_log(self, api: Api, world: World):
         company = world.company()
         with captured_logs() as logs:
             made = create(api, company).data
@@ -331,26 +331,26 @@ class TestSecrets:
             for secret in (made["key"], made["key"][11:], rolled["key"], rolled["key"][11:], KEY):
                 assert secret not in text
 
-    def test_what_is_kept_has_null_in_the_place_of_the_secret(self, api: Api, world: World):
+    def test_the_stored_response_has_null_instead_of_the_secret(self, api: Api, world: World):
         company = world.company()
         made = create(api, company, "a").data
         (record,) = records()
         content = json.loads(json.loads(record["data"]["S"])["content"])
         assert content == {**made, "key": None}
 
-    def test_each_idempotency_key_has_a_secret_of_its_own(self, api: Api, world: World):
+    def test_each_idempotency_key_derives_its_own_secret(self, api: Api, world: World):
         company = world.company()
         made = {create(api, company, key).data["key"] for key in ("a", "b", "c")}
         assert len(made) == 3
 
-    def test_an_attempt_that_was_refused_leaves_its_secret_unused(self, api: Api, world: World):
+    def test_a_refused_attempt_leaves_its_secret_unused(self, api: Api, world: World):
         company = world.company("free")
         assert create(api, company).code == "PLAN_REQUIRED"
         billing.change_plan(company.organization_id, "pro")
         first = create(api, company).data["key"]
         assert create(api, company).data["key"] == first
 
-    def test_an_answer_moved_to_another_record_opens_no_key(self, api: Api, world: World):
+    def test_a_response_moved_to_another_record_reveals_no_secret(self, api: Api, world: World):
         company = world.company()
         first = create(api, company, "a").data["key"]
         (record,) = records()
@@ -360,7 +360,9 @@ class TestSecrets:
         table.update(Update(key, "SET #data = :stolen", None, {"stolen": record["data"]["S"]}))
         assert create(api, company, "b").data["key"] not in (first, second)
 
-    def test_the_record_cannot_be_found_from_the_table_and_the_key_alone(self, api: Api, world: World, monkeypatch):
+    def test_the_record_cant_be_found_from_the_table_and_the_signing_key_alone(
+        self, api: Api, world: World, monkeypatch
+    ):
         company = world.company()
         create(api, company)
         use_ring(monkeypatch, SWITCHED)
@@ -386,7 +388,7 @@ class TestWithoutSecret:
 
         return idempotency.idempotent(self.access, "createThing", key, payload, effect)
 
-    def test_the_answer_is_kept_as_it_was(self):
+    def test_the_response_is_stored_as_returned(self):
         times: list = []
         made = Made(name='ä "\u2028 🔑 \x1f</script>', note=None)
         first, second = (self.run("k", made, {"b": 1, "a": [2]}, times) for _ in range(2))
@@ -400,7 +402,7 @@ class TestWithoutSecret:
         self.run("k", Made(name="x"), {"a": 1, "b": 2})
         assert self.run("k", Made(name="x"), {"b": 2, "a": 1}).headers == {"Idempotency-Replayed": "true"}
 
-    def test_a_key_of_an_organization_is_the_organization(self):
+    def test_an_organizations_api_key_acts_as_the_organization(self):
         self.run("k", Made(name="x"))
         other: Access[None] = Access(
             Principal("api_key", (), key_id="key_2", organization_id="org_1"), Counted(1, 1, 1)
@@ -410,14 +412,14 @@ class TestWithoutSecret:
 
 
 class TestColdStart:
-    def test_the_machinery_is_not_imported_before_a_request_needs_it(self):
+    def test_the_replay_code_is_not_imported_before_a_request_needs_it(self):
         late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3", "controlplane.http.replays"}
         assert loaded_by("api_keys.app", late) == set()
 
 
 class TestDescription:
     @pytest.mark.parametrize("name", ["POST /v1/api-keys", "POST /v1/api-keys/{keyId}/roll"])
-    def test_the_header_is_described(self, name):
+    def test_the_header_is_documented(self, name):
         (operation,) = (operation for operation in operations() if operation.name == name)
         described = [field.alias for field in operation.route.dependant.header_params]
         assert described == ["Idempotency-Key"]

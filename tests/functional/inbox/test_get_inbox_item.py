@@ -7,7 +7,7 @@ from tests.support.world import World
 
 
 class Test200:
-    def test_a_code_finding_shows_where_why_and_how_to_mend_it(self, api: Api, world: World):
+    def test_a_code_finding_shows_location_reason_and_remediation(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company, name="shop")
         item = world.finding(company, repository)
@@ -58,13 +58,13 @@ class Test200:
         }
         assert shown["evidence"] == [{"description": seen.description, "url": seen.url, "location": None}]
 
-    def test_a_key_and_a_member_may_read_evidence(self, api: Api, world: World):
+    def test_a_key_and_a_member_can_read_evidence(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company, world.connected_repository(company))
         for token in (world.key(company), world.member(company).token):
             assert len(api.get(f"/v1/inbox/{item.item_id}", token).data["evidence"]) == 1
 
-    def test_a_change_is_seen_at_once(self, api: Api, world: World):
+    def test_a_change_is_visible_at_once(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         changed = inbox.change_status(item, "dismissed", item.version, company.owner.user_id, "a test page")
@@ -74,7 +74,7 @@ class Test200:
 
 
 class Test403:
-    def test_without_the_scope(self, api: Api, world: World):
+    def test_returns_403_without_the_scope(self, api: Api, world: World):
         company = world.company()
         token = world.token(company.owner.user_id, ["inbox.write"])
         reply = api.get(f"/v1/inbox/{world.finding(company).item_id}", token)
@@ -82,7 +82,7 @@ class Test403:
 
 
 class Test404:
-    def test_another_organizations_item_for_people_and_keys(self, api: Api, world: World):
+    def test_another_organizations_item_looks_like_an_unknown_one(self, api: Api, world: World):
         item, other = world.finding(world.company()), world.company()
         unknown = item.item_id[:-18] + "0" * 18
         texts = {

@@ -60,7 +60,7 @@ class Test200:
             "version": item.version,
         }
 
-    def test_what_a_source_does_not_know_is_null(self, api: Api, world: World):
+    def test_fields_that_the_source_lacks_are_null(self, api: Api, world: World):
         company = world.company()
         world.finding(company, summary=None, priority=None)
         (shown,) = listed(api, company).data
@@ -68,7 +68,7 @@ class Test200:
             None
         ] * 5
 
-    def test_the_most_recently_updated_is_first(self, api: Api, world: World, now):
+    def test_lists_the_most_recently_updated_first(self, api: Api, world: World, now):
         company = world.company()
         made = []
         for _ in range(3):
@@ -78,7 +78,7 @@ class Test200:
         move(made[0], "accepted", company)
         assert [item["id"] for item in listed(api, company).data] == [made[0], made[2], made[1]]
 
-    def test_a_change_of_status_in_the_api_moves_to_the_front(self, api: Api, world: World, now):
+    def test_a_changed_status_moves_the_item_to_the_top(self, api: Api, world: World, now):
         company = world.company()
         first, second = world.finding(company), world.finding(company)
         now.advance(1)
@@ -87,7 +87,7 @@ class Test200:
         assert [item["id"] for item in listed(api, company).data] == [first.item_id, second.item_id]
 
     @pytest.mark.parametrize("status", STATUSES)
-    def test_a_status_filters(self, status: str, api: Api, world: World, now):
+    def test_filters_by_status(self, status: str, api: Api, world: World, now):
         company = world.company()
         made = {each: [world.finding(company).item_id for _ in range(2)] for each in STATUSES}
         for each, item_ids in made.items():
@@ -99,22 +99,22 @@ class Test200:
         assert {item["id"] for item in shown} == set(made[status])
         assert [item["updatedAt"] for item in shown] == sorted((item["updatedAt"] for item in shown), reverse=True)
 
-    def test_an_inbox_is_empty_at_first(self, api: Api, world: World):
+    def test_a_new_inbox_is_empty(self, api: Api, world: World):
         reply = listed(api, world.company())
         assert reply.data == []
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
-    def test_another_organizations_items_are_not_there(self, api: Api, world: World):
+    def test_omits_other_organizations_items(self, api: Api, world: World):
         world.finding(world.company())
         assert listed(api, world.company()).data == []
 
-    def test_a_member_and_a_key_may_read(self, api: Api, world: World):
+    def test_a_member_and_a_key_can_list_items(self, api: Api, world: World):
         company = world.company()
         world.finding(company)
         for token in (world.member(company).token, world.key(company)):
             assert len(api.get("/v1/inbox", token).data) == 1
 
-    def test_a_page_holds_fifty_unless_told(self, api: Api, world: World):
+    def test_the_default_page_size_is_50(self, api: Api, world: World):
         company = world.company()
         for _ in range(51):
             world.finding(company)
@@ -122,7 +122,7 @@ class Test200:
         assert len(listed(api, company, "&limit=100").data) == 51
 
     @pytest.mark.parametrize("query", ["", "&status=open"])
-    def test_a_page_reads_itself_and_one_item_more(self, query: str, api: Api, world: World):
+    def test_a_page_reads_one_item_more_than_it_returns(self, query: str, api: Api, world: World):
         company = world.company()
         for _ in range(8):
             world.finding(company)
@@ -139,7 +139,7 @@ class Test200:
 
     @pytest.mark.parametrize("query", ["", "&status=open"])
     @pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
-    def test_a_walk_meets_every_item_once(self, limit: int, query: str, api: Api, world: World, now):
+    def test_pages_show_every_item_once(self, limit: int, query: str, api: Api, world: World, now):
         company = world.company()
         made = []
         for number in range(12):
@@ -150,7 +150,7 @@ class Test200:
 
 class TestWalksWhileItemsMove:
     @pytest.mark.parametrize("seed", range(12))
-    def test_what_did_not_change_is_met_exactly_once(self, seed: int, api: Api, world: World, now):
+    def test_unchanged_items_appear_exactly_once_while_others_move(self, seed: int, api: Api, world: World, now):
         draw = random.Random(seed)
         company = world.company()
         made = []
@@ -175,16 +175,16 @@ class TestWalksWhileItemsMove:
 
 class Test400:
     @pytest.mark.parametrize("status", ["", "closed", "OPEN", "open,accepted", "null", "open%00"])
-    def test_a_status_is_one_of_four(self, status: str, api: Api, world: World):
+    def test_returns_400_unless_the_status_is_one_of_four(self, status: str, api: Api, world: World):
         reply = listed(api, world.company(), f"&status={status}")
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["status"]
 
     @pytest.mark.parametrize("limit", ["0", "101", "-1", "5_0", "1.5", "", "x"])
-    def test_a_limit_lies_between_1_and_100(self, limit: str, api: Api, world: World):
+    def test_returns_400_for_a_limit_outside_1_to_100(self, limit: str, api: Api, world: World):
         assert listed(api, world.company(), f"&limit={limit}").code == "INVALID_PAYLOAD"
 
-    def test_a_cursor_is_of_this_list_this_filter_and_this_organization(self, api: Api, world: World):
+    def test_returns_400_for_a_cursor_of_another_list_filter_or_organization(self, api: Api, world: World):
         company, other = world.company(), world.company()
         for _ in range(3):
             world.finding(company)
@@ -199,7 +199,7 @@ class Test400:
 
 
 class Test402:
-    def test_a_key_of_an_organization_that_went_to_the_free_plan(self, api: Api, world: World):
+    def test_returns_402_for_a_key_after_a_downgrade_to_the_free_plan(self, api: Api, world: World):
         company = world.company()
         key = world.key(company)
         billing.change_plan(company.organization_id, "free")
@@ -207,7 +207,7 @@ class Test402:
 
 
 class Test403:
-    def test_without_the_scope(self, api: Api, world: World):
+    def test_returns_403_without_the_scope(self, api: Api, world: World):
         company = world.company()
         token = world.token(company.owner.user_id, ["inbox.write"])
         assert listed(api, company, token=token).code == "INSUFFICIENT_SCOPE"

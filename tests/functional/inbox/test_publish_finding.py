@@ -28,19 +28,19 @@ def brought_to(status: Status, item: InboxItem) -> InboxItem:
 
 
 class TestFirst:
-    def test_it_is_open(self, found: Discovery):
+    def test_a_new_finding_is_open(self, found: Discovery):
         item = inbox.publish_finding(found)
         assert (item.status, item.source, item.title) == ("open", "code-audit", found.title)
         assert item == inbox.get_item(found.item_id)
 
-    def test_what_a_person_settled_elsewhere_is_resolved(self, found: Discovery):
+    def test_a_finding_settled_elsewhere_is_resolved(self, found: Discovery):
         assert inbox.publish_finding(found._replace(settled=True)).status == "resolved"
 
     def test_two_organizations_have_two_items(self, found: Discovery, world: World):
         other = found._replace(organization_id=world.company().organization_id)
         assert inbox.publish_finding(found).item_id != inbox.publish_finding(other).item_id
 
-    def test_what_is_too_long_is_cut(self, found: Discovery):
+    def test_texts_that_are_too_long_are_truncated(self, found: Discovery):
         long = found._replace(
             title="t" * 500,
             summary="s" * 5_000,
@@ -63,13 +63,13 @@ class TestAgain:
         assert table_dump() == before
 
     @pytest.mark.parametrize("status", ["open", "accepted", "dismissed"])
-    def test_it_stays_as_people_left_it(self, status: Status, found: Discovery, now):
+    def test_a_repeated_finding_keeps_its_status(self, status: Status, found: Discovery, now):
         item = brought_to(status, inbox.publish_finding(found))
         now.advance(3_600)
         again = inbox.publish_finding(found._replace(observed_at=LATER))
         assert (again.status, again.version, again.updated_at) == (status, item.version, item.updated_at)
 
-    def test_a_resolved_one_reopens_when_it_is_seen_after_that(self, found: Discovery, now):
+    def test_a_resolved_finding_reopens_if_it_is_seen_later(self, found: Discovery, now):
         item = brought_to("resolved", inbox.publish_finding(found))
         now.advance(3_600)
         again = inbox.publish_finding(found._replace(observed_at=LATER))
@@ -78,7 +78,7 @@ class TestAgain:
         assert [it.item_id for it in inbox.list_items(found.organization_id, "open", 10, None).items] == [item.item_id]
         assert inbox.list_items(found.organization_id, "resolved", 10, None).items == []
 
-    def test_a_resolved_one_stays_when_it_was_seen_before_that_and_reported_later(self, found: Discovery, now):
+    def test_a_resolved_finding_stays_resolved_if_it_was_seen_earlier_but_reported_later(self, found: Discovery, now):
         item = inbox.publish_finding(found)
         now.advance(3_600)
         resolved = brought_to("resolved", item)
@@ -86,7 +86,7 @@ class TestAgain:
         assert inbox.publish_finding(seen_before).status == "resolved"
         assert inbox.get_item(item.item_id).version == resolved.version
 
-    def test_a_settled_one_stays_resolved(self, found: Discovery, now):
+    def test_a_settled_finding_stays_resolved(self, found: Discovery, now):
         inbox.publish_finding(found._replace(settled=True))
         now.advance(3_600)
         assert inbox.publish_finding(found._replace(observed_at=LATER, settled=True)).status == "resolved"
@@ -94,7 +94,7 @@ class TestAgain:
     @pytest.mark.parametrize(
         "change", [{"title": "Another"}, {"summary": None}, {"priority": "P0"}, {"repository_name": "renamed"}]
     )
-    def test_what_the_lists_show_moves_it_to_the_front(self, change: dict[str, Any], found: Discovery, now):
+    def test_a_change_of_listed_fields_moves_the_item_to_the_top(self, change: dict[str, Any], found: Discovery, now):
         item = inbox.publish_finding(found)
         now.advance(3_600)
         again = inbox.publish_finding(found._replace(observed_at=LATER, **change))
@@ -102,7 +102,7 @@ class TestAgain:
         assert again.updated_at == "2026-03-04T06:06:07.000Z"
         assert {name: getattr(again, name) for name in change} == change
 
-    def test_newer_evidence_comes_in_without_a_new_version(self, found: Discovery, now):
+    def test_newer_evidence_doesnt_change_the_version(self, found: Discovery, now):
         item = inbox.publish_finding(found)
         now.advance(3_600)
         moved = Evidence("src/index.html, line 30", None, "src/index.html", start_line=30, end_line=30, snippet="x")
@@ -115,7 +115,7 @@ class TestAgain:
         assert inbox.publish_finding(found).title == "Later"
         assert table_dump() == before
 
-    def test_the_issue_and_the_reason_outlive_it(self, found: Discovery, now):
+    def test_issue_and_reason_are_kept(self, found: Discovery, now):
         from controlplane.store import issue_attempts
         from controlplane.store.inbox_items import GithubIssue
 
@@ -126,7 +126,7 @@ class TestAgain:
         again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.github_issue, again.title) == (issue, "Another")
 
-    def test_a_change_that_comes_between_is_not_overwritten(self, found: Discovery, now):
+    def test_a_concurrent_change_is_not_overwritten(self, found: Discovery, now):
         item = inbox.publish_finding(found)
         now.advance(3_600)
         dismissed: list[InboxItem] = []

@@ -31,7 +31,7 @@ def stored() -> list[dict[str, Any]]:
 class Test200:
     @pytest.mark.parametrize("after", STATUSES)
     @pytest.mark.parametrize("before", STATUSES)
-    def test_any_status_follows_any(self, before: str, after: str, api: Api, world: World, now):
+    def test_any_status_can_follow_any_other(self, before: str, after: str, api: Api, world: World, now):
         company = world.company()
         item = brought_to(before, world.finding(company), company)
         now.advance(1)
@@ -42,14 +42,14 @@ class Test200:
         assert (reply.data["updatedAt"] == "2026-03-04T05:06:08.000Z") is (before != after)
         assert inbox.get_item(item.item_id).status == after
 
-    def test_the_answer_is_the_item(self, api: Api, world: World):
+    def test_returns_the_updated_item(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company, world.connected_repository(company))
         reply = patch(api, company.owner.token, item, status="accepted", version=item.version)
         shown = api.get("/v1/inbox", company.owner.token).data
         assert shown == [reply.data]
 
-    def test_the_new_version_is_the_one_for_the_next_change(self, api: Api, world: World):
+    def test_the_new_version_is_accepted_in_the_next_change(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         token = company.owner.token
@@ -66,7 +66,7 @@ class Test200:
         assert reply.data["version"] == item.version
         assert stored() == before
 
-    def test_the_same_request_again_is_answered_as_before_and_writes_nothing(self, api: Api, world: World):
+    def test_a_repeated_request_returns_the_same_and_writes_nothing(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         body = {"status": "resolved", "version": item.version, "reason": "fixed"}
@@ -77,7 +77,7 @@ class Test200:
         assert second.data == first.data
         assert stored() == before
 
-    def test_the_reason_and_who_gave_it_are_kept(self, api: Api, world: World):
+    def test_the_reason_and_its_author_are_stored(self, api: Api, world: World):
         company = world.company()
         item, member = world.finding(company), world.member(company)
         patch(api, member.token, item, status="dismissed", version=item.version, reason="a test page")
@@ -85,7 +85,7 @@ class Test200:
         assert kept["statusReason"] == {"S": "a test page"}
         assert kept["statusBy"] == {"S": member.user_id}
 
-    def test_the_next_change_without_a_reason_has_none(self, api: Api, world: World):
+    def test_the_next_change_without_a_reason_removes_it(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         token = company.owner.token
@@ -93,7 +93,7 @@ class Test200:
         patch(api, token, item, status="open", version=first.data["version"], reason=None)
         assert api.get(f"/v1/inbox/{item.item_id}", token).data["statusReason"] is None
 
-    def test_no_other_field_has_an_effect(self, api: Api, world: World):
+    def test_other_fields_have_no_effect(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         body = {"title": "Mine", "priority": "P0", "projectId": "prj_x", "githubIssue": {"number": 1}, "id": "inb_x"}
@@ -101,13 +101,13 @@ class Test200:
         changed = inbox.get_item(item.item_id)
         assert changed == replace(item, status="accepted", version=changed.version, updated_at=changed.updated_at)
 
-    def test_evidence_outlives_a_change(self, api: Api, world: World):
+    def test_evidence_survives_a_change(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company, world.connected_repository(company))
         patch(api, company.owner.token, item, status="accepted", version=item.version)
         assert inbox.get_item(item.item_id).evidence == item.evidence
 
-    def test_newer_evidence_of_a_source_does_not_stand_against_a_change(self, api: Api, world: World, now):
+    def test_newer_evidence_doesnt_conflict_with_a_change(self, api: Api, world: World, now):
         company = world.company()
         repository = world.connected_repository(company)
         found = world.discovery(company, repository)
@@ -116,7 +116,7 @@ class Test200:
         inbox.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z", evidence=()))
         assert patch(api, company.owner.token, item, status="accepted", version=item.version).status == 200
 
-    def test_a_person_makes_three_calls(self, api: Api, world: World):
+    def test_a_user_makes_three_table_calls(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         api.get("/v1/me", company.owner.token)  # starts the minute
@@ -133,7 +133,7 @@ class Test200:
 
 class Test400:
     @pytest.mark.parametrize("status", ["", "OPEN", "closed", None, 1, True, [], {}, ["open"], "open\u200b"])
-    def test_a_status_is_one_of_four(self, status: Any, api: Api, world: World):
+    def test_returns_400_unless_the_status_is_one_of_four(self, status: Any, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         reply = patch(api, company.owner.token, item, status=status, version=item.version)
@@ -142,14 +142,14 @@ class Test400:
         assert inbox.get_item(item.item_id) == item
 
     @pytest.mark.parametrize("version", ["", None, 1, True, [], {}, "x" * 201])
-    def test_a_version_is_text(self, version: Any, api: Api, world: World):
+    def test_returns_400_unless_the_version_is_a_string(self, version: Any, api: Api, world: World):
         company = world.company()
         reply = patch(api, company.owner.token, world.finding(company), status="accepted", version=version)
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["version"]
 
     @pytest.mark.parametrize("reason", [1, True, [], {}, "x" * 1_001])
-    def test_a_reason_is_a_short_text(self, reason: Any, api: Api, world: World):
+    def test_returns_400_unless_the_reason_is_a_short_text(self, reason: Any, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         reply = patch(api, company.owner.token, item, status="accepted", version=item.version, reason=reason)
@@ -157,7 +157,7 @@ class Test400:
         assert reply.error["details"][0]["path"] == ["reason"]
 
     @pytest.mark.parametrize("missing", ["status", "version"])
-    def test_both_are_needed(self, missing: str, api: Api, world: World):
+    def test_returns_400_without_status_or_version(self, missing: str, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         body = {"status": "accepted", "version": item.version}
@@ -167,7 +167,7 @@ class Test400:
 
 
 class Test403:
-    def test_a_key_lacks_the_scope(self, api: Api, world: World):
+    def test_returns_403_for_a_key_without_the_scope(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         reply = patch(api, world.key(company), item, status="accepted", version=item.version)
@@ -176,7 +176,7 @@ class Test403:
 
 
 class Test404:
-    def test_another_organizations_item(self, api: Api, world: World):
+    def test_another_organizations_item_looks_like_an_unknown_one(self, api: Api, world: World):
         item = world.finding(world.company())
         reply = patch(api, world.company().owner.token, item, status="accepted", version=item.version)
         assert reply.code == "NOT_FOUND"
@@ -184,7 +184,7 @@ class Test404:
 
 
 class Test409:
-    def test_a_stale_version_is_told_what_stands(self, api: Api, world: World):
+    def test_a_stale_version_returns_409_with_the_current_item(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         changed = brought_to("accepted", item, company)
@@ -193,20 +193,20 @@ class Test409:
         assert reply.error["details"] == {"currentVersion": changed.version, "currentStatus": "accepted"}
         assert inbox.get_item(item.item_id) == changed
 
-    def test_a_stale_version_of_another_person_is_stale_for_the_same_status_too(self, api: Api, world: World):
+    def test_another_users_stale_version_returns_409_for_the_same_status_too(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         brought_to("accepted", item, company)
         reply = patch(api, world.member(company).token, item, status="accepted", version=item.version)
         assert reply.code == "CONFLICT"
 
-    def test_a_version_that_never_was(self, api: Api, world: World):
+    def test_returns_409_for_an_unknown_version(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         reply = patch(api, company.owner.token, item, status="open", version="nonsense")
         assert reply.error["details"] == {"currentVersion": item.version, "currentStatus": "open"}
 
-    def test_a_version_left_behind_never_returns(self, api: Api, world: World):
+    def test_an_old_version_is_never_valid_again(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         token = company.owner.token
@@ -217,7 +217,7 @@ class Test409:
         for stale in versions[:-1]:
             assert patch(api, token, item, status="dismissed", version=stale).status == 409
 
-    def test_a_change_that_comes_between_read_and_write(self, api: Api, world: World):
+    def test_returns_409_if_the_item_changed_between_read_and_write(self, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
         between: list[InboxItem] = []

@@ -14,7 +14,7 @@ def attempts() -> list[dict]:
 
 
 class Test201:
-    def test_the_answer_is_the_item_with_its_issue(self, opening: Opening, now):
+    def test_returns_the_item_with_its_issue(self, opening: Opening, now):
         reply = opening.post()
         assert reply.status == 201
         assert reply.data["id"] == opening.item.item_id
@@ -26,7 +26,7 @@ class Test201:
         assert len(opening.issues) == 1
         assert attempts() == []
 
-    def test_the_item_shows_it_everywhere_and_has_moved_to_the_front(self, opening: Opening, world: World):
+    def test_the_item_shows_the_issue_everywhere_and_moves_to_the_top(self, opening: Opening, world: World):
         world.finding(opening.company)
         data = opening.post().data
         token = opening.company.owner.token
@@ -35,7 +35,7 @@ class Test201:
         assert opening.api.get(f"/v1/inbox/{opening.item.item_id}", token).data["githubIssue"] == data["githubIssue"]
         assert data["version"] != opening.item.version
 
-    def test_an_issue_that_is_there_is_answered_again_without_the_code_host(self, opening: Opening):
+    def test_an_existing_issue_is_returned_without_calling_the_code_host(self, opening: Opening):
         first = opening.post()
         opening.host.requests.clear()
         before = len(opening.pauses)
@@ -45,28 +45,28 @@ class Test201:
         assert len(opening.pauses) == before
         assert opening.mailbox.letters == []
 
-    def test_also_when_the_repository_is_gone_by_then(self, opening: Opening):
+    def test_an_existing_issue_is_returned_even_if_the_repository_is_gone(self, opening: Opening):
         first = opening.post()
         repositories.unlink_project(opening.repository.repository_id, opening.repository.links[0].project_id)
         assert opening.post().data == first.data
 
-    def test_an_admin_may(self, opening: Opening, world: World):
+    def test_an_admin_can_open_an_issue(self, opening: Opening, world: World):
         assert opening.post(world.member(opening.company, "admin").token).status == 201
 
-    def test_in_any_status_of_the_item(self, opening: Opening):
+    def test_works_in_any_status_of_the_item(self, opening: Opening):
         item = opening.item
         inbox.change_status(item, "dismissed", item.version, opening.company.owner.user_id, None)
         reply = opening.post()
         assert (reply.status, reply.data["status"]) == (201, "dismissed")
 
-    def test_an_answer_that_was_lost_at_the_code_host_is_found_by_its_marker(self, opening: Opening):
+    def test_an_issue_whose_response_was_lost_is_found_by_its_marker(self, opening: Opening):
         opening.host.script.append("lost")
         assert opening.post().error["details"] == {"status": "creation_pending"}
         opening.work_until_quiet()
         assert opening.post().data["githubIssue"]["number"] == 1
         assert (len(opening.issues), opening.host.count("create")) == (1, 1)
 
-    def test_a_list_that_lags_is_asked_again(self, opening: Opening):
+    def test_a_lagging_list_is_read_again(self, opening: Opening):
         opening.host.lag_seconds = 400
         opening.host.script.append("lost")
         opening.post()
@@ -75,14 +75,14 @@ class Test201:
         assert (len(opening.issues), opening.host.count("create")) == (1, 1)
         assert opening.mailbox.letters == []
 
-    def test_a_request_that_never_reached_the_code_host_is_sent_again(self, opening: Opening):
+    def test_a_request_that_never_reached_the_code_host_is_retried(self, opening: Opening):
         opening.host.script.append("unreached")
         assert opening.post().status == 409
         opening.work_until_quiet()
         assert opening.post().status == 201
         assert (len(opening.issues), opening.host.count("create")) == (1, 2)
 
-    def test_a_limit_of_the_code_host_is_waited_for(self, opening: Opening):
+    def test_the_code_hosts_rate_limit_is_waited_for(self, opening: Opening):
         opening.host.script.append((429, {"Retry-After": "45"}))
         assert opening.post().error["details"] == {"status": "creation_pending"}
         (letter,) = opening.mailbox.at(QUEUE)
@@ -91,12 +91,12 @@ class Test201:
         assert opening.post().status == 201
         assert len(opening.issues) == 1
 
-    def test_a_request_after_one_that_died_before_it_sent_its_message(self, opening: Opening, now):
+    def test_a_request_succeeds_after_one_that_crashed_before_sending_its_message(self, opening: Opening, now):
         issue_attempts.begin_attempt(opening.item.item_id, opening.company.owner.user_id)
         now.advance(61)
         assert opening.post().status == 201
 
-    def test_where_the_queue_takes_nothing_a_sweep_sends_the_message(self, opening: Opening, now):
+    def test_the_sweep_sends_the_message_if_the_queue_is_unavailable(self, opening: Opening, now):
         from controlplane.queues import issue_messages
 
         opening.mailbox.broken = True
@@ -116,25 +116,25 @@ class Test201:
 
 
 class Test403:
-    def test_a_member_may_not_and_nothing_is_written(self, opening: Opening, world: World):
+    def test_returns_403_for_a_member_and_writes_nothing(self, opening: Opening, world: World):
         token = world.member(opening.company).token
         assert opening.post(token).code == "FORBIDDEN"
         assert attempts() == opening.mailbox.letters == []
 
-    def test_a_key_lacks_the_scope(self, opening: Opening, world: World):
+    def test_returns_403_for_a_key_without_the_scope(self, opening: Opening, world: World):
         reply = opening.post(world.key(opening.company))
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "inbox.write"}
 
 
 class Test404:
-    def test_another_organizations_item(self, opening: Opening, world: World):
+    def test_another_organizations_item_looks_like_an_unknown_one(self, opening: Opening, world: World):
         assert opening.post(world.company().owner.token).code == "NOT_FOUND"
         assert attempts() == []
 
 
 class Test409:
-    def test_while_it_is_not_known_within_eight_seconds(self, opening: Opening):
+    def test_returns_409_if_the_outcome_is_unknown_after_eight_seconds(self, opening: Opening):
         opening.idle = True
         reply = opening.post()
         assert (reply.status, reply.code) == (409, "CONFLICT")
@@ -142,14 +142,14 @@ class Test409:
         assert int(reply.headers["retry-after"]) > 0
         assert sum(opening.pauses) == pytest.approx(8)
 
-    def test_repeated_while_it_is_pending_it_sends_no_second_message(self, opening: Opening):
+    def test_a_repeated_request_while_pending_sends_no_second_message(self, opening: Opening):
         opening.idle = True
         for _ in range(3):
             assert opening.post().error["details"] == {"status": "creation_pending"}
         assert len(opening.mailbox.at(QUEUE)) == 1
         assert len(attempts()) == 1
 
-    def test_who_asks_long_after_is_told_at_once(self, opening: Opening, now):
+    def test_a_request_long_after_is_answered_at_once(self, opening: Opening, now):
         opening.idle = True
         opening.post()
         now.advance(31)
@@ -157,7 +157,7 @@ class Test409:
         assert opening.post().error["details"] == {"status": "creation_pending"}
         assert sum(opening.pauses) == 0
 
-    def test_while_too_many_requests_wait_it_is_told_at_once(
+    def test_while_too_many_requests_wait_it_responds_at_once(
         self, opening: Opening, monkeypatch: pytest.MonkeyPatch, now
     ):
         monkeypatch.setitem(settings.__dict__, "account_concurrency", 20)
@@ -171,7 +171,9 @@ class Test409:
         opening.work_until_quiet()
         assert opening.post().status == 201
 
-    def test_a_slot_is_held_while_it_waits_and_free_afterward(self, opening: Opening, monkeypatch: pytest.MonkeyPatch):
+    def test_a_slot_is_held_while_waiting_and_released_afterward(
+        self, opening: Opening, monkeypatch: pytest.MonkeyPatch
+    ):
         monkeypatch.setitem(settings.__dict__, "account_concurrency", 10)
         opening.idle = True
         opening.post()
@@ -179,21 +181,21 @@ class Test409:
         assert waiting.acquire_slot(8) is not None
 
     @pytest.mark.parametrize("source", ["advisory", "runtime"])
-    def test_only_code_findings_become_issues(self, source: str, opening: Opening, world: World):
+    def test_returns_409_unless_the_item_is_a_code_finding(self, source: str, opening: Opening, world: World):
         opening.item = world.finding(opening.company, source=source)
         reply = opening.post()
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"reason": "not_a_code_finding", "source": source}
         assert attempts() == opening.mailbox.letters == []
 
-    def test_a_repository_that_no_project_is_linked_to(self, opening: Opening):
+    def test_returns_409_for_a_repository_without_a_linked_project(self, opening: Opening):
         repositories.unlink_project(opening.repository.repository_id, opening.repository.links[0].project_id)
         reply = opening.post()
         assert (reply.status, reply.code) == (409, "REPOSITORY_NOT_LINKED")
         assert reply.error["details"] == {"repositoryId": opening.repository.repository_id}
         assert attempts() == opening.mailbox.letters == []
 
-    def test_a_repository_that_is_not_connected_any_more(self, opening: Opening, world: World):
+    def test_returns_409_for_a_disconnected_repository(self, opening: Opening, world: World):
         unknown = opening.repository.repository_id[:-18] + "0" * 18
         found = world.discovery(opening.company, opening.repository, repository_id=unknown)
         opening.item = inbox.publish_finding(found)
@@ -202,7 +204,7 @@ class Test409:
     @pytest.mark.parametrize(
         ("status", "reason"), [(410, "issues_disabled"), (422, "text_refused"), (451, "status_451")]
     )
-    def test_a_refusal_of_the_code_host(self, status: int, reason: str, opening: Opening):
+    def test_returns_409_if_the_code_host_refuses(self, status: int, reason: str, opening: Opening):
         opening.host.script.append(status)
         reply = opening.post()
         assert (reply.status, reply.code) == (409, "CONFLICT")
@@ -210,7 +212,7 @@ class Test409:
         assert attempts() == opening.mailbox.letters == []
 
     @pytest.mark.parametrize("status", [401, 403, 404])
-    def test_access_that_the_code_host_took_away(self, status: int, opening: Opening):
+    def test_returns_409_if_the_code_host_revoked_access(self, status: int, opening: Opening):
         opening.host.script.extend([status] * 2)
         assert opening.post().code == "REPOSITORY_NOT_LINKED"
         assert attempts() == opening.issues == []

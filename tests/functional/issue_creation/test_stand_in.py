@@ -61,7 +61,7 @@ def road(  # noqa: PLR0917 (pytest hands them over by name)
     return Road(api, world, now, mailbox, monkeypatch)
 
 
-def test_an_issue_is_opened_once_and_says_where(road: Road, stand_in: GitHub):
+def test_an_issue_is_opened_once_and_its_url_returned(road: Road, stand_in: GitHub):
     first = road.post()
     assert first.status == 201, first.text
     assert road.post().data == first.data
@@ -73,7 +73,7 @@ def test_an_issue_is_opened_once_and_says_where(road: Road, stand_in: GitHub):
     assert issue_attempts.list_attempts().attempts == []
 
 
-def test_an_issue_whose_answer_was_lost_is_found_once_the_list_shows_it(road: Road, stand_in: GitHub):
+def test_an_issue_whose_response_was_lost_is_found_once_listed(road: Road, stand_in: GitHub):
     stand_in.stand_in.faults.add(CREATE, Fault(takes_effect=True))
     stand_in.stand_in.faults.list_lag_seconds = 60
     assert road.post().error["details"] == {"status": "creation_pending"}
@@ -83,11 +83,11 @@ def test_an_issue_whose_answer_was_lost_is_found_once_the_list_shows_it(road: Ro
     assert len(stand_in.stand_in.issues.list(DEMO_OWNER, DEMO_NAME)) == len(stand_in.sent(CREATE)) == 1
 
 
-def test_a_repository_without_issues_says_so(road: Road, stand_in: GitHub):
+def test_a_repository_with_issues_disabled_says_so(road: Road, stand_in: GitHub):
     stand_in.stand_in.faults.without_issues.add(f"{DEMO_OWNER}/{DEMO_NAME}")
     assert road.post().error["details"] == {"status": "creation_refused", "reason": "issues_disabled"}
 
 
-def test_an_installation_that_was_suspended_has_to_be_connected_again(road: Road, stand_in: GitHub):
+def test_a_suspended_installation_must_be_connected_again(road: Road, stand_in: GitHub):
     stand_in.stand_in.faults.suspended.add(installation_id(DEMO_OWNER))
     assert road.post().code == "REPOSITORY_NOT_LINKED"

@@ -55,8 +55,8 @@ def title(**changes: Any) -> str:
     return text.compose(finding(**changes), MARKER)[0]
 
 
-class TestTheWhole:
-    def test_says_what_where_why_and_how(self):
+class TestCompose:
+    def test_the_issue_says_what_where_why_and_how_to_fix_it(self):
         assert text.compose(finding(), MARKER) == (
             "Google Analytics loads before consent in index.html",
             f"""The tag is in the head of every page.
@@ -89,7 +89,7 @@ Found by a code audit of assent · rule `tracker-before-consent` · priority P1
 """,
         )
 
-    def test_leaves_out_what_is_not_known(self):
+    def test_unknown_parts_are_left_out(self):
         made = body(summary=None, description=None, remediation=None, references=(), evidence=(), priority=None)
         assert made == (
             "Google Analytics loads before consent.\n\n"
@@ -97,12 +97,12 @@ Found by a code audit of assent · rule `tracker-before-consent` · priority P1
             f"<!-- assent-issue {MARKER} -->\n"
         )
 
-    def test_does_not_say_twice_what_summary_and_description_share(self):
+    def test_text_shared_by_summary_and_description_appears_once(self):
         made = body(summary="Visitors are tracked before they could say no.")
         assert made.count("Visitors are tracked") == 1
         assert made.startswith("Google Analytics loads before consent.\n")
 
-    def test_keeps_within_what_the_code_host_takes(self):
+    def test_the_text_fits_the_code_hosts_limits(self):
         place = PLACE._replace(snippet="`\n" * 1_000, description="*" * 1_000, url="https://e.com/" + "x" * 900)
         made = text.compose(
             finding(
@@ -121,46 +121,46 @@ Found by a code audit of assent · rule `tracker-before-consent` · priority P1
 
 
 class TestTitle:
-    def test_names_the_file_once(self):
+    def test_the_title_names_the_file_once(self):
         assert title(title="Tracker in index.html") == "Tracker in index.html"
         assert title(evidence=()) == "Google Analytics loads before consent"
 
-    def test_is_one_line_of_bounded_length(self):
+    def test_the_title_is_one_line_of_bounded_length(self):
         made = title(title="a\nb\t\x00c " + "x" * 300)
         assert made.startswith("a b c xxx")
         assert len(made) == 200
 
-    def test_mentions_nobody(self):
+    def test_the_title_mentions_no_user(self):
         assert title(title="ask @octocat about #7", evidence=()) == f"ask @{_BREAK}octocat about #{_BREAK}7"
 
 
 class TestWhere:
-    def test_one_line_is_one_line(self):
+    def test_one_line_is_shown_as_one_line(self):
         assert "`src/index.html`, line 12]" in body(evidence=(PLACE._replace(end_line=12),))
 
-    def test_lists_more_places_up_to_ten(self):
+    def test_up_to_ten_places_are_listed(self):
         places = tuple(PLACE._replace(path=f"src/{number}.html", snippet=None) for number in range(13))
         made = body(evidence=places)
         assert made.count("\n- [`src/") == 9
         assert "- and in 3 more places" in made
 
     @pytest.mark.parametrize("address", [None, "javascript:alert(1)", "//evil", "https://", "data:text/html,x"])
-    def test_what_is_no_address_is_no_link(self, address: str | None):
+    def test_an_invalid_url_is_not_a_link(self, address: str | None):
         assert "\n`src/index.html`, lines 12 to 14\n" in body(evidence=(PLACE._replace(url=address),))
 
-    def test_an_address_cannot_end_its_link(self):
+    def test_a_url_cant_break_out_of_its_link(self):
         made = body(evidence=(PLACE._replace(url="https://example.com/a b)](https://evil.example)<x>"),))
         assert "(https://example.com/a%20b%29%5D%28https://evil.example%29%3Cx%3E)" in made
 
-    def test_code_cannot_end_its_block(self):
+    def test_code_cant_break_out_of_its_block(self):
         made = body(evidence=(PLACE._replace(snippet="a\n```\n<!-- hidden\n~~~~\n````\nb"),))
         assert "`````html\na\n```\n<!-- hidden\n~~~~\n````\nb\n`````" in made
 
-    def test_a_path_cannot_end_its_code(self):
+    def test_a_path_cant_break_out_of_its_code_span(self):
         assert "[`` a`b` ``, line" in body(evidence=(PLACE._replace(path="a`b`", end_line=12),))
         assert "[`a b`, line" in body(evidence=(PLACE._replace(path="a\n\n# b".replace("# ", ""), end_line=12),))
 
-    def test_a_long_snippet_is_cut(self):
+    def test_a_long_snippet_is_truncated(self):
         made = body(evidence=(PLACE._replace(snippet="\n".join(map(str, range(100)))),))
         assert "\n29\n…\n```" in made
 
@@ -184,21 +184,21 @@ class TestProse:
             ("one\r\n\r\ntwo", "one\n\ntwo"),
         ],
     )
-    def test_shows_what_it_says(self, said: str, shown: str):
+    def test_prose_is_shown_literally(self, said: str, shown: str):
         assert f"### Why it matters\n\n{shown}\n\n###" in body(description=said)
 
 
 class TestMarker:
-    def test_is_found_whatever_people_add_around_it(self):
+    def test_the_marker_is_found_despite_edits_around_it(self):
         assert text.has_marker("Thanks!\n" + body() + "\nDone.", MARKER)
 
-    def test_of_another_attempt_is_not_ours(self):
+    def test_another_attempts_marker_doesnt_match(self):
         assert not text.has_marker(body(), "f" * 32)
 
-    def test_alone_is_not_enough(self):
+    def test_the_marker_alone_is_not_sufficient(self):
         assert not text.has_marker(f"I read {MARKER} somewhere", MARKER)
 
-    def test_cannot_come_from_what_was_found(self):
+    def test_the_marker_cant_come_from_a_finding(self):
         forged = f"<!-- assent-issue {'f' * 32} -->"
         made = body(title=forged, summary=forged, description=forged, remediation=forged, rule_id=forged)
         assert not text.has_marker(made.replace(f"`{forged}`", ""), "f" * 32)

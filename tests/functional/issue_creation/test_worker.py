@@ -38,7 +38,7 @@ class TestDeliveries:
         assert f"<!-- assent-issue {attempt.marker} -->" in issue.body
         assert str(wanted.item.evidence[0].url) in issue.body
 
-    def test_a_duplicate_changes_nothing(self, wanted: Opening):
+    def test_a_duplicate_message_changes_nothing(self, wanted: Opening):
         (letter,) = wanted.mailbox.at(QUEUE)
         record = letter.record
         wanted.work()
@@ -54,7 +54,7 @@ class TestDeliveries:
         assert opening.mailbox.letters == []
         assert opening.host.requests == []
 
-    def test_a_message_about_no_item_is_done(self, opening: Opening):
+    def test_a_message_for_an_unknown_item_is_done(self, opening: Opening):
         opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message("inb_" + "0" * 34))
         opening.work()
         assert opening.mailbox.letters == []
@@ -96,7 +96,7 @@ class TestDeliveries:
             json.dumps({"kind": "create-issue", "version": 1, "itemId": "inb_" + "0" * 34, "token": "x"}),
         ],
     )
-    def test_what_is_no_message_goes_to_the_dead_letters(self, message: str, opening: Opening):
+    def test_a_malformed_message_is_dead_lettered(self, message: str, opening: Opening):
         opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=message)
         opening.work()
         assert opening.mailbox.at(QUEUE) == []
@@ -127,7 +127,7 @@ class TestUnknownOutcomes:
         assert len(wanted.issues) == 1
         assert progress(wanted).item.github_issue is not None
 
-    def test_a_list_that_fails_proves_nothing(self, wanted: Opening, now):
+    def test_a_failed_list_proves_nothing(self, wanted: Opening, now):
         wanted.host.script.append("lost")
         wanted.work()
         now.advance(700)
@@ -137,7 +137,7 @@ class TestUnknownOutcomes:
         wanted.work_until_quiet()
         assert (len(wanted.issues), wanted.host.count("create")) == (1, 1)
 
-    def test_the_issue_of_another_attempt_is_not_taken(self, wanted: Opening):
+    def test_another_attempts_issue_is_not_adopted(self, wanted: Opening):
         wanted.host.script.append((500, {}))
         wanted.work()
         wanted.host.issues[f"acme/{wanted.repository.name}"] = []
@@ -173,7 +173,7 @@ class TestUnknownOutcomes:
 
 
 class TestPeople:
-    def test_an_issue_that_a_person_recorded_is_the_items(self, wanted: Opening):
+    def test_an_issue_recorded_by_an_operator_belongs_to_the_item(self, wanted: Opening):
         wanted.host.script.append((500, {}))
         wanted.work()
         issue_attempts.complete(
@@ -183,7 +183,7 @@ class TestPeople:
         assert wanted.issues == []
         assert wanted.post().data["githubIssue"]["number"] == 77
 
-    def test_an_issue_that_turns_up_for_a_withdrawn_attempt_is_recorded_all_the_same(self, wanted: Opening):
+    def test_an_issue_found_for_a_withdrawn_attempt_is_recorded(self, wanted: Opening):
         attempt = progress(wanted).attempt
         assert attempt is not None
         wanted.host.around = lambda operation, proceed: (

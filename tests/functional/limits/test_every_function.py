@@ -26,7 +26,7 @@ def path_of(operation: Operation, organization_id: str = "x") -> str:
 
 
 @pytest.mark.parametrize("group", WITH_TOKEN)
-def test_the_first_use_of_a_token_in_an_hour_is_noted(group: str, api: Api, world: World, now):
+def test_the_first_use_of_a_token_in_an_hour_is_recorded(group: str, api: Api, world: World, now):
     person = world.person()
     forget_index()
     for _ in range(2):  # 05:34, from before the index; 06:02, listed
@@ -37,7 +37,7 @@ def test_the_first_use_of_a_token_in_an_hour_is_noted(group: str, api: Api, worl
 
 
 @pytest.mark.parametrize("group", IN_ORGANIZATION)
-def test_an_organization_past_the_lowest_limit_has_its_plan_read(group: str, api: Api, world: World):
+def test_the_plan_is_read_only_above_the_lowest_limit(group: str, api: Api, world: World):
     company = world.company()
     minute = int(clock.now()) // 60
     owner_count = keys.owner_count(company.organization_id, minute)

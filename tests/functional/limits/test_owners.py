@@ -36,14 +36,14 @@ def throttled(prefix: str):
 
 
 class TestPerson:
-    def test_the_default_is_1200_in_blocks_of_12(self, api: Api, world: World):
+    def test_a_persons_limit_defaults_to_1200_in_blocks_of_12(self, api: Api, world: World):
         assert settings.requests_per_minute_user == 1_200
         person = world.person()
         for _ in range(13):
             api.get("/v1/me", person.token)
         assert reserved(person.user_id) == 24
 
-    def test_tokens_and_sessions_together_get_exactly_the_limit(self, api: Api, world: World, limit):
+    def test_a_persons_tokens_and_sessions_share_exactly_the_limit(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=10)
         person = world.person()
         secrets = [person.token, world.token(person.user_id), *(sessions.create(person.user_id) for _ in range(2))]
@@ -52,7 +52,7 @@ class TestPerson:
         assert api.get("/v1/me", world.token(person.user_id)).status == 429
         assert api.get("/v1/me", world.person().token).status == 200
 
-    def test_a_block_is_reserved_by_its_first_request(self, api: Api, world: World, limit):
+    def test_a_persons_block_is_reserved_by_its_first_request(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=300)  # blocks of 3
         person = world.person()
         table.update(Update(keys.owner_count(person.user_id, MINUTE // 60), "SET #hits = :hits", values={"hits": 294}))
@@ -65,7 +65,7 @@ class TestPerson:
         statuses = [api.get("/v1/me", secrets[number % 3]).status for number in range(300)]
         assert statuses == [200] * 240 + [429] * 60
 
-    def test_the_refusal_says_whose_limit_it_is_and_when_it_ends(self, api: Api, world: World, limit, now):
+    def test_a_persons_429_names_the_limit_and_when_it_ends(self, api: Api, world: World, limit, now):
         limit(requests_per_minute_user=1)
         person = world.person()
         api.get("/v1/me", person.token)
@@ -76,7 +76,7 @@ class TestPerson:
         # The headers still describe the credential.
         assert (reply.headers["x-ratelimit-limit"], reply.headers["x-ratelimit-remaining"]) == ("600", "598")
 
-    def test_a_new_minute_starts_from_zero(self, api: Api, world: World, limit, now):
+    def test_a_persons_new_minute_starts_at_zero(self, api: Api, world: World, limit, now):
         limit(requests_per_minute_user=2)
         person = world.person()
         other = world.token(person.user_id)
@@ -85,7 +85,7 @@ class TestPerson:
         now.seconds = MINUTE + 60.000
         assert [api.get("/v1/me", secret).status for secret in (person.token, other, other)] == [200, 200, 429]
 
-    def test_it_comes_after_401_and_before_everything_else(self, api: Api, world: World, limit):
+    def test_a_persons_limit_is_checked_after_401_and_before_everything_else(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=1)
         person = world.person()
         unscoped = world.token(person.user_id, [])
@@ -93,7 +93,7 @@ class TestPerson:
         assert api.post("/v1/api-keys", unscoped, raw_body=b"{").status == 429
         assert api.post("/v1/api-keys", person.token[:-1], raw_body=b"{").status == 401
 
-    def test_requests_past_the_credentials_own_limit_do_not_count(self, api: Api, world: World, limit):
+    def test_requests_over_the_credentials_own_limit_dont_count_for_the_person(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=100)
         person = world.person()
         key = keys.user_token(digest(person.token))
@@ -101,7 +101,7 @@ class TestPerson:
         assert [api.get("/v1/me", person.token).status for _ in range(5)] == [200, 200, 429, 429, 429]
         assert reserved(person.user_id) == 2
 
-    def test_api_keys_are_not_a_persons_credentials(self, api: Api, world: World, limit):
+    def test_api_keys_dont_count_for_the_person(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=1)
         company = world.company()
         api.get("/v1/me", company.owner.token)
@@ -109,7 +109,7 @@ class TestPerson:
         secret = world.key(company)
         assert [api.get("/v1/me", secret).status for _ in range(3)] == [200] * 3
 
-    def test_a_changed_limit_holds_for_credentials_that_exist(self, api: Api, world: World, limit):
+    def test_a_changed_limit_applies_to_existing_credentials(self, api: Api, world: World, limit):
         person = world.person()
         assert api.get("/v1/me", person.token).status == 200
         limit(requests_per_minute_user=13)
@@ -118,7 +118,7 @@ class TestPerson:
         limit(requests_per_minute_user=1_200)
         assert api.get("/v1/me", world.token(person.user_id)).status == 200
 
-    def test_pages_count_too(self, api: Api, world: World, limit):
+    def test_pages_count_for_the_person(self, api: Api, world: World, limit):
         from tests.support.browser import Browser
 
         limit(requests_per_minute_user=2)
@@ -127,14 +127,14 @@ class TestPerson:
         assert [browser.get("/organizations").status for _ in range(3)] == [200, 200, 429]
         assert api.get("/v1/me", person.token).status == 429
 
-    def test_a_throttled_counter_refuses_and_never_fails(self, api: Api, world: World):
+    def test_a_throttled_person_counter_returns_429_and_never_500(self, api: Api, world: World):
         person = world.person()
         with throttled("RATE#"):
             reply = api.get("/v1/me", person.token)
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (429, "RATE_LIMITED", "1")
         assert api.get("/v1/me", person.token).status == 200
 
-    def test_a_mark_that_cannot_be_written_changes_no_answer(self, api: Api, world: World, limit):
+    def test_a_persons_mark_that_cant_be_written_changes_no_response(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=1)
         person = world.person()
         api.get("/v1/me", person.token)
@@ -160,7 +160,7 @@ class TestOrganization:
         counter = keys.owner_count(organization_id, MINUTE // 60)
         table.update(Update(counter, "SET #hits = :hits", values={"hits": hits}))
 
-    def test_the_keys_of_a_plan_share_a_multiple_of_its_rate(self, api: Api, world: World):
+    def test_an_organizations_keys_share_a_multiple_of_the_plans_rate(self, api: Api, world: World):
         for plan, rate in (("starter", 600), ("pro", 1_500), ("enterprise", 3_000)):
             company = world.company(plan)
             secrets = [world.key(company) for _ in range(2)]
@@ -170,7 +170,7 @@ class TestOrganization:
             assert statuses[:6] == [200] * 6
             assert statuses[-1] == 429
 
-    def test_the_refusal_says_whose_limit_it_is_and_when_it_ends(self, api: Api, world: World, now):
+    def test_an_organizations_429_names_the_limit_and_when_it_ends(self, api: Api, world: World, now):
         company = world.company("starter")
         secret = world.key(company)
         self.fill(company.organization_id, 600)
@@ -181,7 +181,7 @@ class TestOrganization:
         now.advance(60)
         assert api.get("/v1/me", secret).status == 200
 
-    def test_people_count_in_the_organization_that_they_act_in(self, api: Api, world: World):
+    def test_users_count_for_the_organization_they_act_in(self, api: Api, world: World):
         company = world.company("starter")
         token = company.owner.token
         api.get("/v1/billing", token)
@@ -193,7 +193,7 @@ class TestOrganization:
         other = world.company("starter", owner=company.owner)
         assert api.get(f"/v1/billing?organizationId={other.organization_id}", token).status == 200
 
-    def test_people_have_the_limit_of_the_organizations_plan(self, api: Api, world: World):
+    def test_users_have_the_limit_of_the_organizations_plan(self, api: Api, world: World):
         company = world.company("pro")
         self.fill(company.organization_id, 1_400)
         assert api.get("/v1/billing", company.owner.token).status == 200
@@ -205,20 +205,20 @@ class TestOrganization:
         self.fill(company.organization_id, 599)
         assert [api.get("/v1/billing", company.owner.token).status for _ in range(2)] == [200, 429]
 
-    def test_strangers_do_not_count(self, api: Api, world: World):
+    def test_nonmembers_dont_count_for_the_organization(self, api: Api, world: World):
         company = world.company("starter")
         path = f"/v1/billing?organizationId={company.organization_id}"
         assert api.get(path, world.person().token).status == 403
         assert reserved(company.organization_id) == 0
 
-    def test_429_comes_before_402_for_a_key(self, api: Api, world: World):
+    def test_returns_429_before_402_for_a_key(self, api: Api, world: World):
         company = world.company("starter")
         secret = world.key(company)
         billing.change_plan(company.organization_id, "free")
         self.fill(company.organization_id, 600)
         assert api.get("/v1/me", secret).status == 429
 
-    def test_a_throttled_counter_refuses_and_never_fails(self, api: Api, world: World):
+    def test_a_throttled_organization_counter_returns_429_and_never_500(self, api: Api, world: World):
         company = world.company("starter")
         secret = world.key(company)
         with throttled(f"RATE#{company.organization_id}"):
@@ -227,7 +227,7 @@ class TestOrganization:
 
 
 class TestContract:
-    def test_twenty_keys_of_a_plan_have_their_whole_rate(self):
+    def test_twenty_keys_of_a_plan_can_use_their_full_rate(self):
         for plan in PLANS.values():
             assert limit_of_plan(plan.id) >= 20 * plan.requests_per_minute
         assert limit_of_plan("free") == 12_000
@@ -244,16 +244,16 @@ class TestCost:
     def writes(self, api: Api, secret: str, requests: int) -> list[int]:
         return [self.calls(api, secret).count("UpdateItem") for _ in range(requests)]
 
-    def test_a_token_takes_one_write_and_each_twelfth_request_one_more(self, api: Api, world: World):
+    def test_a_token_costs_one_write_and_every_12th_request_one_more(self, api: Api, world: World):
         # The first request of a minute also creates the credential's window.
         assert self.writes(api, world.person().token, 26) == [3, *[1] * 11, 2, *[1] * 11, 2, 1]
 
-    def test_a_key_takes_one_write_and_each_thirtieth_request_one_more(self, api: Api, world: World):
+    def test_a_key_costs_one_write_and_every_30th_request_one_more(self, api: Api, world: World):
         secret = world.key(world.company("pro"))
         self.writes(api, secret, 1)  # also notes the key's last use
         assert self.writes(api, secret, 60) == [*[1] * 28, 2, *[1] * 29, 2, 1]
 
-    def test_a_refused_person_costs_one_write_a_request(self, api: Api, world: World, limit):
+    def test_a_refused_person_costs_one_write_per_request(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=1)
         token = world.person().token
         for expected in ([200, 3], [429, 3], [429, 1], [429, 1]):
@@ -261,7 +261,7 @@ class TestCost:
                 status = api.get("/v1/me", token).status
             assert [status, sum(call.operation == "UpdateItem" for call in calls)] == expected
 
-    def test_no_request_reads_the_plan_below_the_lowest_limit(self, api: Api, world: World):
+    def test_requests_below_the_lowest_limit_dont_read_the_plan(self, api: Api, world: World):
         token = world.company("pro").owner.token
         for _ in range(24):
             with recorded_calls() as calls:

@@ -25,21 +25,21 @@ def ask(header: str | None, source: str = PROXY, name: str = "X-Forwarded-For"):
 
 
 class TestDevices:
-    def test_the_limit_is_the_clients(self, proxy):
+    def test_device_requests_are_limited_by_the_clients_address(self, proxy):
         proxy("192.0.2.0/24")
         assert [ask(CLIENT).status for _ in range(11)] == [201] * 10 + [429]
         assert ask(ELSEWHERE).status == 201
 
-    def test_without_a_proxy_the_header_means_nothing(self):
+    def test_without_a_proxy_the_header_is_ignored(self):
         assert [ask(f"198.51.100.{n}").status for n in range(11)] == [201] * 10 + [429]
         assert counted() == {PROXY}
 
-    def test_a_caller_who_is_not_the_proxy_cannot_choose_an_address(self, proxy):
+    def test_a_client_that_isnt_the_proxy_cant_choose_its_address(self, proxy):
         proxy("192.0.2.0/24")
         assert [ask(f"198.51.100.{n}", ELSEWHERE).status for n in range(11)] == [201] * 10 + [429]
         assert counted() == {ELSEWHERE}
 
-    def test_another_header_means_nothing(self, proxy):
+    def test_another_header_is_ignored(self, proxy):
         proxy("192.0.2.0/24", header="True-Client-IP")
         ask(CLIENT)
         assert counted() == {PROXY}
@@ -48,14 +48,14 @@ class TestDevices:
 
 
 class TestSignIns:
-    def test_the_limit_is_the_clients(self, proxy):
+    def test_sign_ins_are_limited_by_the_clients_address(self, proxy):
         proxy("192.0.2.0/24")
         Api(source_ip=PROXY).get("/signed-out", headers={"X-Forwarded-For": CLIENT})
         assert counted() == {CLIENT}
 
 
 class TestRejectedCredentials:
-    def test_the_limit_is_the_clients(self, proxy, limit):
+    def test_rejected_credentials_are_limited_by_the_clients_address(self, proxy, limit):
         proxy("192.0.2.0/24")
         limit(rejected_credentials_per_minute=1)
         api = Api(source_ip=PROXY)
@@ -67,7 +67,7 @@ class TestRejectedCredentials:
 
 
 class TestApproval:
-    def test_the_page_shows_the_clients_address(self, proxy, world: World):
+    def test_the_approval_page_shows_the_clients_address(self, proxy, world: World):
         proxy("192.0.2.0/24")
         code = ask(f"1.2.3.4, {CLIENT}").data["userCode"]
         visitor = Browser(Api()).signed_in(world.person().user_id)
@@ -78,7 +78,7 @@ class TestApproval:
 
 
 class TestSettings:
-    def test_read_addresses_and_networks_of_both_versions(self):
+    def test_the_setting_accepts_addresses_and_networks_of_both_versions(self):
         made = load(
             {
                 "TABLE_NAME": "abc",
@@ -95,6 +95,6 @@ class TestSettings:
         assert settings.trusted_proxy_addresses == ()
 
     @pytest.mark.parametrize("value", ["192.0.2.7/33", "192.0.2.7,", "proxy", "192.0.2.7 192.0.2.8"])
-    def test_anything_else_fails_at_the_start(self, value: str):
+    def test_any_other_value_of_the_setting_fails_at_startup(self, value: str):
         with pytest.raises(ValueError, match="trusted_proxy_addresses"):
             load({"TABLE_NAME": "abc", "SIGNING_SECRET": "x" * 32, "TRUSTED_PROXY_ADDRESSES": value})

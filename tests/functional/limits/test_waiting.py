@@ -22,11 +22,11 @@ def take(times: int = 40) -> list[tuple[int, str]]:
 
 
 class TestSlots:
-    def test_are_a_tenth_of_the_concurrency(self):
+    def test_a_tenth_of_the_concurrency_can_wait(self):
         held = take()
         assert sorted(number for number, _ in held) == [0, 1, 2]
 
-    def test_are_free_again_once_released(self):
+    def test_a_released_slot_is_free_again(self):
         for number, holder in take():
             waiting.release_slot(number, holder)
         assert len(take()) == 3
@@ -82,7 +82,9 @@ class TestScans:
         body = {"repositoryId": world.connected_repository(company).repository_id}
         return api.post("/v1/code-audit/scans", company.owner.token, json_body=body)
 
-    def test_with_a_slot_the_start_waits_three_seconds(self, api: Api, world: World, mailbox, pauses: list[float]):
+    def test_with_a_slot_starting_a_scan_waits_three_seconds(
+        self, api: Api, world: World, mailbox, pauses: list[float]
+    ):
         reply = self.start(api, world)
         assert (reply.status, reply.data["status"]) == (202, "starting")
         assert sum(pauses) == pytest.approx(3)

@@ -99,7 +99,7 @@ def wait_until_gone(port: int) -> None:
 
 
 class TestRun:
-    def test_offers_lines_that_work_and_keeps_its_data(self, tmp_path):
+    def test_make_run_prints_working_commands_and_keeps_its_data(self, tmp_path):
         with Run(tmp_path) as first:
             answers = [request(line) for line in first.curl_lines()]
             statuses = [status for status, _ in answers]
@@ -121,7 +121,7 @@ class TestRun:
             assert "My shop" in [project["projectName"] for project in projects["data"]]
             assert second.stop() == 0
 
-    def test_writes_credentials_that_only_their_owner_reads(self, tmp_path):
+    def test_make_run_writes_credentials_that_only_their_owner_can_read(self, tmp_path):
         with Run(tmp_path):
             path = tmp_path / "credentials.json"
             assert path.stat().st_mode & 0o077 == 0
@@ -132,7 +132,7 @@ class TestRun:
         assert sorted(roles) == ["admin", "member", "owner"]
         assert any(user["organizationId"] != pro for user in credentials["users"])
 
-    def test_ends_its_processes_when_it_is_killed(self, tmp_path):
+    def test_make_run_stops_its_processes_when_killed(self, tmp_path):
         with Run(tmp_path) as run:
             run.process.kill()
             run.process.wait()
@@ -140,7 +140,7 @@ class TestRun:
             wait_until_gone(run.port)
             wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
 
-    def test_says_in_one_line_that_the_port_is_in_use(self, tmp_path):
+    def test_make_run_says_in_one_line_that_the_port_is_in_use(self, tmp_path):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()

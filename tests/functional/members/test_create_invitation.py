@@ -25,7 +25,7 @@ def company(world: World) -> Company:
 
 
 class Test201:
-    def test_it_is_pending_for_seven_days_and_says_who_invited(self, api: Api, company: Company):
+    def test_an_invitation_is_pending_for_seven_days_and_names_its_inviter(self, api: Api, company: Company):
         reply = invite(api, company.owner, "Grace.Hopper@Example.com", "admin")
         assert reply.status == 201
         invitation_id = reply.data["id"]
@@ -40,7 +40,7 @@ class Test201:
             "invitedBy": {"id": company.owner.user_id, "name": company.owner.name, "email": company.owner.email},
         }
 
-    def test_the_listed_item_and_the_lock_of_the_address_live_equally_long(
+    def test_the_invitation_and_the_lock_of_its_address_expire_together(
         self, api: Api, company: Company, now: FakeClock
     ):
         invitation_id = invite(api, company.owner, "Grace@Example.com").data["id"]
@@ -55,10 +55,12 @@ class Test201:
         ("caller", "role"),
         [("owner", "owner"), ("owner", "admin"), ("owner", "member"), ("admin", "admin"), ("admin", "member")],
     )
-    def test_who_invites_whom(self, api: Api, world: World, company: Company, caller, role: str):
+    def test_each_role_can_invite_the_roles_it_may_grant(
+        self, api: Api, world: World, company: Company, caller, role: str
+    ):
         assert invite(api, world.member(company, caller), role=role).data["role"] == role
 
-    def test_who_invited_stands_as_they_were(self, api: Api, world: World, company: Company):
+    def test_the_inviter_is_shown_as_they_were(self, api: Api, world: World, company: Company):
         admin = world.member(company, "admin", world.person(name="Grace"))
         first = invite(api, admin).data["invitedBy"]
         roster = table.get(keys.member(company.organization_id, admin.user_id))
@@ -78,18 +80,18 @@ class Test201:
             "a" * 64 + "@" + ".".join(["b" * 63, "c" * 63, "d" * 59, "en"]),
         ],
     )
-    def test_addresses_of_every_common_form(self, api: Api, company: Company, email: str):
+    def test_accepts_addresses_of_every_common_form(self, api: Api, company: Company, email: str):
         assert len(email) <= 255
         assert invite(api, company.owner, email).data["email"] == email
 
-    def test_the_same_address_in_two_organizations(self, api: Api, world: World, company: Company):
+    def test_the_same_address_can_be_invited_to_two_organizations(self, api: Api, world: World, company: Company):
         assert invite(api, company.owner).status == 201
         assert invite(api, world.company().owner).status == 201
 
-    def test_an_address_with_an_account_that_is_no_member(self, api: Api, world: World, company: Company):
+    def test_an_address_with_an_account_can_be_invited(self, api: Api, world: World, company: Company):
         assert invite(api, company.owner, world.company().owner.email).status == 201
 
-    def test_the_organization_named_in_the_query(self, api: Api, world: World, company: Company):
+    def test_invites_to_the_organization_named_in_the_query(self, api: Api, world: World, company: Company):
         other = world.company(owner=company.owner)
         body = {"email": "grace@example.com", "role": "member"}
         assert api.post(PATH, company.owner.token, json_body=body).code == "INVALID_PAYLOAD"
@@ -97,7 +99,7 @@ class Test201:
         assert api.post(PATH + query, company.owner.token, json_body=body).status == 201
         assert len(api.get(PATH + query, company.owner.token).data) == 1
 
-    def test_an_address_is_invited_anew_once_its_invitation_is_expired(
+    def test_an_address_can_be_invited_again_after_expiry(
         self, api: Api, world: World, company: Company, now: FakeClock
     ):
         first = invite(api, company.owner, "Grace@example.com").data["id"]
@@ -111,18 +113,18 @@ class Test201:
         assert table.get(keys.invitation(company.organization_id, first[20:])) is None
         invariants.check_all(invariants.read_items(table.client, table.name))
 
-    def test_an_address_is_invited_anew_after_a_cancellation(self, api: Api, company: Company):
+    def test_an_address_can_be_invited_again_after_a_cancellation(self, api: Api, company: Company):
         first = invite(api, company.owner)
         api.delete(f"{PATH}/{first.data['id']}", company.owner.token)
         assert invite(api, company.owner).status == 201
 
-    def test_an_address_is_invited_anew_after_its_member_left(self, api: Api, world: World, company: Company):
+    def test_an_address_can_be_invited_again_after_its_member_left(self, api: Api, world: World, company: Company):
         person = world.member(company)
         assert invite(api, company.owner, person.email).status == 409
         world.leave(company, person)
         assert invite(api, company.owner, person.email).status == 201
 
-    def test_with_an_idempotency_key_a_repetition_answers_as_the_first_did(self, api: Api, company: Company):
+    def test_a_repeated_idempotency_key_returns_the_first_response(self, api: Api, company: Company):
         body = {"email": "grace@example.com", "role": "member"}
         headers = {"Idempotency-Key": "7a3f"}
         first = api.post(PATH, company.owner.token, json_body=body, headers=headers)
@@ -133,7 +135,7 @@ class Test201:
         other = api.post(PATH, company.owner.token, json_body={**body, "role": "admin"}, headers=headers)
         assert other.code == "INVALID_PAYLOAD"
 
-    def test_unknown_fields_have_no_effect(self, api: Api, world: World, company: Company):
+    def test_ignores_unknown_fields(self, api: Api, world: World, company: Company):
         body = {"email": "grace@example.com", "role": "member", "organizationId": "org_x", "expiresAt": "2099-01-01"}
         reply = api.post(PATH, company.owner.token, json_body=body)
         assert reply.data["expiresAt"] == "2026-03-11T05:06:07.000Z"
@@ -187,7 +189,7 @@ class Test400:
             "a" * 500_000,
         ],
     )
-    def test_an_email_that_is_no_address(self, api: Api, company: Company, email: Any):
+    def test_returns_400_for_an_invalid_address(self, api: Api, company: Company, email: Any):
         before = len(table_dump())
         reply = invite(api, company.owner, email)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
@@ -195,34 +197,34 @@ class Test400:
         assert len(table_dump()) == before
 
     @pytest.mark.parametrize("role", [None, "", "OWNER", "guest", 0, ["member"]])
-    def test_a_role_that_is_none(self, api: Api, company: Company, role: Any):
+    def test_returns_400_for_an_invalid_role(self, api: Api, company: Company, role: Any):
         assert invite(api, company.owner, role=role).error["details"][0]["path"] == ["role"]
 
     @pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b"null", b"{", b'{"email":"a@b.co","email":"c@d.co"}'])
-    def test_a_body_that_is_no_such_object(self, api: Api, company: Company, raw: bytes):
+    def test_returns_400_for_an_invalid_body(self, api: Api, company: Company, raw: bytes):
         before = len(table_dump())
         assert api.post(PATH, company.owner.token, raw_body=raw).code == "INVALID_PAYLOAD"
         assert len(table_dump()) == before
 
 
 class Test403:
-    def test_only_owners_invite_owners(self, api: Api, world: World, company: Company):
+    def test_returns_403_if_a_non_owner_invites_an_owner(self, api: Api, world: World, company: Company):
         reply = invite(api, world.member(company, "admin"), role="owner")
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["details"] == {"reason": "owner_required"}
 
-    def test_a_member_invites_nobody(self, api: Api, world: World, company: Company):
+    def test_returns_403_if_a_member_invites(self, api: Api, world: World, company: Company):
         assert invite(api, world.member(company)).code == "FORBIDDEN"
 
-    def test_a_key_invites_nobody(self, api: Api, world: World, company: Company):
+    def test_returns_403_for_an_api_key(self, api: Api, world: World, company: Company):
         reply = api.post(PATH, world.key(company), json_body={"email": "grace@example.com", "role": "member"})
         assert reply.error["details"] == {"requiredScope": "members.write"}
 
-    def test_without_the_scope(self, api: Api, world: World, company: Company):
+    def test_returns_403_without_the_scope(self, api: Api, world: World, company: Company):
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "members.write"])
         assert api.post(PATH, token, json_body={}).code == "INSUFFICIENT_SCOPE"
 
-    def test_an_organization_outside_the_callers_memberships(self, api: Api, world: World, company: Company):
+    def test_returns_403_for_an_organization_of_others(self, api: Api, world: World, company: Company):
         path = f"{PATH}?organizationId={world.company().organization_id}"
         body = {"email": "grace@example.com", "role": "member"}
         assert api.post(path, company.owner.token, json_body=body).code == "FORBIDDEN"
@@ -230,7 +232,9 @@ class Test403:
 
 class Test409:
     @pytest.mark.parametrize("email", ["grace@example.com", "GRACE@EXAMPLE.COM", "Grace@example.Com"])
-    def test_a_pending_address_in_whatever_letter_case(self, api: Api, world: World, company: Company, email: str):
+    def test_returns_409_for_a_pending_address_in_any_letter_case(
+        self, api: Api, world: World, company: Company, email: str
+    ):
         first = invite(api, company.owner, "gracE@example.com").data
         before = len(table_dump())
         reply = invite(api, company.owner, email, "admin")
@@ -244,7 +248,7 @@ class Test409:
         assert len(table_dump()) == before
         assert api.get(PATH, company.owner.token).data == [first]
 
-    def test_the_address_of_a_member(self, api: Api, world: World, company: Company):
+    def test_returns_409_for_the_address_of_a_member(self, api: Api, world: World, company: Company):
         person = world.member(company)
         for email in (person.email, person.email.upper(), company.owner.email):
             reply = invite(api, company.owner, email)

@@ -27,7 +27,7 @@ def company(world: World) -> Company:
 
 class Test200:
     @pytest.mark.parametrize("role", ["owner", "admin", "member"])
-    def test_an_owner_removes_anybody_else(self, api: Api, world: World, company: Company, role):
+    def test_an_owner_can_remove_any_other_member(self, api: Api, world: World, company: Company, role):
         person = world.member(company, role)
         reply = remove(api, company, company.owner, person)
         assert reply.status == 200
@@ -36,17 +36,17 @@ class Test200:
         assert table.get(keys.member(company.organization_id, person.user_id)) is None
 
     @pytest.mark.parametrize("role", ["admin", "member"])
-    def test_an_admin_removes_who_is_no_owner(self, api: Api, world: World, company: Company, role):
+    def test_an_admin_can_remove_members_who_are_not_owners(self, api: Api, world: World, company: Company, role):
         admin, person = world.member(company, "admin"), world.member(company, role)
         assert remove(api, company, admin, person).data == {"deleted": True}
         assert not belongs(company, person)
 
-    def test_an_owner_removes_the_founder(self, api: Api, world: World, company: Company):
+    def test_an_owner_can_remove_the_founder(self, api: Api, world: World, company: Company):
         second = world.member(company, "owner")
         assert remove(api, company, second, company.owner).status == 200
         assert not belongs(company, company.owner)
 
-    def test_their_tokens_stop_at_the_next_request_and_keys_they_minted_go_on(
+    def test_a_removed_members_tokens_stop_working_and_their_keys_continue(
         self, api: Api, world: World, company: Company
     ):
         second = world.member(company, "owner")
@@ -57,7 +57,7 @@ class Test200:
         assert api.get(f"/v1/organizations/{company.organization_id}", company.owner.token).status == 404
         assert api.get("/v1/organizations", key).status == 200
 
-    def test_other_memberships_of_the_person_stay(self, api: Api, world: World, company: Company):
+    def test_other_memberships_of_the_person_remain(self, api: Api, world: World, company: Company):
         person = world.member(company)
         other = world.company(owner=person)
         remove(api, company, company.owner, person)
@@ -66,38 +66,38 @@ class Test200:
 
 class Test403:
     @pytest.mark.parametrize("role", ["owner", "admin"])
-    def test_nobody_removes_themselves(self, api: Api, world: World, company: Company, role):
+    def test_returns_403_for_removing_yourself(self, api: Api, world: World, company: Company, role):
         person = world.member(company, role)
         reply = remove(api, company, person, person)
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["details"] == {"reason": "self"}
         assert belongs(company, person)
 
-    def test_the_last_owner_cannot_leave(self, api: Api, world: World, company: Company):
+    def test_returns_403_if_the_last_owner_leaves(self, api: Api, world: World, company: Company):
         world.member(company, "admin")
         assert remove(api, company, company.owner, company.owner).error["details"] == {"reason": "self"}
         assert belongs(company, company.owner)
 
-    def test_only_owners_remove_owners(self, api: Api, world: World, company: Company):
+    def test_returns_403_if_a_non_owner_removes_an_owner(self, api: Api, world: World, company: Company):
         admin, owner = world.member(company, "admin"), world.member(company, "owner")
         for chosen in (owner, company.owner):
             assert remove(api, company, admin, chosen).error["details"] == {"reason": "owner_required"}
             assert belongs(company, chosen)
 
-    def test_a_member_removes_nobody(self, api: Api, world: World, company: Company):
+    def test_returns_403_if_a_member_removes_someone(self, api: Api, world: World, company: Company):
         person, other = world.member(company), world.member(company)
         for chosen in (other, person, company.owner):
             assert remove(api, company, person, chosen).code == "FORBIDDEN"
             assert belongs(company, chosen)
 
-    def test_a_key_removes_nobody(self, api: Api, world: World, company: Company):
+    def test_returns_403_for_an_api_key(self, api: Api, world: World, company: Company):
         person = world.member(company)
         member_id = MemberId.of_user(company.organization_id, person.user_id)
         reply = api.delete(f"/v1/members/{member_id}", world.key(company))
         assert reply.error["details"] == {"requiredScope": "members.write"}
         assert belongs(company, person)
 
-    def test_without_the_scope(self, api: Api, world: World, company: Company):
+    def test_returns_403_without_the_scope(self, api: Api, world: World, company: Company):
         person = world.member(company)
         member_id = MemberId.of_user(company.organization_id, person.user_id)
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "members.write"])
@@ -105,7 +105,7 @@ class Test403:
 
 
 class Test404:
-    def test_anothers_member_answers_like_an_unknown_one(self, api: Api, world: World, company: Company):
+    def test_another_organizations_member_looks_like_an_unknown_one(self, api: Api, world: World, company: Company):
         other = world.company()
         stranger = world.member(other)
         foreign = remove(api, other, company.owner, stranger)
@@ -113,11 +113,11 @@ class Test404:
         assert (foreign.status, foreign.text) == (404, unknown.text)
         assert belongs(other, stranger)
 
-    def test_a_second_removal(self, api: Api, world: World, company: Company):
+    def test_returns_404_for_a_removed_member(self, api: Api, world: World, company: Company):
         person = world.member(company)
         assert remove(api, company, company.owner, person).status == 200
         assert remove(api, company, company.owner, person).code == "NOT_FOUND"
 
     @pytest.mark.parametrize("named", ["x", "mem_", "mem_" + "i" * 32, "%00", "..", "inv_" + "0" * 34])
-    def test_an_id_of_another_form(self, api: Api, company: Company, named: str):
+    def test_returns_404_for_a_malformed_id(self, api: Api, company: Company, named: str):
         assert api.delete(f"/v1/members/{named}", company.owner.token).code == "NOT_FOUND"

@@ -33,7 +33,7 @@ def invite(api: Api, company: Company, email: str, by: Person | None = None, **h
     return api.post(target, (by or company.owner).token, json_body=body, headers=headers)
 
 
-def test_the_limits_are_100_and_20_unless_the_operator_sets_others():
+def test_the_limits_default_to_100_and_20():
     assert (settings.invitations_per_organization, settings.invitations_per_address) == (100, 20)
 
 
@@ -54,13 +54,13 @@ class TestOrganization:
         assert (reply.status, reply.code) == (409, "CONFLICT")
         return reply.error["details"]
 
-    def test_one_more_is_409_with_the_limit(self, api: Api, world: World):
+    def test_returns_409_with_the_limit_of_the_organization(self, api: Api, world: World):
         company = world.company()
         self.fill(api, company)
         assert self.refused(api, company) == {"reason": "invitation_limit", "limit": 3, "current": 3}
         assert invite(api, world.company(), GRACE).status == 201
 
-    def test_a_repetition_with_the_same_key_is_answered_at_the_limit(self, api: Api, world: World):
+    def test_a_repeated_idempotency_key_is_answered_at_the_limit(self, api: Api, world: World):
         company = world.company()
         first = invite(api, company, GRACE, **{"Idempotency-Key": "once"})
         for number in range(self.LIMIT - 1):
@@ -68,7 +68,7 @@ class TestOrganization:
         assert invite(api, company, GRACE, **{"Idempotency-Key": "once"}).data == first.data
         assert invite(api, company, GRACE).error["details"]["reason"] == "already_invited"
 
-    def test_a_canceled_declined_or_accepted_one_makes_room(self, api: Api, world: World):
+    def test_a_canceled_declined_or_accepted_invitation_makes_room(self, api: Api, world: World):
         company = world.company()
         made = self.fill(api, company)
         assert api.delete(f"{PATH}/{made[0]}", company.owner.token).status == 200
@@ -82,7 +82,7 @@ class TestOrganization:
             assert invite(api, company, f"next{number}@example.com").status == 201
             self.refused(api, company)
 
-    def test_expired_ones_make_room_although_they_are_still_stored(self, api: Api, world: World, now: FakeClock):
+    def test_expired_invitations_make_room_while_still_stored(self, api: Api, world: World, now: FakeClock):
         company = world.company()
         self.fill(api, company)
         now.advance(WEEK)
@@ -91,7 +91,7 @@ class TestOrganization:
         assert {invite(api, company, f"next{number}@example.com").status for number in range(3)} == {201}
         assert self.refused(api, company)["current"] == 3
 
-    def test_void_ones_make_room(self, api: Api, world: World):
+    def test_void_invitations_make_room(self, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
         for number in range(self.LIMIT):
@@ -100,7 +100,7 @@ class TestOrganization:
         world.leave(company, admin)
         assert invite(api, company, GRACE).status == 201
 
-    def test_those_from_before_they_were_counted_count(self, api: Api, world: World):
+    def test_invitations_from_before_they_were_counted_count(self, api: Api, world: World):
         company = world.company()
         self.fill(api, company)
         table.delete(Delete(keys.invitations_made(company.organization_id)))
@@ -118,18 +118,18 @@ class TestAddress:
         companies = [world.company() for _ in range(self.LIMIT)]
         return [(company, invite(api, company, GRACE).data["id"]) for company in companies]
 
-    def test_one_more_is_409_without_a_word_about_other_organizations(self, api: Api, world: World):
+    def test_the_address_limit_returns_409_without_naming_other_organizations(self, api: Api, world: World):
         self.fill(api, world)
         reply = invite(api, world.company(), "GRACE@example.com")
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"field": "email", "reason": "not_invitable"}
         assert reply.error["message"] == "This address can't be invited at the moment. Try again in a few days."
 
-    def test_an_organization_that_invited_it_still_learns_that_it_did(self, api: Api, world: World):
+    def test_an_organization_that_already_invited_the_address_is_told_so(self, api: Api, world: World):
         (company, _), *_ = self.fill(api, world)
         assert invite(api, company, GRACE).error["details"]["reason"] == "already_invited"
 
-    def test_a_canceled_or_expired_one_makes_room(self, api: Api, world: World, now: FakeClock):
+    def test_a_canceled_or_expired_invitation_to_the_address_makes_room(self, api: Api, world: World, now: FakeClock):
         (company, invitation_id), *_ = self.fill(api, world)
         api.delete(f"{PATH}/{invitation_id}", company.owner.token)
         last = world.company()
@@ -138,7 +138,7 @@ class TestAddress:
         now.advance(WEEK)
         assert invite(api, world.company(), GRACE).status == 201
 
-    def test_void_and_blocked_ones_take_no_place_from_others(self, api: Api, world: World):
+    def test_void_and_blocked_invitations_to_the_address_dont_count(self, api: Api, world: World):
         """People can't respond to invitations that they don't see, so they couldn't make room."""
         grace = world.person(GRACE)
         company, blocked = world.company(), world.company()
@@ -153,12 +153,12 @@ class TestAddress:
         for expected in (201, 201, 409):
             assert invite(api, world.company(), GRACE).status == expected
 
-    def test_those_from_before_they_were_counted_count(self, api: Api, world: World):
+    def test_invitations_to_the_address_from_before_they_were_counted_count(self, api: Api, world: World):
         self.fill(api, world)
         table.delete(Delete(keys.invitations_received(GRACE)))
         assert invite(api, world.company(), GRACE).status == 409
 
-    def test_nothing_is_kept_of_the_address_beyond_its_invitations(self, api: Api, world: World, now: FakeClock):
+    def test_nothing_is_stored_about_the_address_after_its_invitations(self, api: Api, world: World, now: FakeClock):
         self.fill(api, world)
         count = table.get(keys.invitations_received(GRACE))
         assert count["expiresAt"] == int(now.seconds) + WEEK + 24 * 3600

@@ -25,23 +25,23 @@ def company(world: World) -> Company:
 
 
 class Test200:
-    def test_an_invitation_stands_as_it_was_answered_at_its_creation(self, api: Api, company: Company):
+    def test_an_invitation_is_listed_as_returned_at_its_creation(self, api: Api, company: Company):
         created = api.post(PATH, company.owner.token, json_body={"email": "grace@example.com", "role": "admin"}).data
         reply = api.get(PATH, company.owner.token)
         assert reply.status == 200
         assert reply.data == [created]
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
-    def test_any_member_reads_them(self, api: Api, world: World, company: Company):
+    def test_any_member_can_list_invitations(self, api: Api, world: World, company: Company):
         invite(api, company, "grace@example.com")
         assert len(api.get(PATH, world.member(company).token).data) == 1
 
-    def test_none_and_none_of_another_organization(self, api: Api, world: World, company: Company):
+    def test_an_empty_list_omits_other_organizations_invitations(self, api: Api, world: World, company: Company):
         invite(api, world.company(), "grace@example.com")
         assert api.get(PATH, company.owner.token).data == []
 
     @pytest.mark.parametrize("limit", [1, 2, 5, 100])
-    def test_newest_first_over_all_pages(self, api: Api, company: Company, now: FakeClock, limit: int):
+    def test_lists_the_newest_first_over_all_pages(self, api: Api, company: Company, now: FakeClock, limit: int):
         made = []
         for number in range(5):
             made.append(invite(api, company, f"grace{number}@example.com"))
@@ -56,7 +56,7 @@ class Test200:
             cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
         assert seen == made[::-1]
 
-    def test_an_expired_one_is_not_shown_though_it_still_stands_in_the_table(
+    def test_omits_an_expired_invitation_that_is_still_stored(
         self, api: Api, world: World, company: Company, now: FakeClock
     ):
         now.seconds += 0.75
@@ -72,9 +72,7 @@ class Test200:
         now.advance(60)
         assert api.get(PATH, token).data == []
 
-    def test_a_walk_ends_where_the_rest_expired_meanwhile(
-        self, api: Api, world: World, company: Company, now: FakeClock
-    ):
+    def test_paging_ends_if_the_rest_expired_since(self, api: Api, world: World, company: Company, now: FakeClock):
         for number in range(3):
             invite(api, company, f"grace{number}@example.com")
         token = world.token(company.owner.user_id, lifetime_seconds=2 * WEEK)
@@ -86,21 +84,23 @@ class Test200:
 
 class Test400:
     @pytest.mark.parametrize("limit", ["0", "101", "-1", "ten", ""])
-    def test_a_limit_that_is_no_number_from_1_to_100(self, api: Api, company: Company, limit: str):
+    def test_returns_400_for_a_limit_outside_1_to_100(self, api: Api, company: Company, limit: str):
         assert api.get(f"{PATH}?limit={limit}", company.owner.token).error["details"][0]["path"] == ["limit"]
 
-    def test_a_cursor_of_another_list(self, api: Api, world: World, company: Company):
+    def test_returns_400_for_a_cursor_of_another_list(self, api: Api, world: World, company: Company):
         world.member(company)
         cursor = api.get("/v1/members?limit=1", company.owner.token).body["pagination"]["nextCursor"]
         assert api.get(f"{PATH}?cursor={cursor}", company.owner.token).error["details"][0]["path"] == ["cursor"]
 
 
 class Test403:
-    def test_a_key_and_a_token_without_the_scope(self, api: Api, world: World, company: Company):
+    def test_returns_403_for_an_api_key_and_for_a_token_without_the_scope(
+        self, api: Api, world: World, company: Company
+    ):
         scopes = [scope for scope in ALL_SCOPES if scope != "members.read"]
         for token in (world.key(company), world.token(company.owner.user_id, scopes)):
             assert api.get(PATH, token).error["details"] == {"requiredScope": "members.read"}
 
-    def test_an_organization_outside_the_callers_memberships(self, api: Api, world: World, company: Company):
+    def test_returns_403_for_an_organization_of_others(self, api: Api, world: World, company: Company):
         other = world.company()
         assert api.get(f"{PATH}?organizationId={other.organization_id}", company.owner.token).code == "FORBIDDEN"

@@ -11,7 +11,7 @@ PATH = "/v1/members"
 
 
 class Test200:
-    def test_a_member_stands_with_role_time_of_joining_and_person(self, api: Api, world: World):
+    def test_lists_a_member_with_role_joining_time_and_user(self, api: Api, world: World):
         company = world.company()
         owner = company.owner
         reply = api.get(PATH, owner.token)
@@ -27,14 +27,14 @@ class Test200:
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
     @pytest.mark.parametrize("role", ["member", "admin", "owner"])
-    def test_any_member_reads_it(self, api: Api, world: World, role):
+    def test_any_member_can_list_members(self, api: Api, world: World, role):
         company = world.company()
         person = world.member(company, role)
         roles = {item["user"]["id"]: item["role"] for item in api.get(PATH, person.token).data}
         assert roles == {company.owner.user_id: "owner", person.user_id: role}
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 100])
-    def test_a_walk_over_pages_shows_everybody_once(self, api: Api, world: World, limit: int):
+    def test_pages_show_every_member_once(self, api: Api, world: World, limit: int):
         company = world.company()
         people = {company.owner.user_id, *(world.member(company).user_id for _ in range(5))}
         seen: list[str] = []
@@ -50,7 +50,7 @@ class Test200:
         assert len(seen) == len(people)
         assert set(seen) == people
 
-    def test_the_walk_goes_on_where_the_last_member_shown_was_removed(self, api: Api, world: World):
+    def test_paging_continues_after_the_last_shown_member_was_removed(self, api: Api, world: World):
         company = world.company()
         people = [company.owner, *(world.member(company) for _ in range(3))]
         first = api.get(f"{PATH}?limit=1", company.owner.token)
@@ -60,7 +60,7 @@ class Test200:
         rest = api.get(f"{PATH}?cursor={first.body['pagination']['nextCursor']}", reader.token)
         assert {item["user"]["id"] for item in rest.data} == {person.user_id for person in people} - {shown}
 
-    def test_fifty_on_a_page_where_no_limit_is_given(self, api: Api, world: World):
+    def test_the_default_page_size_is_50(self, api: Api, world: World):
         company = world.company()
         for _ in range(50):
             world.member(company)
@@ -68,7 +68,7 @@ class Test200:
         assert len(reply.data) == 50
         assert reply.body["pagination"]["hasMore"] is True
 
-    def test_the_organization_named_the_saved_one_and_the_only_one(self, api: Api, world: World):
+    def test_uses_the_named_the_saved_or_the_only_organization(self, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
         third = world.member(second)
@@ -83,12 +83,12 @@ class Test400:
     @pytest.mark.parametrize(
         "limit", ["0", "101", "-1", "1.5", "5_0", "+5", " 5", "", "abc", "1e1", "\u0665", "9" * 99]
     )
-    def test_a_limit_that_is_no_number_from_1_to_100(self, api: Api, world: World, limit: str):
+    def test_returns_400_for_a_limit_outside_1_to_100(self, api: Api, world: World, limit: str):
         reply = api.get(f"{PATH}?limit={limit.replace('+', '%2B')}", world.company().owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert reply.error["details"][0]["path"] == ["limit"]
 
-    def test_a_cursor_works_only_where_it_was_issued(self, api: Api, world: World):
+    def test_a_cursor_only_works_where_it_was_issued(self, api: Api, world: World):
         company = world.company()
         world.member(company)
         other = world.company(owner=company.owner)
@@ -103,33 +103,33 @@ class Test400:
         ):
             assert api.get(target, company.owner.token).error["details"][0]["path"] == ["cursor"]
 
-    def test_several_organizations_and_none_named(self, api: Api, world: World):
+    def test_returns_400_if_several_organizations_and_none_is_named(self, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
         assert api.get(PATH, first.owner.token).error["details"][0]["path"] == ["organizationId"]
 
-    def test_an_organization_id_that_is_empty(self, api: Api, world: World):
+    def test_returns_400_for_an_empty_organization_id(self, api: Api, world: World):
         reply = api.get(f"{PATH}?organizationId=", world.company().owner.token)
         assert reply.error["details"][0]["path"] == ["organizationId"]
 
 
 class Test403:
-    def test_a_key_reads_no_members(self, api: Api, world: World):
+    def test_returns_403_for_an_api_key(self, api: Api, world: World):
         reply = api.get(PATH, world.key(world.company()))
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "members.read"}
 
-    def test_without_the_scope(self, api: Api, world: World):
+    def test_returns_403_without_the_scope(self, api: Api, world: World):
         company = world.company()
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "members.read"])
         assert api.get(PATH, token).error["details"] == {"requiredScope": "members.read"}
 
-    def test_an_organization_outside_the_callers_memberships(self, api: Api, world: World):
+    def test_returns_403_for_an_organization_of_others(self, api: Api, world: World):
         mine, other = world.company(), world.company()
         foreign = api.get(f"{PATH}?organizationId={other.organization_id}", mine.owner.token)
         unknown = api.get(f"{PATH}?organizationId=org_0000000000000000", mine.owner.token)
         assert (foreign.status, foreign.code) == (403, "FORBIDDEN")
         assert foreign.text == unknown.text
 
-    def test_somebody_without_an_organization(self, api: Api, world: World):
+    def test_returns_403_for_a_user_without_an_organization(self, api: Api, world: World):
         assert api.get(PATH, world.person().token).code == "FORBIDDEN"

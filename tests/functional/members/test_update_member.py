@@ -38,7 +38,7 @@ def company(world: World) -> Company:
 class Test200:
     @pytest.mark.parametrize("old", ROLES)
     @pytest.mark.parametrize("new", ROLES)
-    def test_an_owner_gives_anybody_any_role(self, api: Api, world: World, company: Company, old, new):
+    def test_an_owner_can_grant_any_role(self, api: Api, world: World, company: Company, old, new):
         person = world.member(company, old)
         reply = give(api, company, company.owner, person, new)
         assert reply.status == 200
@@ -47,22 +47,22 @@ class Test200:
 
     @pytest.mark.parametrize("old", ["admin", "member"])
     @pytest.mark.parametrize("new", ["admin", "member"])
-    def test_an_admin_gives_and_takes_what_is_below_owner(self, api: Api, world: World, company: Company, old, new):
+    def test_an_admin_can_change_roles_below_owner(self, api: Api, world: World, company: Company, old, new):
         admin, person = world.member(company, "admin"), world.member(company, old)
         assert give(api, company, admin, person, new).data == {"updated": old != new}
         assert role_of(company, person) == new
 
-    def test_an_owner_steps_down_where_another_remains(self, api: Api, world: World, company: Company):
+    def test_an_owner_can_step_down_if_another_remains(self, api: Api, world: World, company: Company):
         world.member(company, "owner")
         assert give(api, company, company.owner, company.owner, "member").data == {"updated": True}
         assert role_of(company, company.owner) == "member"
 
-    def test_an_admin_steps_down(self, api: Api, world: World, company: Company):
+    def test_an_admin_can_step_down(self, api: Api, world: World, company: Company):
         admin = world.member(company, "admin")
         assert give(api, company, admin, admin, "member").data == {"updated": True}
         assert role_of(company, admin) == "member"
 
-    def test_the_new_role_binds_the_next_request(self, api: Api, world: World, company: Company):
+    def test_the_new_role_applies_to_the_next_request(self, api: Api, world: World, company: Company):
         person, other = world.member(company), world.member(company)
         assert give(api, company, person, other, "admin").status == 403
         give(api, company, company.owner, person, "admin")
@@ -70,7 +70,7 @@ class Test200:
         give(api, company, company.owner, person, "member")
         assert give(api, company, person, other, "member").status == 403
 
-    def test_a_repeated_request_changes_nothing_more(self, api: Api, world: World, company: Company):
+    def test_a_repeated_request_changes_nothing(self, api: Api, world: World, company: Company):
         person = world.member(company)
         assert give(api, company, company.owner, person, "owner").data == {"updated": True}
         assert give(api, company, company.owner, person, "owner").data == {"updated": False}
@@ -78,9 +78,7 @@ class Test200:
         assert organization is not None
         assert organization["owners"] == 2
 
-    def test_the_organization_comes_with_the_id_whatever_is_saved_or_named(
-        self, api: Api, world: World, company: Company
-    ):
+    def test_the_id_determines_the_organization(self, api: Api, world: World, company: Company):
         other = world.company(owner=company.owner)
         organizations.save_organization(company.owner.user_id, other.organization_id)
         person = world.member(company)
@@ -88,7 +86,7 @@ class Test200:
         assert api.patch(path, company.owner.token, json_body={"role": "admin"}).data == {"updated": True}
         assert role_of(company, person) == "admin"
 
-    def test_unknown_fields_have_no_effect(self, api: Api, world: World, company: Company):
+    def test_ignores_unknown_fields(self, api: Api, world: World, company: Company):
         person = world.member(company)
         body = {"role": "admin", "name": "Eve", "userId": company.owner.user_id, "joinedAt": "now"}
         assert api.patch(target(company, person), company.owner.token, json_body=body).data == {"updated": True}
@@ -99,7 +97,7 @@ class Test200:
 
 class Test400:
     @pytest.mark.parametrize("role", [None, "", "Owner", "owner ", "root", 1, True, ["admin"], {"a": 1}, "x" * 9000])
-    def test_a_role_that_is_none(self, api: Api, world: World, company: Company, role: Any):
+    def test_returns_400_for_an_invalid_role(self, api: Api, world: World, company: Company, role: Any):
         person = world.member(company)
         before = len(table_dump())
         reply = give(api, company, company.owner, person, role)
@@ -109,14 +107,14 @@ class Test400:
         assert role_of(company, person) == "member"
 
     @pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b"null", b'"admin"', b"{", b'{"role":"admin","role":"owner"}'])
-    def test_a_body_that_is_no_such_object(self, api: Api, world: World, company: Company, raw: bytes):
+    def test_returns_400_for_an_invalid_body(self, api: Api, world: World, company: Company, raw: bytes):
         person = world.member(company)
         assert api.patch(target(company, person), company.owner.token, raw_body=raw).code == "INVALID_PAYLOAD"
         assert role_of(company, person) == "member"
 
 
 class Test403:
-    def test_only_owners_grant_owner(self, api: Api, world: World, company: Company):
+    def test_returns_403_if_a_non_owner_grants_owner(self, api: Api, world: World, company: Company):
         admin, person = world.member(company, "admin"), world.member(company)
         for chosen in (person, admin):
             reply = give(api, company, admin, chosen, "owner")
@@ -125,31 +123,31 @@ class Test403:
         assert (role_of(company, person), role_of(company, admin)) == ("member", "admin")
 
     @pytest.mark.parametrize("role", ROLES)
-    def test_only_owners_change_an_owner(self, api: Api, world: World, company: Company, role: str):
+    def test_returns_403_if_a_non_owner_changes_an_owner(self, api: Api, world: World, company: Company, role: str):
         admin, owner = world.member(company, "admin"), world.member(company, "owner")
         assert give(api, company, admin, owner, role).error["details"] == {"reason": "owner_required"}
         assert role_of(company, owner) == "owner"
 
     @pytest.mark.parametrize("role", ["admin", "member"])
-    def test_the_last_owner_stays_one(self, api: Api, world: World, company: Company, role: str):
+    def test_returns_403_if_the_last_owner_is_demoted(self, api: Api, world: World, company: Company, role: str):
         world.member(company, "admin")
         reply = give(api, company, company.owner, company.owner, role)
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["details"] == {"reason": "last_owner"}
         assert role_of(company, company.owner) == "owner"
 
-    def test_a_member_changes_no_role_nor_their_own(self, api: Api, world: World, company: Company):
+    def test_returns_403_if_a_member_changes_a_role(self, api: Api, world: World, company: Company):
         person, other = world.member(company), world.member(company)
         for chosen in (person, other, company.owner):
             assert give(api, company, person, chosen, "member").code == "FORBIDDEN"
 
-    def test_a_key_changes_no_role(self, api: Api, world: World, company: Company):
+    def test_returns_403_for_an_api_key(self, api: Api, world: World, company: Company):
         person = world.member(company)
         reply = api.patch(target(company, person), world.key(company), json_body={"role": "admin"})
         assert reply.error["details"] == {"requiredScope": "members.write"}
         assert role_of(company, person) == "member"
 
-    def test_without_the_scope(self, api: Api, world: World, company: Company):
+    def test_returns_403_without_the_scope(self, api: Api, world: World, company: Company):
         person = world.member(company)
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "members.write"])
         reply = api.patch(target(company, person), token, json_body={"role": 7})
@@ -157,7 +155,7 @@ class Test403:
 
 
 class Test404:
-    def test_anothers_member_answers_like_an_unknown_one(self, api: Api, world: World, company: Company):
+    def test_another_organizations_member_looks_like_an_unknown_one(self, api: Api, world: World, company: Company):
         other = world.company()
         stranger = world.member(other)
         foreign = give(api, company, company.owner, stranger, "admin")
@@ -173,11 +171,11 @@ class Test404:
         "named",
         ["x", "mem_", "mem_" + "0" * 31, "mem_" + "u" * 32, "usr_0000000000000000", "%0A", "mem_%23"],
     )
-    def test_an_id_of_another_form(self, api: Api, company: Company, named: str):
+    def test_returns_404_for_a_malformed_id(self, api: Api, company: Company, named: str):
         reply = api.patch(f"/v1/members/{named}", company.owner.token, json_body={"role": "admin"})
         assert reply.code == "NOT_FOUND"
 
-    def test_one_who_left_and_a_caller_who_left(self, api: Api, world: World, company: Company):
+    def test_returns_404_for_a_former_member_and_for_a_former_caller(self, api: Api, world: World, company: Company):
         admin, person = world.member(company, "admin"), world.member(company)
         world.leave(company, admin)
         assert give(api, company, company.owner, admin, "member").status == 404

@@ -19,7 +19,7 @@ def project(world: World) -> ProjectItem:
 
 
 class TestCreate:
-    def test_audits_the_website_named_by_address_or_id(self, ops: Ops, project: ProjectItem):
+    def test_audit_create_takes_a_website_by_address_or_id(self, ops: Ops, project: ProjectItem):
         website = project.websites[0]
         by_address = ops("audit", "create", project.project_id, "shop.example.com").document
         assert by_address == {
@@ -34,7 +34,7 @@ class TestCreate:
         stored = projects.get_project(project.project_id).websites[0]
         assert stored.audits == (by_address["auditId"], by_id["auditId"])
 
-    def test_only_a_domain_can_be_audited(self, ops: Ops, project: ProjectItem):
+    def test_audit_create_accepts_only_domains(self, ops: Ops, project: ProjectItem):
         before = table_dump()
         outcome = ops("audit", "create", project.project_id, "localhost:3000")
         assert outcome.exit_code == 1
@@ -70,7 +70,7 @@ class TestList:
 
 
 class TestDelete:
-    def test_removes_audit_and_schedule_and_keeps_other_audits_and_runs(self, ops: Ops, project: ProjectItem):
+    def test_audit_delete_removes_audit_and_schedule_but_keeps_others_and_runs(self, ops: Ops, project: ProjectItem):
         project_id = project.project_id
         kept = ops("audit", "create", project_id, "shop.example.com").document
         gone = ops("audit", "create", project_id, "shop.example.com").document

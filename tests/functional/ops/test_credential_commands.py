@@ -28,7 +28,7 @@ def listed(user_id: str) -> dict[str, int]:
 
 
 class TestIndex:
-    def test_lists_every_live_credential_and_identity(self, ops: Ops, guest: Guest):
+    def test_credential_index_lists_every_live_credential_and_identity(self, ops: Ops, guest: Guest):
         forget_index()
         done = ops("credential", "index").document
         assert done["listed"] == 5
@@ -36,13 +36,13 @@ class TestIndex:
         assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
         assert len(identities.list_identities(guest.user_id)) == 1
 
-    def test_shows_when_each_was_used(self, ops: Ops, guest: Guest):
+    def test_credential_index_shows_when_each_was_used(self, ops: Ops, guest: Guest):
         forget_index()
         ops("credential", "index")
         used = {entry.last_used_at for entry in credential_index.list_credentials(guest.user_id, 100).credentials}
         assert used == {"2026-03-04T05:00:00.000Z", "2026-03-04T05:06:07.000Z"}
 
-    def test_leaves_out_what_has_ended(self, ops: Ops, guest: Guest, world: World, now):
+    def test_credential_index_omits_expired_credentials(self, ops: Ops, guest: Guest, world: World, now):
         person = world.person()
         sessions.revoke(sessions.create(person.user_id))
         token_families.revoke_refresh_token(guest.refresh_token)
@@ -52,7 +52,7 @@ class TestIndex:
         assert listed(guest.user_id) == {"session": 1}
         assert listed(person.user_id) == {}
 
-    def test_again_it_does_nothing(self, ops: Ops, guest: Guest):
+    def test_credential_index_changes_nothing_when_run_again(self, ops: Ops, guest: Guest):
         ops("credential", "index")
         before = table_dump()
         assert ops("credential", "index").document["read"] == 0
@@ -63,7 +63,7 @@ class TestIndex:
         forget_index()
         assert ops("credential", "index", "--again").document["listed"] == 5
 
-    def test_resumes_where_it_was_interrupted(self, ops: Ops, guest: Guest):
+    def test_credential_index_resumes_after_an_interruption(self, ops: Ops, guest: Guest):
         forget_index()
         started: list[Any] = []
 
@@ -85,14 +85,14 @@ class TestIndex:
         assert credential_index.is_complete()
         assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
 
-    def test_what_it_lists_can_be_revoked(self, ops: Ops, api: Any, guest: Guest):
+    def test_indexed_credentials_can_be_revoked(self, ops: Ops, api: Any, guest: Guest):
         forget_index()
         ops("credential", "index")
         ops("user", "revoke", guest.email, "--yes")
         guest.assert_out(api)
         assert listed(guest.user_id) == {}
 
-    def test_changes_nothing_that_is_listed(self, ops: Ops, guest: Guest):
+    def test_credential_index_keeps_existing_entries(self, ops: Ops, guest: Guest):
         before = table_dump()
         ops("credential", "index")
         after = [item for item in table_dump() if item["pk"]["S"] != keys.credential_backfill().pk]
@@ -100,7 +100,7 @@ class TestIndex:
         live_credentials_are_listed_and_listed_ones_exist(read_items(table.client, table.name))
 
 
-def test_an_identity_from_before_the_index_is_listed_at_the_next_sign_in(guest: Guest):
+def test_an_unindexed_identity_is_listed_at_the_next_sign_in(guest: Guest):
     forget_index()
     sign_in.sign_in(guest.identity)
     assert len(identities.list_identities(guest.user_id)) == 1

@@ -52,11 +52,11 @@ def queues(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queues]:
         client.delete_queue(QueueUrl=url)
 
 
-def test_every_queue_of_the_product_is_one_of_the_commands():
+def test_every_queue_of_the_product_is_a_choice():
     assert set(QUEUES) == {queue.value for queue in Queue}
 
 
-def test_a_stack_has_the_queues_by_these_names():
+def test_a_stack_has_the_queues_under_these_names():
     resources = load_template()["Resources"]
     for queue in Queue:
         name = "".join(part.title() for part in queue.value.split("-"))
@@ -90,7 +90,7 @@ def wrap(monkeypatch: pytest.MonkeyPatch, operation: str, around: Callable[..., 
 
 
 class TestList:
-    def test_says_what_lies_there_and_why(self, ops: Ops, queues: Queues):
+    def test_dead_letter_list_shows_messages_with_their_reasons(self, ops: Ops, queues: Queues):
         message_id = queues.add_dead_letter('{"kind":  "advisory"}', **REASON)
         (shown,) = ops("dead-letters", "list", NAME).document
         assert shown["sentAt"].endswith("Z")
@@ -102,13 +102,13 @@ class TestList:
             "message": '{"kind": "advisory"}',
         }
 
-    def test_what_sqs_itself_moved_here_has_no_reason(self, ops: Ops, queues: Queues):
+    def test_dead_letter_list_shows_no_reason_for_messages_that_sqs_moved(self, ops: Ops, queues: Queues):
         queues.add_dead_letter("no JSON")
         (shown,) = ops("dead-letters", "list", NAME).document
         assert shown["reason"].startswith("not recorded")
         assert shown["message"] == "no JSON"
 
-    def test_consumes_nothing_and_hides_nothing_afterwards(self, ops: Ops, queues: Queues):
+    def test_dead_letter_list_consumes_and_hides_nothing(self, ops: Ops, queues: Queues):
         for number in range(23):
             queues.add_dead_letter(str(number), **REASON)
         assert len(ops("dead-letters", "list", NAME).document) == 23
@@ -116,10 +116,12 @@ class TestList:
         assert len(ops("dead-letters", "list", NAME, "--limit", "2").document) == 2
         assert len(queues.waiting(queues.dead)) == 10
 
-    def test_nothing_is_an_empty_list(self, ops: Ops, queues: Queues):
+    def test_dead_letter_list_is_empty_without_messages(self, ops: Ops, queues: Queues):
         assert ops("dead-letters", "list", NAME).document == []
 
-    def test_of_all_queues_where_none_is_named(self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch):
+    def test_dead_letter_list_shows_all_queues_by_default(
+        self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch
+    ):
         for queue in QUEUES:
             variable = queue.replace("-", "_").upper()
             monkeypatch.setenv(f"{variable}_QUEUE_URL", queues.work)
@@ -127,14 +129,14 @@ class TestList:
         queues.add_dead_letter("x", **REASON)
         assert [shown["queue"] for shown in ops("dead-letters", "list").document] == list(QUEUES)
 
-    def test_exit_code_2_for_no_queue_and_for_none_said(self, ops: Ops, monkeypatch: pytest.MonkeyPatch):
+    def test_dead_letter_list_exits_2_for_an_unknown_or_missing_queue(self, ops: Ops, monkeypatch: pytest.MonkeyPatch):
         assert ops("dead-letters", "list", "nowhere").exit_code == 2
         monkeypatch.delenv("FINDING_INTAKE_DEAD_LETTERS_URL", raising=False)
         assert ops("dead-letters", "list", NAME).exit_code == 2
 
 
 class TestRedrive:
-    def test_puts_all_back_to_work_as_they_were_before_they_failed(self, ops: Ops, queues: Queues):
+    def test_dead_letter_redrive_returns_all_messages_unchanged(self, ops: Ops, queues: Queues):
         ids = {queues.add_dead_letter(json.dumps({"n": number}), **REASON) for number in range(3)}
         done = ops("dead-letters", "redrive", NAME, "--yes").document
         assert (done["redriven"], set(done["messageIds"]), done["left"]) == (3, ids, 0)
@@ -143,7 +145,7 @@ class TestRedrive:
         assert not any(message.get("MessageAttributes") for message in back)
         assert queues.waiting(queues.dead) == []
 
-    def test_puts_back_only_what_is_named_and_shows_the_rest_again(self, ops: Ops, queues: Queues):
+    def test_dead_letter_redrive_returns_only_the_named_messages(self, ops: Ops, queues: Queues):
         queues.add_dead_letter("stays", **REASON)
         wanted = queues.add_dead_letter("goes", **REASON)
         done = ops("dead-letters", "redrive", NAME, "--message", wanted, "--yes").document
@@ -151,7 +153,9 @@ class TestRedrive:
         assert [message["Body"] for message in queues.waiting(queues.work)] == ["goes"]
         assert [message["Body"] for message in queues.waiting(queues.dead)] == ["stays"]
 
-    def test_what_fails_at_once_is_not_put_back_again(self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch):
+    def test_dead_letter_redrive_skips_messages_that_fail_at_once(
+        self, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch
+    ):
         def send_to_a_quick_worker(send: Call, **sent: Any) -> Any:
             queues.add_dead_letter(sent["MessageBody"], **REASON)
             return send(**sent)
@@ -161,13 +165,13 @@ class TestRedrive:
         done = ops("dead-letters", "redrive", NAME, "--yes").document
         assert (done["redriven"], done["left"]) == (1, 1)
 
-    def test_exit_code_3_for_an_unknown_message_and_nothing_moves(self, ops: Ops, queues: Queues):
+    def test_dead_letter_redrive_exits_3_for_an_unknown_message_and_moves_nothing(self, ops: Ops, queues: Queues):
         queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "redrive", NAME, "--message", "nonsense", "--yes").exit_code == 3
         assert queues.waiting(queues.work) == []
         assert len(queues.waiting(queues.dead)) == 1
 
-    def test_asks_first(self, ops: Ops, queues: Queues):
+    def test_dead_letter_redrive_asks_first(self, ops: Ops, queues: Queues):
         queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "redrive", NAME).exit_code == 2
         assert len(queues.waiting(queues.dead)) == 1
@@ -178,7 +182,7 @@ class TestNothingIsLost:
 
     @pytest.mark.parametrize("operation", ["send_message", "delete_message", "change_message_visibility_batch"])
     @pytest.mark.parametrize("good", [0, 1, 2])
-    def test_wherever_it_breaks(
+    def test_an_interrupted_redrive_loses_no_message(
         self, operation: str, good: int, ops: Ops, queues: Queues, monkeypatch: pytest.MonkeyPatch
     ):
         bodies = {"a", "b", "c"}
@@ -206,7 +210,7 @@ class TestNothingIsLost:
 
 class TestDiscard:
     @pytest.mark.parametrize("status", ["starting", "queued", "running"])
-    def test_ends_the_scan_that_waits_for_the_message(
+    def test_dead_letter_discard_fails_the_scan_that_waits_for_the_message(
         self, status: str, ops: Ops, queues: Queues, world: World, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setenv("SCAN_EXECUTION_QUEUE_URL", queues.work)
@@ -224,7 +228,7 @@ class TestDiscard:
         # A worker has the running one: if the worker dies, the sweep queues the scan again.
         assert ("activeRequestId" in stored_repository(repository)) is (status == "running")
 
-    def test_throws_away_only_what_is_named(self, ops: Ops, queues: Queues):
+    def test_dead_letter_discard_deletes_only_the_named_messages(self, ops: Ops, queues: Queues):
         queues.add_dead_letter("stays", **REASON)
         doomed = queues.add_dead_letter("goes", **REASON)
         done = ops("dead-letters", "discard", NAME, "--message", doomed, "--yes").document
@@ -232,12 +236,12 @@ class TestDiscard:
         assert [message["Body"] for message in queues.waiting(queues.dead)] == ["stays"]
         assert queues.waiting(queues.work) == []
 
-    def test_exit_code_2_where_nothing_is_named(self, ops: Ops, queues: Queues):
+    def test_dead_letter_discard_exits_2_without_a_message_id(self, ops: Ops, queues: Queues):
         queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "discard", NAME, "--yes").exit_code == 2
         assert len(queues.waiting(queues.dead)) == 1
 
-    def test_exit_code_3_for_an_unknown_message(self, ops: Ops, queues: Queues):
+    def test_dead_letter_discard_exits_3_for_an_unknown_message(self, ops: Ops, queues: Queues):
         queues.add_dead_letter("stays", **REASON)
         assert ops("dead-letters", "discard", NAME, "--message", "nonsense", "--yes").exit_code == 3
         assert len(queues.waiting(queues.dead)) == 1

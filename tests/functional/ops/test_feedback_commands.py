@@ -15,7 +15,7 @@ def submit(message: str, caller: str = CALLER, category: str = "bug", **fields: 
 
 
 class TestList:
-    def test_the_reports_of_today_the_newest_first(self, ops: Ops, now):
+    def test_feedback_list_shows_todays_reports_newest_first(self, ops: Ops, now):
         first = submit("The list is empty.\nAlways.", surface="api")
         now.advance(1)
         second = submit("x" * 300)
@@ -31,7 +31,7 @@ class TestList:
         }
         assert len(listed[0]["message"]) == 100
 
-    def test_of_another_day_and_of_several(self, ops: Ops, now):
+    def test_feedback_list_takes_a_day_or_several(self, ops: Ops, now):
         old = submit("It fails.")
         now.advance(DAY_SECONDS)
         new = submit("It fails.")
@@ -39,22 +39,22 @@ class TestList:
         assert [entry["reference"] for entry in ops("feedback", "list", "--day", "2026-03-04").document] == [old]
         assert [entry["reference"] for entry in ops("feedback", "list", "--days", "2").document] == [new, old]
 
-    def test_all_of_them_however_many(self, ops: Ops):
+    def test_feedback_list_shows_all_reports_of_a_busy_day(self, ops: Ops):
         made = {submit("It fails.", f"usr_{number:016d}") for number in range(120)}
         assert {entry["reference"] for entry in ops("feedback", "list").document} == made
 
-    def test_says_that_intake_is_paused(self, plain: Ops):
+    def test_feedback_list_says_that_intake_is_paused(self, plain: Ops):
         assert "paused" not in plain("feedback", "list").stderr
         feedback.set_intake(paused=True)
         assert "Intake is paused since 2026-03-04T05:06:07.000Z." in plain("feedback", "list").stderr
 
     @pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "2026-3-4", "", "FEEDBACK#"])
-    def test_exit_code_2_for_what_is_no_day(self, ops: Ops, day: str):
+    def test_feedback_list_exits_2_for_an_invalid_day(self, ops: Ops, day: str):
         assert ops("feedback", "list", "--day", day).exit_code == 2
 
 
 class TestShow:
-    def test_a_report_in_full(self, ops: Ops):
+    def test_feedback_show_prints_the_whole_report(self, ops: Ops):
         reference = submit("It fails.", surface="cli", requestId="r-1", reproduction="a\nb")
         expected = {
             "reference": reference,
@@ -74,7 +74,7 @@ class TestShow:
         assert ops("feedback", "show", reference).document == expected
         assert ops("feedback", "show", reference.lower()).document == expected
 
-    def test_nothing_in_a_report_reaches_the_terminal_as_a_command(self, plain: Ops):
+    def test_terminal_control_characters_in_a_report_are_escaped(self, plain: Ops):
         reference = submit("\x1b[2J[red]It fails.\x1b]0;x\x07")
         shown = plain("feedback", "show", reference).stdout
         assert "\x1b" not in shown
@@ -83,12 +83,12 @@ class TestShow:
     @pytest.mark.parametrize(
         "reference", ["FDB-20260304-000000-000000-000000", "FDB-20260304", "FEEDBACK#2026-03-04", "", "x" * 2_000]
     )
-    def test_exit_code_3_for_no_report(self, ops: Ops, reference: str):
+    def test_feedback_show_exits_3_for_an_unknown_report(self, ops: Ops, reference: str):
         assert ops("feedback", "show", reference).exit_code == 3
 
 
 class TestCluster:
-    def test_reports_that_differ_in_case_numbers_and_ids_are_one_group(self, ops: Ops, now):
+    def test_feedback_cluster_ignores_case_numbers_and_ids(self, ops: Ops, now):
         first = submit("Creating project 17 answers 400 for a wildcard website.", surface="api")
         now.advance(1)
         second = submit("creating project 4711 answers 400 for a WILDCARD website!", OTHER, surface="docs")
@@ -108,19 +108,19 @@ class TestCluster:
             "similarity": [1.0, 1.0],
         }
 
-    def test_another_category_is_another_group(self, ops: Ops):
+    def test_feedback_cluster_separates_categories(self, ops: Ops):
         submit("It is slow.")
         submit("It is slow.", category="performance")
         assert len(ops("feedback", "cluster").document) == 2
 
-    def test_least_says_how_similar(self, ops: Ops, now):
+    def test_feedback_cluster_takes_a_minimum_similarity(self, ops: Ops, now):
         submit("the list of projects is empty")
         now.advance(1)
         submit("the list of members is empty")
         assert len(ops("feedback", "cluster", "--least", "0.7").document) == 1
         assert len(ops("feedback", "cluster", "--least", "0.8").document) == 2
 
-    def test_over_several_days(self, ops: Ops, now):
+    def test_feedback_cluster_spans_several_days(self, ops: Ops, now):
         submit("It fails.")
         now.advance(DAY_SECONDS)
         submit("It fails.")
@@ -128,19 +128,19 @@ class TestCluster:
         assert (group["reports"], group["callers"]) == (2, 1)
         assert ops("feedback", "cluster", "--days", "1").document[0]["reports"] == 1
 
-    def test_of_nothing_is_nothing(self, ops: Ops):
+    def test_feedback_cluster_is_empty_without_reports(self, ops: Ops):
         assert ops("feedback", "cluster").document == []
 
 
 class TestPause:
-    def test_and_resume(self, ops: Ops):
+    def test_feedback_intake_can_be_paused_and_resumed(self, ops: Ops):
         assert ops("feedback", "pause").document == {"paused": True}
         with pytest.raises(feedback.IntakePaused):
             submit("It fails.")
         assert ops("feedback", "resume").document == {"paused": False}
         assert submit("It fails.")
 
-    def test_pausing_twice_changes_nothing_else(self, ops: Ops):
+    def test_pausing_feedback_twice_changes_nothing(self, ops: Ops):
         ops("feedback", "pause")
         before = table_dump()
         ops("feedback", "pause")

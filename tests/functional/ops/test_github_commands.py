@@ -33,7 +33,7 @@ def change(monkeypatch: pytest.MonkeyPatch, **settings: str | None) -> None:
 
 
 class TestCheck:
-    def test_says_whom_we_sign_as_and_what_the_app_asks_for(self, ops: Ops, code_host: GitHub):
+    def test_github_check_shows_the_app_and_its_permissions(self, ops: Ops, code_host: GitHub):
         assert ops("github", "check").document == {
             "appId": 1,
             "name": "assent-local",
@@ -41,26 +41,26 @@ class TestCheck:
             "permissions": ["contents read", "issues write", "metadata read"],
         }
 
-    def test_of_a_repository_says_through_which_installation_it_is_seen(self, ops: Ops, code_host: GitHub):
+    def test_github_check_shows_the_installation_that_sees_a_repository(self, ops: Ops, code_host: GitHub):
         found = ops("github", "check", DEMO).document
         assert found["installation"] == installation_id(DEMO_OWNER)
         assert (found["repository"], found["defaultBranch"]) == (DEMO, DEMO_BRANCH)
         assert (found["archived"], found["issues"]) == (False, True)
 
-    def test_writes_nothing_anywhere(self, ops: Ops, code_host: GitHub):
+    def test_github_check_writes_nothing(self, ops: Ops, code_host: GitHub):
         ops("github", "check", DEMO)
         assert table_dump() == []
         assert {exchange.path for exchange in code_host.exchanges if exchange.method == "POST"} == {
             f"/app/installations/{installation_id(DEMO_OWNER)}/access_tokens"
         }
 
-    def test_exit_code_3_where_the_app_is_not_installed(self, ops: Ops, code_host: GitHub):
+    def test_github_check_exits_3_if_the_app_is_not_installed(self, ops: Ops, code_host: GitHub):
         outcome = ops("github", "check", "demo-shop/unknown")
         assert outcome.exit_code == 3
         assert "isn't installed" in outcome.error["message"]
 
     @pytest.mark.parametrize("permission", ["contents", "issues"])
-    def test_exit_code_1_where_the_installation_withholds_a_permission(
+    def test_github_check_exits_1_if_the_installation_lacks_a_permission(
         self, permission: str, ops: Ops, code_host: GitHub
     ):
         code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = {permission}
@@ -68,7 +68,7 @@ class TestCheck:
         assert outcome.exit_code == 1
         assert "contents read, metadata read, issues write" in outcome.error["message"]
 
-    def test_exit_code_1_where_the_app_does_not_ask_for_one(self, ops: Ops, code_host: GitHub):
+    def test_github_check_exits_1_if_the_app_doesnt_request_a_permission(self, ops: Ops, code_host: GitHub):
         content = {"id": 1, "name": "Reader", "html_url": "https://x.example", "permissions": {"issues": "read"}}
         code_host.stand_in.faults.add("GET /app", Fault(200, content=content))
         outcome = ops("github", "check")
@@ -85,7 +85,7 @@ class TestCheck:
             ({"github_app_id": "2"}, "are of two"),
         ],
     )
-    def test_exit_code_1_says_what_is_wrong_with_id_or_key(
+    def test_github_check_exits_1_with_the_problem_of_the_id_or_key(
         self, settings: dict, said: str, ops: Ops, code_host: GitHub, monkeypatch: pytest.MonkeyPatch
     ):
         change(monkeypatch, **settings)
@@ -101,18 +101,18 @@ class TestCheck:
             (Fault(418), "418"),
         ],
     )
-    def test_exit_code_1_where_github_does_not_answer(self, fault: Fault, said: str, ops: Ops, code_host: GitHub):
+    def test_github_check_exits_1_if_github_is_unreachable(self, fault: Fault, said: str, ops: Ops, code_host: GitHub):
         code_host.stand_in.faults.add("GET /app", fault)
         outcome = ops("github", "check")
         assert outcome.exit_code == 1
         assert said in outcome.error["message"]
 
-    def test_exit_code_2_for_no_name_of_a_repository(self, ops: Ops):
+    def test_github_check_exits_2_for_an_invalid_repository_name(self, ops: Ops):
         assert ops("github", "check", "shop").exit_code == 2
 
 
 class TestConnect:
-    def test_finds_the_installation_and_takes_the_rest_from_the_code_host(
+    def test_repository_connect_finds_the_installation_and_the_default_branch(
         self, ops: Ops, world: World, code_host: GitHub
     ):
         made = ops("repository", "connect", world.company().slug, DEMO).document
@@ -124,18 +124,18 @@ class TestConnect:
             == made["installation"]
         )
 
-    def test_what_is_said_goes_before_what_the_code_host_says(self, ops: Ops, world: World, code_host: GitHub):
+    def test_repository_connect_prefers_options_over_the_code_host(self, ops: Ops, world: World, code_host: GitHub):
         options = ("--default-branch", "trunk", "--visibility", "internal", "--url", "https://code.example/x")
         made = ops("repository", "connect", world.company().slug, DEMO, *options).document
         assert (made["defaultBranch"], made["visibility"]) == ("trunk", "internal")
         assert made["url"] == "https://code.example/x"
 
-    def test_with_an_installation_nobody_is_asked(self, ops: Ops, world: World, code_host: GitHub):
+    def test_repository_connect_with_an_installation_asks_no_code_host(self, ops: Ops, world: World, code_host: GitHub):
         made = ops("repository", "connect", world.company().slug, "acme/shop", "--installation", "7").document
         assert (made["installation"], made["defaultBranch"], made["visibility"]) == (7, "main", "private")
         assert code_host.exchanges == []
 
-    def test_exit_code_3_where_no_installation_sees_it_and_nothing_is_written(
+    def test_repository_connect_exits_3_without_an_installation_and_writes_nothing(
         self, ops: Ops, world: World, code_host: GitHub
     ):
         slug = world.company().slug
@@ -143,6 +143,6 @@ class TestConnect:
         assert ops("repository", "connect", slug, "demo-shop/unknown").exit_code == 3
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization_asks_nobody(self, ops: Ops, code_host: GitHub):
+    def test_repository_connect_for_an_unknown_organization_asks_no_code_host(self, ops: Ops, code_host: GitHub):
         assert ops("repository", "connect", "nowhere", DEMO).exit_code == 3
         assert code_host.exchanges == []

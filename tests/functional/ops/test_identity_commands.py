@@ -29,14 +29,14 @@ def user_id() -> str:
 
 
 class TestIdentities:
-    def test_lists_issuer_and_subject(self, ops: Ops, user_id: str):
+    def test_user_identities_lists_issuer_and_subject(self, ops: Ops, user_id: str):
         (shown,) = ops("user", "identities", user_id).document
         assert (shown["issuer"], shown["subject"]) == (ISSUER, "old")
 
     def test_an_account_without_a_sign_in_has_none(self, ops: Ops, world: World):
         assert ops("user", "identities", world.person().email).document == []
 
-    def test_exit_code_3_for_an_unknown_user(self, ops: Ops):
+    def test_user_identities_exits_3_for_an_unknown_user(self, ops: Ops):
         assert ops("user", "identities", "unknown@example.com").exit_code == 3
 
 
@@ -44,7 +44,7 @@ class TestToSubject:
     def move(self, ops: Ops, *more: str):
         return ops("user", "move-identity", "ada@example.com", "old", "--to-subject", "new", "--yes", *more)
 
-    def test_lets_the_new_subject_in_and_the_old_one_no_longer(self, ops: Ops, api: Api, user_id: str):
+    def test_moving_an_identity_admits_the_new_subject_and_rejects_the_old_one(self, ops: Ops, api: Api, user_id: str):
         session = sessions.create(user_id)
         with pytest.raises(AnotherIdentity):
             sign_in.sign_in(identity("new"))
@@ -55,31 +55,31 @@ class TestToSubject:
         with pytest.raises(AnotherIdentity):
             sign_in.sign_in(identity("old"))
 
-    def test_can_be_repeated(self, ops: Ops, user_id: str):
+    def test_moving_an_identity_can_be_repeated(self, ops: Ops, user_id: str):
         self.move(ops)
         before = table_dump()
         assert self.move(ops).document["tokens"] == 0
         assert table_dump() == before
 
-    def test_of_an_unrecorded_identity_takes_the_issuer(self, ops: Ops, user_id: str):
+    def test_moving_an_unrecorded_identity_requires_the_issuer(self, ops: Ops, user_id: str):
         forget_lists(user_id, "old")
         assert self.move(ops).exit_code == 3
         assert self.move(ops, "--issuer", ISSUER).document["userId"] == user_id
         assert [it.subject for it in identities.list_identities(user_id)] == ["new"]
 
-    def test_exit_code_4_if_the_subject_has_an_account(self, ops: Ops, user_id: str):
+    def test_moving_an_identity_exits_4_if_the_subject_has_an_account(self, ops: Ops, user_id: str):
         sign_in.sign_in(identity("new", "grace@example.com"))
         before = table_dump()
         assert self.move(ops).exit_code == 4
         assert table_dump() == before
 
-    def test_exit_code_3_for_an_identity_of_another_account(self, ops: Ops, world: World, user_id: str):
+    def test_moving_an_identity_exits_3_for_an_identity_of_another_account(self, ops: Ops, world: World, user_id: str):
         world.person("grace@example.com")
         words = ("user", "move-identity", "grace@example.com", "old", "--to-subject", "new", "--yes")
         assert ops(*words).exit_code == 3
         assert ops(*words, "--issuer", ISSUER).exit_code == 3
 
-    def test_asks_first_and_takes_one_target(self, ops: Ops, user_id: str):
+    def test_moving_an_identity_asks_first_and_takes_one_target(self, ops: Ops, user_id: str):
         before = table_dump()
         assert ops("user", "move-identity", user_id, "old", "--to-subject", "new").exit_code == 2
         assert ops("user", "move-identity", user_id, "old", "--yes").exit_code == 2
@@ -90,7 +90,7 @@ class TestToSubject:
 
 
 class TestToUser:
-    def test_signs_in_to_the_other_account(self, ops: Ops, api: Api, world: World, user_id: str):
+    def test_an_identity_moved_to_a_user_signs_in_to_that_account(self, ops: Ops, api: Api, world: World, user_id: str):
         other = world.person("grace@example.com")
         session = sessions.create(user_id)
         words = ("user", "move-identity", user_id, "old", "--to-user", other.email, "--yes")
@@ -100,7 +100,7 @@ class TestToUser:
         assert sign_in.sign_in(identity("old", "grace@example.com")).user_id == other.user_id
         assert ops(*words).document["userId"] == other.user_id
 
-    def test_exit_code_4_if_the_other_account_has_one_from_the_issuer(self, ops: Ops, user_id: str):
+    def test_moving_to_a_user_exits_4_if_the_account_has_an_identity_of_the_issuer(self, ops: Ops, user_id: str):
         other = sign_in.sign_in(identity("other", "grace@example.com")).user_id
         before = table_dump()
         words = ("user", "move-identity", user_id, "old", "--to-user", other, "--yes")
@@ -111,7 +111,9 @@ class TestToUser:
 
 
 class TestRecordIdentities:
-    def test_lists_all_and_opens_pre_made_accounts_again(self, ops: Ops, world: World, user_id: str):
+    def test_record_identities_lists_all_and_reopens_accounts_created_in_advance(
+        self, ops: Ops, world: World, user_id: str
+    ):
         pre_made = world.person("grace@example.com").user_id
         table.put(identities._put(Subject(ISSUER, "second"), user_id))
         forget_lists(user_id, "old")
@@ -129,7 +131,7 @@ class TestRecordIdentities:
 
 
 class TestSetEmail:
-    def test_changes_the_account_and_its_rosters(self, ops: Ops, user_id: str):
+    def test_set_email_changes_the_account_and_its_rosters(self, ops: Ops, user_id: str):
         made = organizations.create_organization("Acme", "acme", get_profile(user_id).to_item())
         shown = ops("user", "set-email", "ada@example.com", "Countess@example.com", "--yes").document
         assert shown["email"] == "countess@example.com"
@@ -137,11 +139,11 @@ class TestSetEmail:
         assert users.find_user_by_email("ada@example.com") is None
         assert get_profile("countess@example.com").user_id == user_id
 
-    def test_releases_the_address_to_another_person(self, ops: Ops, user_id: str):
+    def test_set_email_frees_the_old_address(self, ops: Ops, user_id: str):
         ops("user", "set-email", user_id, "former@example.com", "--yes")
         assert sign_in.sign_in(identity("new")).user_id != user_id
 
-    def test_refuses_a_taken_address_and_what_is_none(self, ops: Ops, world: World, user_id: str):
+    def test_set_email_refuses_a_taken_or_invalid_address(self, ops: Ops, world: World, user_id: str):
         world.person("grace@example.com")
         before = table_dump()
         assert ops("user", "set-email", user_id, "grace@example.com", "--yes").exit_code == 4

@@ -40,7 +40,9 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 class TestInbox:
-    def test_lists_the_latest_first_and_by_status(self, ops: Ops, company: Company, item: InboxItem, world: World, now):
+    def test_inbox_list_shows_the_latest_first_and_filters_by_status(
+        self, ops: Ops, company: Company, item: InboxItem, world: World, now
+    ):
         now.advance(1)
         later = world.finding(company)
         listed = ops("inbox", "list", company.slug).document
@@ -56,10 +58,10 @@ class TestInbox:
         assert len(ops("inbox", "list", company.slug, "--limit", "1").document) == 1
         assert ops("inbox", "list", company.slug, "--status", "dismissed").document == []
 
-    def test_exit_code_2_for_a_status_that_is_none(self, ops: Ops, company: Company):
+    def test_inbox_list_exits_2_for_an_invalid_status(self, ops: Ops, company: Company):
         assert ops("inbox", "list", company.slug, "--status", "closed").exit_code == 2
 
-    def test_shows_an_item_with_its_attempt(self, ops: Ops, item: InboxItem, attempt: AttemptItem):
+    def test_inbox_show_includes_the_attempt_to_open_an_issue(self, ops: Ops, item: InboxItem, attempt: AttemptItem):
         shown = ops("inbox", "show", item.item_id).document
         assert (shown["itemId"], shown["ruleId"]) == (item.item_id, "tracker-before-consent")
         assert shown["evidence"] == [item.evidence[0].url]
@@ -67,12 +69,14 @@ class TestInbox:
         assert shown["issueRefusal"] is None
 
     @pytest.mark.parametrize("reference", ["inb_nonsense", "", "inb_" + "0" * 34])
-    def test_exit_code_3_for_no_item(self, ops: Ops, reference: str):
+    def test_inbox_show_exits_3_for_an_unknown_item(self, ops: Ops, reference: str):
         assert ops("inbox", "show", reference).exit_code == 3
 
 
 class TestIssueList:
-    def test_the_open_attempts(self, ops: Ops, item: InboxItem, attempt: AttemptItem, company: Company):
+    def test_issue_list_shows_the_open_attempts(
+        self, ops: Ops, item: InboxItem, attempt: AttemptItem, company: Company
+    ):
         assert ops("issue", "list").document == [
             {
                 "itemId": item.item_id,
@@ -87,12 +91,16 @@ class TestIssueList:
 
 
 class TestIssueReconcile:
-    def test_has_the_worker_look_once_more(self, ops: Ops, item: InboxItem, attempt: AttemptItem, queue: Any):
+    def test_issue_reconcile_has_the_worker_check_again(
+        self, ops: Ops, item: InboxItem, attempt: AttemptItem, queue: Any
+    ):
         expected = {"itemId": item.item_id, "outcome": "sent"}
         assert ops("issue", "reconcile", item.item_id).document == expected
         assert queue() == [{"kind": "create-issue", "version": 1, "itemId": item.item_id}]
 
-    def test_records_an_issue_and_ends_the_attempt(self, ops: Ops, item: InboxItem, attempt: AttemptItem):
+    def test_issue_reconcile_records_an_issue_and_ends_the_attempt(
+        self, ops: Ops, item: InboxItem, attempt: AttemptItem
+    ):
         words = ("--number", "42", "--url", "https://github.com/acme/shop/issues/42", "--yes")
         outcome = ops("issue", "reconcile", item.item_id, *words, "--created-at", "2026-03-04T05:00:00Z").document
         assert outcome["outcome"] == "recorded"
@@ -101,13 +109,17 @@ class TestIssueReconcile:
         assert ops("issue", "list").document == []
         assert ops("issue", "reconcile", item.item_id, *words).exit_code == 4
 
-    def test_ends_an_attempt_that_made_none(self, ops: Ops, item: InboxItem, attempt: AttemptItem):
+    def test_issue_reconcile_ends_an_attempt_that_created_no_issue(
+        self, ops: Ops, item: InboxItem, attempt: AttemptItem
+    ):
         outcome = ops("issue", "reconcile", item.item_id, "--absent", "--yes").document
         assert outcome == {"itemId": item.item_id, "outcome": "withdrawn"}
         assert ops("inbox", "show", item.item_id).document["issueRefusal"] == "withdrawn"
         assert ops("issue", "reconcile", item.item_id, "--absent", "--yes").exit_code == 4
 
-    def test_not_while_an_issue_may_still_turn_up(self, ops: Ops, item: InboxItem, attempt: AttemptItem, now):
+    def test_issue_reconcile_refuses_while_an_issue_may_still_appear(
+        self, ops: Ops, item: InboxItem, attempt: AttemptItem, now
+    ):
         issue_attempts.start_sending(attempt)
         now.advance(599)
         outcome = ops("issue", "reconcile", item.item_id, "--absent", "--yes")
@@ -116,7 +128,7 @@ class TestIssueReconcile:
         now.advance(1)
         assert ops("issue", "reconcile", item.item_id, "--absent", "--yes").exit_code == 0
 
-    def test_exit_code_4_without_an_attempt(self, ops: Ops, item: InboxItem):
+    def test_issue_reconcile_exits_4_without_an_attempt(self, ops: Ops, item: InboxItem):
         assert ops("issue", "reconcile", item.item_id).exit_code == 4
 
     @pytest.mark.parametrize(
@@ -131,12 +143,12 @@ class TestIssueReconcile:
             ("--absent",),
         ],
     )
-    def test_exit_code_2_and_nothing_changes(
+    def test_issue_reconcile_exits_2_for_wrong_usage_and_changes_nothing(
         self, ops: Ops, item: InboxItem, attempt: AttemptItem, words: tuple[str, ...]
     ):
         before = table_dump()
         assert ops("issue", "reconcile", item.item_id, *words).exit_code == 2
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_item(self, ops: Ops):
+    def test_issue_reconcile_exits_3_for_an_unknown_item(self, ops: Ops):
         assert ops("issue", "reconcile", "inb_nonsense").exit_code == 3

@@ -37,7 +37,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
 
 
 class TestDetection:
-    def test_is_sent_as_the_intake_takes_it(self, ops: Ops, queue: Queue, world: World):
+    def test_a_detection_is_sent_in_the_intakes_format(self, ops: Ops, queue: Queue, world: World):
         project = make_project(world.company())
         words = ("--name", "Segment", "--domain", "cdn.segment.com", "--category", "analytics", "--before-consent")
         pages = ("--seen-on", "https://shop.example.com/a?b=c", "--seen-on", "https://shop.example.com/d")
@@ -65,7 +65,7 @@ class TestDetection:
             ("segment", ("--domain", "a.com", "--seen-on", "ftp://a.com"), "seenOn"),
         ],
     )
-    def test_malformed_is_refused_with_the_place_and_not_sent(
+    def test_a_malformed_detection_is_refused_with_its_path_and_not_sent(
         self, vendor: str, words: tuple[str, ...], named: str, ops: Ops, queue: Queue
     ):
         project_id = f"prj_{'0' * 34}"
@@ -76,7 +76,7 @@ class TestDetection:
 
 
 class TestAdvisory:
-    def test_is_sent_to_an_organization_by_its_slug(self, ops: Ops, queue: Queue, world: World):
+    def test_an_advisory_is_sent_to_an_organization_by_slug(self, ops: Ops, queue: Queue, world: World):
         company = world.company()
         words = ("--title", "T", "--priority", "P1", "--reference", "https://a.example/?q=1")
         sent = ops("intake", "advisory", company.slug, "ADV-1", *words, "--at", "2026-03-04T06:00:00+01:00").document
@@ -92,10 +92,10 @@ class TestAdvisory:
         }
         assert queue.messages == [sent]
 
-    def test_exit_code_3_for_no_organization(self, ops: Ops, queue: Queue):
+    def test_an_advisory_exits_3_for_an_unknown_organization(self, ops: Ops, queue: Queue):
         assert ops("intake", "advisory", "unknown", "ADV-1", "--title", "T").exit_code == 3
 
-    def test_exit_code_1_for_another_organizations_project(self, ops: Ops, queue: Queue, world: World):
+    def test_an_advisory_exits_1_for_another_organizations_project(self, ops: Ops, queue: Queue, world: World):
         foreign = make_project(world.company())
         words = ("--title", "T", "--project", foreign.project_id)
         assert ops("intake", "advisory", world.company().slug, "ADV-1", *words).exit_code == 1
@@ -103,7 +103,7 @@ class TestAdvisory:
 
 
 class TestSend:
-    def test_one_message_or_a_list_from_a_file_or_standard_input(
+    def test_intake_send_reads_one_message_or_a_list_from_a_file_or_stdin(
         self, ops: Ops, queue: Queue, world: World, tmp_path: Path
     ):
         company = world.company()
@@ -119,20 +119,20 @@ class TestSend:
         ]
 
     @pytest.mark.parametrize("text", ["", "{", "[1]", "{}", '{"kind":"x"}', '[{"kind":"advisory","version":1}]'])
-    def test_what_is_malformed_sends_nothing(self, ops: Ops, queue: Queue, text: str):
+    def test_intake_send_refuses_malformed_messages(self, ops: Ops, queue: Queue, text: str):
         outcome = ops("intake", "send", "-", input=text)
         assert outcome.exit_code == 1
         assert outcome.error["message"]
         assert queue.messages == []
 
-    def test_one_malformed_message_keeps_back_the_others(self, ops: Ops, queue: Queue, world: World):
+    def test_intake_send_sends_nothing_if_one_message_is_malformed(self, ops: Ops, queue: Queue, world: World):
         good = advisory(world.company())
         outcome = ops("intake", "send", "-", input=json.dumps([good, {**good, "title": ""}]))
         assert outcome.exit_code == 1
         assert "Message 2" in outcome.error["message"]
         assert queue.messages == []
 
-    def test_exit_code_2_where_nothing_says_which_queue(self, ops: Ops, world: World, monkeypatch):
+    def test_intake_send_exits_2_without_a_queue(self, ops: Ops, world: World, monkeypatch):
         monkeypatch.delenv("FINDING_INTAKE_QUEUE_URL", raising=False)
         outcome = ops("intake", "send", "-", input=json.dumps(advisory(world.company())))
         assert outcome.exit_code == 2

@@ -11,7 +11,7 @@ from tests.support.world import World, table_dump
 
 
 class TestCreate:
-    def test_the_key_works_and_is_attributed_to_the_member(self, ops: Ops, api: Api, world: World):
+    def test_key_create_makes_a_working_key_attributed_to_the_member(self, ops: Ops, api: Api, world: World):
         company = world.company()
         made = ops("key", "create", company.slug, "--name", "CI", "--created-by", company.owner.email).document
         principal = api.get("/v1/me", made["key"]).data["principal"]
@@ -19,7 +19,7 @@ class TestCreate:
         assert principal["createdBy"] == company.owner.user_id == made["createdBy"]
         assert principal["organizationId"] == company.organization_id == made["organizationId"]
 
-    def test_only_its_hash_is_stored_and_no_list_shows_it(self, ops: Ops, world: World):
+    def test_key_create_stores_only_a_hash_and_lists_show_no_secret(self, ops: Ops, world: World):
         company = world.company()
         made = ops("key", "create", company.slug, "--name", "CI", "--created-by", company.owner.email).document
         assert made["key"] not in str(table_dump())
@@ -47,7 +47,7 @@ class TestCreate:
         assert outcome.exit_code == 1
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization_and_for_an_unknown_user(self, ops: Ops, world: World):
+    def test_key_create_exits_3_for_an_unknown_organization_or_user(self, ops: Ops, world: World):
         company = world.company()
         assert ops("key", "create", "nowhere", "--name", "CI", "--created-by", company.owner.email).exit_code == 3
         assert ops("key", "create", company.slug, "--name", "CI", "--created-by", "unknown@example.com").exit_code == 3
@@ -62,7 +62,7 @@ class TestList:
             now.advance(1)
         assert [key["name"] for key in ops("key", "list", company.slug).document] == ["second", "first"]
 
-    def test_people_read_it_too(self, plain: Ops, world: World):
+    def test_key_list_is_readable_as_text(self, plain: Ops, world: World):
         company = world.company()
         world.key(company, "deploy")
         assert "deploy" in plain("key", "list", company.slug).stdout

@@ -18,7 +18,9 @@ def owners(company: Company) -> int:
 
 class TestAdd:
     @pytest.mark.parametrize(("role", "count"), [("owner", 2), ("admin", 1), ("member", 1)])
-    def test_both_sides_and_the_count_of_owners(self, ops: Ops, api: Api, world: World, role: str, count: int):
+    def test_member_add_writes_both_sides_and_the_owner_count(
+        self, ops: Ops, api: Api, world: World, role: str, count: int
+    ):
         company, person = world.company(), world.person()
         added = ops("member", "add", company.slug, person.email, "--role", role).document
         assert added == {"organizationId": company.organization_id, "userId": person.user_id, "role": role}
@@ -27,26 +29,26 @@ class TestAdd:
         assert {it["userId"]: it["role"] for it in roster} == {company.owner.user_id: "owner", person.user_id: role}
         assert owners(company) == count
 
-    def test_is_a_plain_member_where_nothing_is_said(self, ops: Ops, world: World):
+    def test_member_add_grants_the_member_role_by_default(self, ops: Ops, world: World):
         assert ops("member", "add", world.company().slug, world.person().email).document["role"] == "member"
 
-    def test_exit_code_4_for_whoever_is_one_already(self, ops: Ops, world: World):
+    def test_member_add_exits_4_for_an_existing_member(self, ops: Ops, world: World):
         company = world.company()
         before = table_dump()
         assert ops("member", "add", company.slug, company.owner.email, "--role", "owner").exit_code == 4
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization_and_for_an_unknown_user(self, ops: Ops, world: World):
+    def test_member_add_exits_3_for_an_unknown_organization_or_user(self, ops: Ops, world: World):
         company = world.company()
         assert ops("member", "add", "nowhere", company.owner.email).exit_code == 3
         assert ops("member", "add", company.slug, "unknown@example.com").exit_code == 3
 
-    def test_exit_code_2_for_a_role_that_is_none(self, ops: Ops, world: World):
+    def test_member_add_exits_2_for_an_invalid_role(self, ops: Ops, world: World):
         assert ops("member", "add", world.company().slug, world.person().email, "--role", "king").exit_code == 2
 
 
 class TestList:
-    def test_shows_all_of_more_than_a_page(self, ops: Ops, world: World):
+    def test_member_list_shows_more_than_one_page(self, ops: Ops, world: World):
         company = world.company()
         membership = Membership(
             organization_id=company.organization_id, slug=company.slug, name=company.name, role="member"
@@ -57,7 +59,7 @@ class TestList:
             table.put(roster)
         assert len({it["userId"] for it in ops("member", "list", company.slug).document}) == 102
 
-    def test_shows_people_by_name_and_address(self, ops: Ops, world: World):
+    def test_member_list_shows_names_and_addresses(self, ops: Ops, world: World):
         company = world.company()
         assert ops("member", "list", company.slug).document == [
             {
@@ -71,7 +73,7 @@ class TestList:
 
 
 class TestSetRole:
-    def test_moves_both_sides_and_the_count(self, ops: Ops, api: Api, world: World):
+    def test_member_set_role_updates_both_sides_and_the_owner_count(self, ops: Ops, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
         ops("member", "set-role", company.slug, admin.email, "owner")
@@ -81,13 +83,13 @@ class TestSetRole:
         assert api.get("/v1/me", admin.token).data["organizations"][0]["role"] == "owner"
         assert api.get("/v1/me", company.owner.token).data["organizations"][0]["role"] == "member"
 
-    def test_the_same_role_again_changes_nothing(self, ops: Ops, world: World):
+    def test_member_set_role_with_the_same_role_changes_nothing(self, ops: Ops, world: World):
         company = world.company()
         before = table_dump()
         assert ops("member", "set-role", company.slug, company.owner.email, "owner").document["role"] == "owner"
         assert table_dump() == before
 
-    def test_the_last_owner_stays_one(self, ops: Ops, world: World):
+    def test_member_set_role_refuses_to_demote_the_last_owner(self, ops: Ops, world: World):
         company = world.company()
         world.member(company, "admin")
         before = table_dump()
@@ -97,12 +99,12 @@ class TestSetRole:
         assert "last owner" in outcome.error["message"]
         assert table_dump() == before
 
-    def test_exit_code_3_for_a_stranger(self, ops: Ops, world: World):
+    def test_member_set_role_exits_3_for_a_nonmember(self, ops: Ops, world: World):
         assert ops("member", "set-role", world.company().slug, world.person().email, "owner").exit_code == 3
 
 
 class TestRemove:
-    def test_ends_the_membership(self, ops: Ops, api: Api, world: World):
+    def test_member_remove_ends_the_membership(self, ops: Ops, api: Api, world: World):
         company = world.company()
         person = world.member(company)
         removed = ops("member", "remove", company.slug, person.email, "--yes").document
@@ -110,13 +112,13 @@ class TestRemove:
         assert api.get("/v1/me", person.token).data["organizations"] == []
         assert len(ops("member", "list", company.slug).document) == 1
 
-    def test_one_of_two_owners_may_go(self, ops: Ops, world: World):
+    def test_member_remove_allows_removing_one_of_two_owners(self, ops: Ops, world: World):
         company = world.company()
         world.member(company, "owner")
         assert ops("member", "remove", company.slug, company.owner.email, "--yes").exit_code == 0
         assert owners(company) == 1
 
-    def test_the_last_owner_stays(self, ops: Ops, world: World):
+    def test_member_remove_refuses_the_last_owner(self, ops: Ops, world: World):
         company = world.company()
         before = table_dump()
         outcome = ops("member", "remove", company.slug, company.owner.email, "--yes")
@@ -124,10 +126,10 @@ class TestRemove:
         assert "last owner" in outcome.error["message"]
         assert table_dump() == before
 
-    def test_exit_code_3_for_a_stranger(self, ops: Ops, world: World):
+    def test_member_remove_exits_3_for_a_nonmember(self, ops: Ops, world: World):
         assert ops("member", "remove", world.company().slug, world.person().email, "--yes").exit_code == 3
 
-    def test_asks_first_and_exits_2_where_nobody_is_there(self, ops: Ops, world: World):
+    def test_member_remove_asks_first_and_exits_2_without_a_terminal(self, ops: Ops, world: World):
         company = world.company()
         person = world.member(company)
         before = table_dump()

@@ -9,7 +9,7 @@ from tests.support.world import World, table_dump
 
 
 class TestCreate:
-    def test_makes_it_on_the_free_plan_with_its_owner(self, ops: Ops, api: Api, world: World):
+    def test_organization_create_uses_the_free_plan_and_its_owner(self, ops: Ops, api: Api, world: World):
         person = world.person()
         made = ops("organization", "create", "--name", "Blue Shop", "--owner", person.email).document
         assert made == {
@@ -26,11 +26,11 @@ class TestCreate:
         (mine,) = api.get("/v1/organizations", person.token).data
         assert (mine["organizationId"], mine["role"]) == (made["organizationId"], "owner")
 
-    def test_takes_the_slug_it_is_given(self, ops: Ops, world: World):
+    def test_organization_create_uses_the_given_slug(self, ops: Ops, world: World):
         owner = world.person().email
         assert ops("organization", "create", "--name", "X", "--owner", owner, "--slug", "b-1").document["slug"] == "b-1"
 
-    def test_exit_code_4_where_the_slug_is_taken_and_free_ones_in_the_message(self, ops: Ops, world: World):
+    def test_organization_create_exits_4_for_a_taken_slug_and_suggests_free_ones(self, ops: Ops, world: World):
         company = world.company()
         before = table_dump()
         outcome = ops("organization", "create", "--name", "X", "--owner", company.owner.email, "--slug", company.slug)
@@ -39,20 +39,20 @@ class TestCreate:
         assert table_dump() == before
 
     @pytest.mark.parametrize("slug", ["ab", "Acme", "a--b", "-ab", "a" * 21, "a#b", ""])
-    def test_what_is_no_slug_is_a_wrong_command_line(self, ops: Ops, world: World, slug: str):
+    def test_organization_create_exits_2_for_an_invalid_slug(self, ops: Ops, world: World, slug: str):
         person = world.person()
         before = table_dump()
         outcome = ops("organization", "create", "--name", "X", "--owner", person.email, "--slug", slug)
         assert outcome.exit_code == 2
         assert table_dump() == before
 
-    def test_exit_code_3_for_an_owner_who_is_nobody(self, ops: Ops):
+    def test_organization_create_exits_3_for_an_unknown_owner(self, ops: Ops):
         assert ops("organization", "create", "--name", "X", "--owner", "unknown@example.com").exit_code == 3
         assert table_dump() == []
 
 
 class TestShow:
-    def test_finds_by_slug_and_by_id(self, ops: Ops, world: World):
+    def test_organization_show_finds_by_slug_and_by_id(self, ops: Ops, world: World):
         company = world.company("starter")
         world.key(company)
         shown = ops("organization", "show", company.slug).document
@@ -60,26 +60,26 @@ class TestShow:
         assert (shown["plan"], shown["apiKeys"], shown["owners"]) == ("starter", 1, 1)
 
     @pytest.mark.parametrize("reference", ["nowhere", "org_0000000000000000", "org_", ""])
-    def test_exit_code_3_where_there_is_none(self, ops: Ops, reference: str):
+    def test_organization_show_exits_3_for_an_unknown_organization(self, ops: Ops, reference: str):
         outcome = ops("organization", "show", reference)
         assert outcome.exit_code == 3
         assert outcome.error["code"] == "NOT_FOUND"
 
 
 class TestList:
-    def test_the_organizations_of_a_user_by_slug(self, ops: Ops, world: World):
+    def test_organization_list_shows_a_users_organizations_by_slug(self, ops: Ops, world: World):
         second = world.company()
         first = world.company(owner=second.owner)
         world.company()
         listed = ops("organization", "list", "--user", second.owner.email).document
         assert [it["slug"] for it in listed] == sorted([first.slug, second.slug])
 
-    def test_is_empty_for_whoever_belongs_nowhere(self, ops: Ops, plain: Ops, world: World):
+    def test_organization_list_is_empty_for_a_user_without_organizations(self, ops: Ops, plain: Ops, world: World):
         person = world.person()
         assert ops("organization", "list", "--user", person.email).document == []
         assert plain("organization", "list", "--user", person.email).stdout == "None.\n"
 
-    def test_there_is_no_list_of_all(self, ops: Ops):
+    def test_organization_list_requires_a_user(self, ops: Ops):
         assert ops("organization", "list").exit_code == 2
 
 
@@ -93,20 +93,20 @@ class TestPlanSet:
         assert api.get("/v1/me", key).status == 200
 
     @pytest.mark.parametrize("plan", PLANS)
-    def test_knows_every_plan(self, ops: Ops, world: World, plan: str):
+    def test_plan_set_knows_every_plan(self, ops: Ops, world: World, plan: str):
         assert ops("plan", "set", world.company().slug, plan).document["plan"] == plan
 
-    def test_exit_code_2_for_a_plan_that_is_none(self, ops: Ops, world: World):
+    def test_plan_set_exits_2_for_an_unknown_plan(self, ops: Ops, world: World):
         outcome = ops("plan", "set", world.company().slug, "gold")
         assert outcome.exit_code == 2
         assert "enterprise" in outcome.error["message"]
 
-    def test_exit_code_3_for_no_organization(self, ops: Ops):
+    def test_plan_set_exits_3_for_an_unknown_organization(self, ops: Ops):
         assert ops("plan", "set", "nowhere", "pro").exit_code == 3
 
 
 class TestCredits:
-    def test_are_added_and_taken(self, ops: Ops, world: World):
+    def test_credits_can_be_added_and_removed(self, ops: Ops, world: World):
         company = world.company()
         expected = {"organizationId": company.organization_id, "credits": 120}
         assert ops("credits", "add", company.slug, "120").document == expected
@@ -117,7 +117,7 @@ class TestCredits:
             "topUp": {"enabled": False, "threshold": None, "amount": None},
         }
 
-    def test_are_never_below_zero(self, ops: Ops, world: World):
+    def test_credits_never_drop_below_zero(self, ops: Ops, world: World):
         company = world.company()
         world.credits(company, 5)
         before = table_dump()
@@ -127,20 +127,20 @@ class TestCredits:
         assert table_dump() == before
 
     @pytest.mark.parametrize("amount", ["0", "-1", "1.5", "many", "1000000001", "NaN", ""])
-    def test_an_amount_is_a_whole_number_from_1(self, ops: Ops, world: World, amount: str):
+    def test_credits_must_be_a_positive_integer(self, ops: Ops, world: World, amount: str):
         company = world.company()
         before = table_dump()
         for verb in ("add", "take"):
             assert ops("credits", verb, company.slug, "--", amount).exit_code == 2
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization(self, ops: Ops):
+    def test_credits_exit_3_for_an_unknown_organization(self, ops: Ops):
         for words in (("add", "nowhere", "5"), ("take", "nowhere", "5"), ("show", "nowhere")):
             assert ops("credits", *words).exit_code == 3
 
 
 class TestDelete:
-    def test_ends_all_access_and_says_what_it_deleted(self, ops: Ops, api: Api, world: World):
+    def test_organization_delete_ends_all_access_and_reports_what_it_deleted(self, ops: Ops, api: Api, world: World):
         company = world.company()
         key = world.key(company)
         done = ops("organization", "delete", company.slug, "--yes").document
@@ -150,7 +150,7 @@ class TestDelete:
         assert ops("organization", "show", company.slug).exit_code == 3
         assert ops("organization", "delete", company.organization_id, "--yes").exit_code == 3
 
-    def test_asks_first(self, ops: Ops, world: World):
+    def test_organization_delete_asks_first(self, ops: Ops, world: World):
         company = world.company()
         before = table_dump()
         assert ops("organization", "delete", company.slug).exit_code == 2

@@ -110,7 +110,7 @@ def everywhere(world: World, api: Api) -> Everywhere:
 
 
 class TestExport:
-    def test_has_every_item_that_a_search_finds(self, ops: Ops, everywhere: Everywhere):
+    def test_user_export_has_every_item_that_a_search_finds(self, ops: Ops, everywhere: Everywhere):
         # Dumps exclude request counters, which expire within minutes.
         items = [it for it in ops("user", "export", EMAIL).document["items"] if it["kind"] != "rate"]
         # The export shows a long report's texts with their report.
@@ -121,19 +121,19 @@ class TestExport:
             "membership", "kept answer", "key", "inbox",
         }  # fmt: skip
 
-    def test_says_all_that_is_known_of_the_person(self, ops: Ops, everywhere: Everywhere):
+    def test_user_export_contains_everything_known_about_the_user(self, ops: Ops, everywhere: Everywhere):
         text = ops("user", "export", everywhere.user_id).stdout
         for known in (NAME, EMAIL, TEXT, DEVICE, ADDRESS, "canary-subject", "https://issuer.example"):
             assert known in text
 
-    def test_holds_no_secret_and_nothing_by_which_one_is_found(self, ops: Ops, everywhere: Everywhere):
+    def test_user_export_contains_no_secret_and_no_digest(self, ops: Ops, everywhere: Everywhere):
         text = ops("user", "export", EMAIL).stdout
         for secret in everywhere.secrets:
             assert secret not in text
             assert tokens.digest(secret) not in text
         assert CHALLENGE not in text
 
-    def test_holds_nothing_of_others(self, ops: Ops, world: World, everywhere: Everywhere):
+    def test_user_export_contains_nothing_about_others(self, ops: Ops, world: World, everywhere: Everywhere):
         world.finding(everywhere.company, summary="A secret of the organization")
         users.create_user(f"not.{EMAIL}", "Someone Else")
         text = ops("user", "export", EMAIL).stdout
@@ -141,18 +141,18 @@ class TestExport:
         assert "Someone Else" not in text
         assert "It should not be so." not in text  # the text of the item that they decided on
 
-    def test_changes_nothing(self, ops: Ops, everywhere: Everywhere):
+    def test_user_export_changes_nothing(self, ops: Ops, everywhere: Everywhere):
         before = table_dump()
         ops("user", "export", EMAIL)
         assert table_dump() == before
 
     @pytest.mark.parametrize("reference", ["unknown@example.com", "unknown", ""])
-    def test_exit_code_3_for_an_unknown_user(self, ops: Ops, reference: str):
+    def test_user_export_exits_3_for_an_unknown_user(self, ops: Ops, reference: str):
         assert ops("user", "export", reference).exit_code == 3
 
 
 class TestDelete:
-    def test_leaves_no_name_address_or_free_text(self, ops: Ops, everywhere: Everywhere):
+    def test_user_delete_leaves_no_name_address_or_free_text(self, ops: Ops, everywhere: Everywhere):
         assert ops("user", "delete", EMAIL, "--yes").exit_code == 0
         text = str(table_dump()).lower()
         for canary in CANARIES:
@@ -160,21 +160,21 @@ class TestDelete:
         # The organization's records of who did something keep the bare ID.
         assert {_kind(item) for item in everywhere.naming()} == {"KEY", "KH", "INBOX"}
 
-    def test_leaves_to_be_exported_what_it_left(self, ops: Ops, everywhere: Everywhere):
+    def test_after_user_delete_the_export_shows_what_remains(self, ops: Ops, everywhere: Everywhere):
         ops("user", "delete", EMAIL, "--yes")
         items = ops("user", "export", everywhere.user_id).document["items"]
         assert len([it for it in items if it["kind"] != "rate"]) == len(everywhere.naming())
 
-    def test_voids_the_invitations_they_sent(self, ops: Ops, everywhere: Everywhere):
+    def test_user_delete_voids_the_invitations_they_sent(self, ops: Ops, everywhere: Everywhere):
         ops("user", "delete", EMAIL, "--yes")
         assert invitees.list_for_address("friend@example.com") == []
 
-    def test_leaves_their_decision_without_its_reason(self, ops: Ops, everywhere: Everywhere):
+    def test_user_delete_keeps_their_decision_without_its_reason(self, ops: Ops, everywhere: Everywhere):
         before = inbox.get_item(everywhere.item_id)
         ops("user", "delete", EMAIL, "--yes")
         assert inbox.get_item(everywhere.item_id) == replace(before, status_reason=None)
 
-    def test_lets_no_creation_be_repeated(self, ops: Ops, api: Api, world: World, everywhere: Everywhere):
+    def test_user_delete_removes_idempotent_replays(self, ops: Ops, api: Api, world: World, everywhere: Everywhere):
         """The organization's stored response is gone, but the retried request still takes effect only once."""
         inviting = world.company()
         request = {"json_body": {"email": EMAIL, "role": "member"}, "headers": {"Idempotency-Key": "k"}}
@@ -184,14 +184,14 @@ class TestDelete:
         assert again.status == 409
         assert invitees.list_for_address(EMAIL) == []
 
-    def test_leaves_everything_of_others(self, ops: Ops, world: World, everywhere: Everywhere):
+    def test_user_delete_leaves_others_data(self, ops: Ops, world: World, everywhere: Everywhere):
         estate = make_estate(world)
         part = estate.company.organization_id.removeprefix("org_")
         before = [item for item in table_dump() if part in str(item)]
         ops("user", "delete", EMAIL, "--yes")
         assert [item for item in table_dump() if part in str(item)] == before
 
-    def test_that_died_anywhere_is_finished_by_the_same_command(self, everywhere: Everywhere):
+    def test_an_interrupted_user_delete_is_finished_by_running_it_again(self, everywhere: Everywhere):
         for operation in ("DeleteItem", "BatchWriteItem", "TransactWriteItems", "UpdateItem", "Scan"):
             with dead_from(operation, applied=True), suppress(Died):
                 accounts.delete_account(everywhere.user_id, users.find_user(everywhere.user_id))
@@ -206,7 +206,7 @@ def _kind(item: dict[str, Any]) -> str:
 
 
 class TestWithOrganizations:
-    def test_deletes_those_that_nobody_else_owns(self, ops: Ops, api: Api, world: World):
+    def test_with_organizations_deletes_those_without_another_owner(self, ops: Ops, api: Api, world: World):
         person = world.person("sole@example.com", "Canary Sole")
         sole, shared, joined = world.company(owner=person), world.company(owner=person), world.company()
         world.member(shared, "owner")
@@ -225,7 +225,7 @@ class TestWithOrganizations:
             [it for it in table_dump() if not it["pk"]["S"].startswith(("SLUG#", "ORG#"))]
         )
 
-    def test_leaves_an_organization_that_got_another_owner(self, world: World):
+    def test_with_organizations_keeps_one_that_got_another_owner(self, world: World):
         person = world.person()
         company = world.company(owner=person)
         world.member(company, "owner")
@@ -249,11 +249,11 @@ class TestAddress:
             ("ada", False),
         ],
     )
-    def test_is_found_as_a_whole(self, text: str, named: bool):
+    def test_user_delete_matches_whole_addresses_only(self, text: str, named: bool):
         assert Subject("usr_0123456789abcdef", "ada@example.com").is_named_by(text) is named
 
 
-def test_token_families_are_ended_before_anything_is_erased(everywhere: Everywhere):
+def test_user_delete_ends_token_families_before_erasing_anything(everywhere: Everywhere):
     accounts.delete_account(everywhere.user_id, users.find_user(everywhere.user_id))
     with pytest.raises(token_families.UnknownRefreshToken):
         token_families.rotate(everywhere.pair.refresh_token)

@@ -39,24 +39,24 @@ GROUPS = (
 
 
 class TestHelp:
-    def test_names_the_exit_codes_and_every_group(self, anywhere: Ops):
+    def test_help_lists_exit_codes_and_command_groups(self, anywhere: Ops):
         shown = anywhere("--help")
         assert shown.exit_code == 0
         assert "Exit codes: 0 done" in shown.stdout
         assert all(group in shown.stdout for group in GROUPS)
 
-    def test_says_that_nothing_lists_everything(self, anywhere: Ops):
+    def test_help_says_that_no_command_lists_everything(self, anywhere: Ops):
         assert "No command lists all users" in anywhere("--help").stdout
 
     @pytest.mark.parametrize("group", GROUPS)
-    def test_needs_no_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, group: str):
+    def test_help_needs_no_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, group: str):
         monkeypatch.delenv("TABLE_NAME")
         shown = anywhere(group, "--help")
         assert shown.exit_code == 0
         for name in re.findall(r"│ ([a-z][a-z-]+) ", shown.stdout):
             assert "--json" in anywhere(group, name, "--help").stdout
 
-    def test_loads_neither_the_store_nor_botocore(self):
+    def test_help_imports_neither_the_store_nor_botocore(self):
         code = (
             "import sys, ops.cli; sys.exit(any(n in sys.modules for n in ('botocore', 'fastapi', 'pydantic', 'rich')))"
         )
@@ -66,18 +66,20 @@ class TestHelp:
 
 
 class TestTable:
-    def test_without_a_word_of_it_is_a_wrong_command_line(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch):
+    def test_exits_2_without_a_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv("TABLE_NAME")
         outcome = anywhere("organization", "show", "acme", "--json")
         assert outcome.exit_code == 2
         assert "--stack" in outcome.error["message"]
 
-    def test_comes_from_the_environment(self, anywhere: Ops, world: World, monkeypatch: pytest.MonkeyPatch):
+    def test_the_table_can_come_from_the_environment(
+        self, anywhere: Ops, world: World, monkeypatch: pytest.MonkeyPatch
+    ):
         company = world.company()
         monkeypatch.setenv("TABLE_NAME", table.name)
         assert anywhere("organization", "show", company.slug, "--json").document["slug"] == company.slug
 
-    def test_is_named_before_or_after_the_command(self, anywhere: Ops, world: World):
+    def test_the_table_option_works_before_and_after_the_command(self, anywhere: Ops, world: World):
         company, name = world.company(), table.name
         for words in (
             ("--table", name, "--json", "organization", "show", company.slug),
@@ -85,10 +87,10 @@ class TestTable:
         ):
             assert anywhere(*words).document["slug"] == company.slug
 
-    def test_only_one_way_at_a_time(self, anywhere: Ops):
+    def test_exits_2_if_the_table_is_named_in_two_ways(self, anywhere: Ops):
         assert anywhere("user", "show", "a@b.example", "--table", "one", "--stack", "two").exit_code == 2
 
-    def test_one_that_does_not_exist_is_a_failure_in_one_line(self, anywhere: Ops):
+    def test_a_missing_table_fails_with_one_line(self, anywhere: Ops):
         outcome = anywhere("user", "show", "a@b.example", "--table", "nowhere")
         assert outcome.exit_code == 1
         assert not outcome.stdout
@@ -136,21 +138,21 @@ class TestStack:
             server.shutdown()
             thread.join()
 
-    def test_leads_to_its_table_and_mints_with_its_brand(self, endpoint: str):
+    def test_a_stack_option_finds_the_table_and_the_secret_brand(self, endpoint: str):
         target.connect(Options(stack="shop", endpoint_url=endpoint))
         assert table.name == os.environ["TABLE_NAME"] == "shop-Table-1"
         assert os.environ["SERVICE_BRAND"] == "consentful"
 
-    def test_keeps_the_layers_log_off_standard_output(self, endpoint: str, monkeypatch: pytest.MonkeyPatch):
+    def test_a_stack_option_keeps_the_layers_log_off_stdout(self, endpoint: str, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv("LOG_LEVEL", raising=False)
         target.connect(Options(stack="shop", endpoint_url=endpoint))
         assert os.environ["LOG_LEVEL"] == "CRITICAL"
 
-    def test_leads_to_its_code_host(self, endpoint: str):
+    def test_a_stack_option_finds_the_code_host(self, endpoint: str):
         target.connect(Options(stack="shop", endpoint_url=endpoint))
         assert (os.environ["GITHUB_APP_ID"], os.environ["GITHUB_APP_SECRET_ARN"]) == ("77", "arn:key")
 
-    def test_exit_code_3_where_there_is_none(self, anywhere: Ops, endpoint: str):
+    def test_a_stack_option_exits_3_for_an_unknown_stack(self, anywhere: Ops, endpoint: str):
         options = ("--stack", "nowhere", "--endpoint-url", endpoint, "--json")
         outcome = anywhere("user", "show", "ada@example.com", *options)
         assert outcome.exit_code == 3
@@ -158,7 +160,7 @@ class TestStack:
 
 
 class TestLocal:
-    def test_says_how_to_make_one_where_there_is_none(
+    def test_local_says_how_to_start_a_missing_stack(
         self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ):
         monkeypatch.setattr(target, "LOCAL_STATE", tmp_path / "stack.json")
@@ -166,7 +168,7 @@ class TestLocal:
         assert outcome.exit_code == 1
         assert "make run" in outcome.error["message"]
 
-    def test_never_leads_elsewhere(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def test_local_never_reaches_a_remote_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         state = tmp_path / "stack.json"
         # nothing listens on that port
         state.write_text('{"ministack_port": 1, "code_host": {"GITHUB_API_URL": "http://127.0.0.1:2/api/v3"}}')
@@ -185,7 +187,7 @@ class TestLocal:
         }
 
     @pytest.mark.parametrize("option", ["--region", "--endpoint-url"])
-    def test_knows_where_it_is(self, anywhere: Ops, option: str):
+    def test_local_finds_the_running_stack(self, anywhere: Ops, option: str):
         assert anywhere("user", "show", "ada@example.com", "--local", option, "there").exit_code == 2
 
 
@@ -193,12 +195,12 @@ class TestJson:
     @pytest.mark.parametrize(
         "words", [("user", "nope"), ("nope",), ("user", "create"), ("user", "show", "a@b.example", "--nope")]
     )
-    def test_a_wrong_command_line_is_told_as_json(self, ops: Ops, words: tuple[str, ...]):
+    def test_wrong_usage_is_reported_as_json(self, ops: Ops, words: tuple[str, ...]):
         outcome = ops(*words)
         assert outcome.exit_code == 2
         assert outcome.error["code"] == "USAGE"
 
-    def test_people_get_sentences_on_stderr(self, plain: Ops):
+    def test_errors_are_sentences_on_stderr(self, plain: Ops):
         outcome = plain("user", "show", "unknown@example.com")
         assert (outcome.exit_code, outcome.stdout) == (3, "")
         assert outcome.stderr == "Error: There is no user unknown@example.com.\n"
@@ -217,14 +219,16 @@ class TestPrompt:
         os.close(controller)
 
     @pytest.mark.parametrize("answer", ["y", "Y", " yes "])
-    def test_yes_goes_on(self, typed: Callable[[str], None], answer: str, capsys: pytest.CaptureFixture[str]):
+    def test_answering_yes_continues(
+        self, typed: Callable[[str], None], answer: str, capsys: pytest.CaptureFixture[str]
+    ):
         typed(answer)
         confirm("Delete it?", yes=False)
         asked = capsys.readouterr()
         assert (asked.out, asked.err) == ("", "Delete it? [y/N] ")
 
     @pytest.mark.parametrize("answer", ["", "n", "no", "yess", "\x04"])
-    def test_anything_else_changes_nothing(self, typed: Callable[[str], None], answer: str):
+    def test_any_other_answer_changes_nothing(self, typed: Callable[[str], None], answer: str):
         typed(answer)
         with pytest.raises(Refused) as refusal:
             confirm("Delete it?", yes=False)
@@ -232,7 +236,7 @@ class TestPrompt:
 
 
 class TestScript:
-    def test_runs_from_any_folder_and_through_a_link(self, tmp_path: Path):
+    def test_the_script_runs_from_any_folder_and_through_a_link(self, tmp_path: Path):
         link = tmp_path / "assent-ops"
         link.symlink_to(SCRIPT)
         if not (SCRIPT.parents[1] / ".venv/bin/python").exists():

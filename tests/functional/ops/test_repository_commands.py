@@ -21,7 +21,7 @@ def repository(world: World, company: Company) -> RepositoryItem:
 
 
 class TestConnect:
-    def test_makes_a_repository_that_scans_may_start_of_once_it_is_linked(self, ops: Ops, company: Company):
+    def test_repository_connect_allows_scans_once_it_is_linked(self, ops: Ops, company: Company):
         made = ops("repository", "connect", company.slug, "acme/shop", "--installation", "4711").document
         assert made == {
             "repositoryId": made["repositoryId"],
@@ -36,7 +36,7 @@ class TestConnect:
             "projects": [],
         }
 
-    def test_again_in_any_letter_case_it_changes_the_one_there_is(self, ops: Ops, company: Company):
+    def test_connecting_again_in_another_letter_case_updates_the_repository(self, ops: Ops, company: Company):
         connect = ("repository", "connect", company.slug)
         first = ops(*connect, "acme/shop", "--installation", "1").document
         options = ("--installation", "2", "--default-branch", "trunk", "--visibility", "public")
@@ -45,15 +45,15 @@ class TestConnect:
         assert (again["installation"], again["defaultBranch"], again["visibility"]) == (2, "trunk", "public")
 
     @pytest.mark.parametrize("name", ["shop", "acme/", "/shop", "a/b/c", "acme/..", "ac me/shop"])
-    def test_exit_code_2_for_no_name_of_a_repository(self, name: str, ops: Ops, company: Company):
+    def test_repository_connect_exits_2_for_an_invalid_name(self, name: str, ops: Ops, company: Company):
         assert ops("repository", "connect", company.slug, name, "--installation", "1").exit_code == 2
 
-    def test_exit_code_3_for_no_organization(self, ops: Ops):
+    def test_repository_connect_exits_3_for_an_unknown_organization(self, ops: Ops):
         assert ops("repository", "connect", "nowhere", "acme/shop", "--installation", "1").exit_code == 3
 
 
 class TestLink:
-    def test_links_and_changes_the_link(self, ops: Ops, company: Company, repository: RepositoryItem):
+    def test_repository_link_creates_and_updates_a_link(self, ops: Ops, company: Company, repository: RepositoryItem):
         project_id = repository.links[0].project_id
         options = ("--branch", "release", "--root-directory", "apps/web", "--pull-request-scans")
         linked = ops("repository", "link", repository.repository_id, project_id, *options).document
@@ -67,12 +67,14 @@ class TestLink:
         ]
 
     @pytest.mark.parametrize("folder", ["/apps", "../apps", "apps/../..", "apps/", ""])
-    def test_exit_code_2_for_a_folder_outside(self, folder: str, ops: Ops, repository: RepositoryItem):
+    def test_repository_link_exits_2_for_a_folder_outside_the_repository(
+        self, folder: str, ops: Ops, repository: RepositoryItem
+    ):
         project_id = repository.links[0].project_id
         outcome = ops("repository", "link", repository.repository_id, project_id, "--root-directory", folder)
         assert outcome.exit_code == 2
 
-    def test_exit_code_3_for_another_organizations_project_and_one_that_is_gone(
+    def test_repository_link_exits_3_for_another_organizations_or_a_deleted_project(
         self, ops: Ops, world: World, repository: RepositoryItem
     ):
         foreign = world.connected_repository(world.company()).links[0].project_id
@@ -84,7 +86,9 @@ class TestLink:
         assert ops("repository", "link", "rep_nonsense", gone).exit_code == 3
         assert table_dump() == before
 
-    def test_exit_code_4_at_ten(self, ops: Ops, world: World, company: Company, repository: RepositoryItem):
+    def test_repository_link_exits_4_at_ten_links(
+        self, ops: Ops, world: World, company: Company, repository: RepositoryItem
+    ):
         for _ in range(repositories.MAX_LINKS - 1):
             project_id = world.connected_repository(company).links[0].project_id
             assert ops("repository", "link", repository.repository_id, project_id).exit_code == 0
@@ -93,41 +97,43 @@ class TestLink:
 
 
 class TestUnlink:
-    def test_removes_the_link_once(self, ops: Ops, repository: RepositoryItem):
+    def test_repository_unlink_removes_the_link_once(self, ops: Ops, repository: RepositoryItem):
         unlink = ("repository", "unlink", repository.repository_id, repository.links[0].project_id, "--yes")
         assert ops(*unlink).document["projects"] == []
         assert ops(*unlink).exit_code == 3
 
 
 class TestShowAndList:
-    def test_list_walks_all_of_them(self, ops: Ops, world: World, company: Company):
+    def test_repository_list_shows_every_page(self, ops: Ops, world: World, company: Company):
         made = {world.connected_repository(company, linked=False).repository_id for _ in range(3)}
         listed = ops("repository", "list", company.slug).document
         assert {entry["repositoryId"] for entry in listed} == made
 
-    def test_show_says_whether_it_is_busy(self, ops: Ops, repository: RepositoryItem):
+    def test_repository_show_says_whether_a_scan_is_running(self, ops: Ops, repository: RepositoryItem):
         shown = ops("repository", "show", repository.repository_id).document
         assert (shown["activeScan"], shown["previewUsed"]) == (None, False)
 
-    def test_exit_code_3_for_no_repository(self, ops: Ops):
+    def test_repository_show_exits_3_for_an_unknown_repository(self, ops: Ops):
         assert ops("repository", "show", "rep_nonsense").exit_code == 3
 
 
 class TestDisconnect:
-    def test_takes_it_from_its_organization(self, ops: Ops, repository: RepositoryItem, company: Company):
+    def test_repository_disconnect_removes_it_from_the_organization(
+        self, ops: Ops, repository: RepositoryItem, company: Company
+    ):
         done = ops("repository", "disconnect", repository.repository_id, "--yes").document
         assert (done["disconnected"], done["repositoryId"]) == (True, repository.repository_id)
         assert ops("repository", "list", company.slug).document == []
         assert ops("repository", "disconnect", repository.repository_id, "--yes").exit_code == 3
 
-    def test_asks_first(self, ops: Ops, repository: RepositoryItem):
+    def test_repository_disconnect_asks_first(self, ops: Ops, repository: RepositoryItem):
         before = table_dump()
         assert ops("repository", "disconnect", repository.repository_id).exit_code == 2
         assert table_dump() == before
 
 
 class TestLinkLimit:
-    def test_does_not_count_links_to_deleted_projects(self, ops: Ops, world: World, company: Company):
+    def test_the_link_limit_ignores_links_to_deleted_projects(self, ops: Ops, world: World, company: Company):
         repository = world.connected_repository(company, linked=False)
         made = [make_project(company, f"P{number}") for number in range(12)]
         for project in made[:10]:

@@ -43,7 +43,7 @@ def person(demo: dict[str, Any], role: str, organization_id: str) -> dict[str, A
 
 
 class TestFresh:
-    def test_says_all_that_is_needed_to_act_in_it(self, demo: dict[str, Any]):
+    def test_seed_prints_everything_needed_to_use_it(self, demo: dict[str, Any]):
         assert set(demo) == {"organizations", "users", "apiKeys", "repositories"}
         assert {it["plan"] for it in demo["organizations"]} == {"free", "pro"}
         pro, free = of_plan(demo, "pro"), of_plan(demo, "free")
@@ -52,7 +52,7 @@ class TestFresh:
         assert all(set(it) == {"email", "userId", "accessToken", "role", "organizationId"} for it in demo["users"])
         assert [it["organizationId"] for it in demo["apiKeys"]] == [pro]
 
-    def test_every_token_and_key_works_and_does_what_it_says(self, api: Api, demo: dict[str, Any]):
+    def test_every_seeded_token_and_key_works(self, api: Api, demo: dict[str, Any]):
         for user in demo["users"]:
             me = api.get("/v1/me", user["accessToken"]).data
             assert me["principal"]["userId"] == user["userId"]
@@ -62,7 +62,7 @@ class TestFresh:
         principal = api.get("/v1/me", key["key"]).data["principal"]
         assert (principal["keyId"], principal["organizationId"]) == (key["keyId"], key["organizationId"])
 
-    def test_the_pro_organization_has_credits_and_a_project_with_websites_and_an_audit(self, demo: dict[str, Any]):
+    def test_the_seeded_pro_organization_has_credits_a_project_websites_and_an_audit(self, demo: dict[str, Any]):
         pro = of_plan(demo, "pro")
         assert billing.get_billing(pro)[1].credits > 0
         (project,) = table.query(keys.organization_pk(pro), prefix=keys.PROJECT_PREFIX).items
@@ -70,13 +70,13 @@ class TestFresh:
         assert len(project["websites"][0]["audits"]) == 1
         assert [it["result"] for it in table.query(keys.organization_pk(pro), prefix="AUDITRUN#").items] == ["passed"]
 
-    def test_its_inbox_holds_what_the_runtime_and_an_advisory_found(self, api: Api, demo: dict[str, Any]):
+    def test_the_seeded_inbox_contains_a_detection_and_an_advisory(self, api: Api, demo: dict[str, Any]):
         owner = person(demo, "owner", of_plan(demo, "pro"))
         shown = api.get("/v1/inbox", owner["accessToken"]).data
         assert sorted(item["source"] for item in shown) == ["advisory", "runtime", "runtime"]
         assert {item["status"] for item in shown} == {"open"}
 
-    def test_its_repository_is_scanned_once(self, mailbox: Mailbox):
+    def test_the_seeded_repository_is_scanned_once(self, mailbox: Mailbox):
         hosted = HostedRepository(
             installation_id=1,
             owner="acme",
@@ -90,7 +90,7 @@ class TestFresh:
         (letter,) = mailbox.letters
         assert json.loads(letter.body)["kind"] == "prepare-scan"
 
-    def test_it_is_complete_after_an_interruption_anywhere(self):
+    def test_an_interrupted_seed_is_completed_by_running_it_again(self):
         users.create_user("owner@acme.example", "Olivia Owner")
         profile = users.find_user_by_email("owner@acme.example")
         assert profile is not None
@@ -101,12 +101,12 @@ class TestFresh:
 
 
 class TestAgain:
-    def test_changes_nothing_and_answers_the_same(self, demo: dict[str, Any]):
+    def test_seeding_again_changes_nothing_and_prints_the_same(self, demo: dict[str, Any]):
         before = table_dump()
         assert ensure_demo(demo) == demo
         assert table_dump() == before
 
-    def test_without_what_was_known_only_the_secrets_are_new(self, api: Api, demo: dict[str, Any]):
+    def test_seeding_again_without_known_secrets_creates_only_new_secrets(self, api: Api, demo: dict[str, Any]):
         again = ensure_demo()
         assert again["organizations"] == demo["organizations"]
         assert [it["userId"] for it in again["users"]] == [it["userId"] for it in demo["users"]]
@@ -115,7 +115,7 @@ class TestAgain:
         assert api.get("/v1/me", new["key"]).status == 200
         assert len(api_keys.list_keys(new["organizationId"], 50, None).keys) == 1
 
-    def test_expired_and_revoked_secrets_are_minted_anew(self, api: Api, demo: dict[str, Any], now: FakeClock):
+    def test_expired_and_revoked_seeded_secrets_are_replaced(self, api: Api, demo: dict[str, Any], now: FakeClock):
         (key,) = demo["apiKeys"]
         api_keys.delete_key(KeyId.stored(key["keyId"]))
         table.delete(Delete(keys.user_token(digest(demo["users"][0]["accessToken"]))))
@@ -128,13 +128,13 @@ class TestAgain:
         assert not {it["accessToken"] for it in later["users"]} & {it["accessToken"] for it in again["users"]}
         assert api.get("/v1/me", later["users"][0]["accessToken"]).status == 200
 
-    def test_a_token_of_fewer_scopes_than_there_are_is_replaced(self, demo: dict[str, Any]):
+    def test_a_seeded_token_without_all_scopes_is_replaced(self, demo: dict[str, Any]):
         user = demo["users"][0]
         weak = user_tokens.create_token(user["userId"], ["projects.read"], 10 * 86_400)
         again = ensure_demo({**demo, "users": [{**user, "accessToken": weak}]})
         assert again["users"][0]["accessToken"] not in (weak, user["accessToken"])
 
-    def test_what_was_changed_meanwhile_is_put_right(self, demo: dict[str, Any]):
+    def test_seeding_again_restores_changed_items(self, demo: dict[str, Any]):
         pro = of_plan(demo, "pro")
         owner, admin = person(demo, "owner", pro), person(demo, "admin", pro)
         billing.change_plan(pro, "free")
@@ -147,7 +147,7 @@ class TestAgain:
         organization, account = billing.get_billing(pro)
         assert (organization.plan, organization.owners, account.credits) == ("pro", 1, 500)
 
-    def test_what_somebody_added_stays(self, demo: dict[str, Any]):
+    def test_seeding_again_keeps_added_items(self, demo: dict[str, Any]):
         pro = of_plan(demo, "pro")
         organization = organizations.find_organization(pro)
         assert organization is not None
@@ -160,7 +160,7 @@ class TestAgain:
 
 
 class TestRepository:
-    def test_is_connected_and_linked_once_however_often_it_is_asked_for(self):
+    def test_seeding_connects_and_links_the_repository_once(self):
         hosted = HostedRepository(
             installation_id=7,
             owner="demo-shop",

@@ -52,9 +52,7 @@ def rotation(ops: Ops, now: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 class TestRotation:
-    def test_adds_switches_and_drops_with_the_keys_in_the_order_that_the_functions_expect(
-        self, rotation: Rotation, now: FakeClock
-    ):
+    def test_a_rotation_adds_switches_and_drops_keys_in_the_expected_order(self, rotation: Rotation, now: FakeClock):
         assert rotation.run("show").document["step"] == "single"
         assert rotation.run("add").document["step"] == "added"
         added = rotation.secret
@@ -68,7 +66,7 @@ class TestRotation:
         assert rotation.run("drop").document["keys"] == 1
         assert rotation.secret == SigningSecret(current=added.next)
 
-    def test_of_the_next_time_drops_the_oldest_key(self, rotation: Rotation, now: FakeClock):
+    def test_the_next_rotation_drops_the_oldest_key(self, rotation: Rotation, now: FakeClock):
         rotation.run("add")
         rotation.run("switch")
         now.advance(32 * DAY)
@@ -79,7 +77,7 @@ class TestRotation:
         assert PLAIN not in rotation.text
 
     @pytest.mark.parametrize("verb", ["add", "drop"])
-    def test_does_not_drop_a_key_that_refresh_tokens_need_unless_it_is_told_to(self, rotation: Rotation, verb: str):
+    def test_a_key_that_refresh_tokens_need_is_dropped_only_if_forced(self, rotation: Rotation, verb: str):
         rotation.run("add")
         rotation.run("switch")
         before = rotation.text
@@ -93,20 +91,20 @@ class TestRotation:
     @pytest.mark.parametrize(
         "steps", [["switch"], ["drop"], ["add", "add"], ["add", "drop"], ["add", "switch", "switch"]]
     )
-    def test_refuses_a_step_out_of_order(self, rotation: Rotation, steps: list[str]):
+    def test_a_step_out_of_order_is_refused(self, rotation: Rotation, steps: list[str]):
         for step in steps[:-1]:
             rotation.run(step)
         before = rotation.text
         assert rotation.run(steps[-1]).exit_code == 4
         assert rotation.text == before
 
-    def test_refuses_a_secret_that_it_cannot_read(self, rotation: Rotation, ops: Ops):
+    def test_an_unreadable_secret_is_refused(self, rotation: Rotation, ops: Ops):
         rotation._client.put_secret_value(SecretId=rotation._arn, SecretString="{broken")
         refusal = ops("signing-key", "show")
         assert refusal.exit_code == 1
         assert "broken" not in refusal.stderr
 
-    def test_asks_which_secret_is_meant(self, ops: Ops):
+    def test_a_rotation_asks_which_secret_is_meant(self, ops: Ops):
         assert ops("signing-key", "show").exit_code == 2
 
 
@@ -154,7 +152,7 @@ class TestStack:
             server.shutdown()
             thread.join()
 
-    def test_takes_no_step_before_the_last_one_is_deployed(self, shop: Ops):
+    def test_a_stack_allows_no_step_before_the_last_one_is_deployed(self, shop: Ops):
         assert shop("add").document["step"] == "added"
         refusal = shop("switch")
         assert refusal.exit_code == 1

@@ -26,7 +26,7 @@ from tests.support.world import Person, World, table_dump
 
 
 class TestCreate:
-    def test_makes_an_account_and_says_what_it_is(self, ops: Ops):
+    def test_user_create_creates_an_account_and_prints_it(self, ops: Ops):
         made = ops("user", "create", "Ada@Example.com", "--name", "Ada").document
         assert made == {
             "userId": made["userId"],
@@ -40,7 +40,7 @@ class TestCreate:
         assert profile is not None
         assert profile.user_id == made["userId"]
 
-    def test_an_address_has_one_account_whatever_its_case(self, ops: Ops, world: World):
+    def test_an_address_has_one_account_in_any_letter_case(self, ops: Ops, world: World):
         world.person("ada@example.com")
         before = table_dump()
         outcome = ops("user", "create", "ADA@example.com", "--name", "Ada")
@@ -64,21 +64,21 @@ class TestCreate:
             "x" * 64 + "@" + "a.b" * 70 + ".example",
         ],
     )
-    def test_what_is_no_address_is_a_wrong_command_line(self, ops: Ops, email: str):
+    def test_user_create_exits_2_for_an_invalid_address(self, ops: Ops, email: str):
         outcome = ops("user", "create", email, "--name", "Ada")
         assert outcome.exit_code == 2
         assert outcome.error["code"] == "USAGE"
         assert table_dump() == []
 
     @pytest.mark.parametrize("name", ["", "  ", "a\x1b[31mb", "x" * 101])
-    def test_a_name_is_what_the_api_takes_as_one(self, ops: Ops, name: str):
+    def test_user_create_takes_the_same_names_as_the_api(self, ops: Ops, name: str):
         outcome = ops("user", "create", "ada@example.com", "--name", name)
         assert outcome.exit_code == 2
         assert table_dump() == []
 
 
 class TestShow:
-    def test_finds_by_address_and_by_id(self, ops: Ops, world: World):
+    def test_user_show_finds_by_address_and_by_id(self, ops: Ops, world: World):
         company = world.company()
         by_id = ops("user", "show", company.owner.user_id).document
         assert by_id == ops("user", "show", company.owner.email.upper()).document
@@ -89,12 +89,12 @@ class TestShow:
     @pytest.mark.parametrize(
         "reference", ["unknown@example.com", "usr_0000000000000000", "usr_", "unknown", "", "USR#x"]
     )
-    def test_exit_code_3_for_an_unknown_user(self, ops: Ops, reference: str):
+    def test_user_show_exits_3_for_an_unknown_user(self, ops: Ops, reference: str):
         outcome = ops("user", "show", reference)
         assert outcome.exit_code == 3
         assert outcome.error["code"] == "NOT_FOUND"
 
-    def test_what_strangers_wrote_drives_no_terminal_and_is_no_markup(self, plain: Ops):
+    def test_user_show_escapes_control_characters_and_markup(self, plain: Ops):
         users.create_user("ada@example.com", "[red]Ada[/red]\x1b]0;owned\x07")
         shown = plain("user", "show", "ada@example.com")
         assert "[red]Ada[/red]\\u001b]0;owned\\u0007" in shown.stdout
@@ -102,7 +102,7 @@ class TestShow:
 
 
 class TestSetOrganization:
-    def test_is_used_where_a_request_names_none(self, ops: Ops, api: Api, world: World):
+    def test_the_set_organization_is_used_by_default(self, ops: Ops, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
         assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] is None
@@ -110,13 +110,13 @@ class TestSetOrganization:
         assert shown["savedOrganizationId"] == second.organization_id
         assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] == second.organization_id
 
-    def test_is_refused_outside_their_memberships(self, ops: Ops, world: World):
+    def test_set_organization_refuses_one_without_a_membership(self, ops: Ops, world: World):
         company, stranger = world.company(), world.person()
         before = table_dump()
         assert ops("user", "set-organization", stranger.email, company.slug).exit_code == 1
         assert table_dump() == before
 
-    def test_exit_code_3_for_no_organization_and_for_an_unknown_user(self, ops: Ops, world: World):
+    def test_set_organization_exits_3_for_an_unknown_organization_or_user(self, ops: Ops, world: World):
         company = world.company()
         assert ops("user", "set-organization", company.owner.email, "nowhere").exit_code == 3
         assert ops("user", "set-organization", "unknown@example.com", company.slug).exit_code == 3
@@ -178,56 +178,56 @@ def guest(world: World) -> Guest:
 
 
 class TestRevoke:
-    def test_ends_every_way_in_at_once(self, ops: Ops, api: Api, guest: Guest):
+    def test_user_revoke_ends_every_credential_at_once(self, ops: Ops, api: Api, guest: Guest):
         assert guest.statuses(api) == [200, 200, 200]
         done = ops("user", "revoke", guest.email, "--yes").document
         # A session and a token; a device that redeemed its code, and one that hasn't yet.
         assert done == {"userId": guest.user_id, "email": guest.email, "tokens": 2, "devices": 2, "signIns": 0}
         guest.assert_out(api)
 
-    def test_ends_what_an_older_release_left_unlisted(self, ops: Ops, api: Api, guest: Guest):
+    def test_user_revoke_ends_credentials_that_are_not_indexed(self, ops: Ops, api: Api, guest: Guest):
         forget_index()
         done = ops("user", "revoke", guest.email, "--yes").document
         assert (done["tokens"], done["devices"]) == (2, 2)
         guest.assert_out(api)
 
-    def test_begins_with_the_first_credential_it_finds(self, ops: Ops, guest: Guest):
+    def test_user_revoke_starts_with_the_first_credential_it_finds(self, ops: Ops, guest: Guest):
         calls = recorded(lambda: ops("user", "revoke", guest.email, "--yes"))
         assert calls.count("TransactWriteItems") == 4
         assert calls.index("TransactWriteItems") < calls.index("Scan")
 
-    def test_reads_no_table_once_the_index_is_complete(self, ops: Ops, api: Api, guest: Guest):
+    def test_user_revoke_scans_nothing_once_the_index_is_complete(self, ops: Ops, api: Api, guest: Guest):
         assert ops("credential", "index").exit_code == 0
         assert "Scan" not in recorded(lambda: ops("user", "revoke", guest.email, "--yes"))
         guest.assert_out(api)
 
-    def test_leaves_the_account_and_the_sign_in(self, ops: Ops, guest: Guest):
+    def test_user_revoke_keeps_the_account_and_its_identity(self, ops: Ops, guest: Guest):
         ops("user", "revoke", guest.user_id, "--yes")
         assert sign_in.sign_in(guest.identity).user_id == guest.user_id
 
-    def test_leaves_everybody_else_alone(self, ops: Ops, api: Api, world: World, guest: Guest):
+    def test_user_revoke_leaves_other_users_alone(self, ops: Ops, api: Api, world: World, guest: Guest):
         company = world.company()
         key = world.key(company)
         ops("user", "revoke", guest.user_id, "--yes")
         assert api.get("/v1/me", company.owner.token).status == api.get("/v1/me", key).status == 200
 
-    def test_again_there_is_nothing_to_end(self, ops: Ops, guest: Guest):
+    def test_user_revoke_again_finds_nothing(self, ops: Ops, guest: Guest):
         ops("user", "revoke", guest.user_id, "--yes")
         before = table_dump()
         done = ops("user", "revoke", guest.user_id, "--yes").document
         assert (done["tokens"], done["devices"]) == (0, 0)
         assert table_dump() == before
 
-    def test_asks_first(self, ops: Ops, api: Api, guest: Guest):
+    def test_user_revoke_asks_first(self, ops: Ops, api: Api, guest: Guest):
         assert ops("user", "revoke", guest.email).exit_code == 2
         assert guest.statuses(api) == [200, 200, 200]
 
-    def test_exit_code_3_for_an_unknown_user(self, ops: Ops):
+    def test_user_revoke_exits_3_for_an_unknown_user(self, ops: Ops):
         assert ops("user", "revoke", "unknown@example.com", "--yes").exit_code == 3
 
 
 class TestDelete:
-    def test_removes_the_person_and_every_way_in(self, ops: Ops, api: Api, world: World, guest: Guest):
+    def test_user_delete_removes_the_account_and_every_credential(self, ops: Ops, api: Api, world: World, guest: Guest):
         company = world.company()
         world.member(company, "admin", Person(guest.user_id, guest.email, "Ada", ""))
         invited = world.company()
@@ -245,14 +245,14 @@ class TestDelete:
         }
         guest.assert_out(api)
 
-    def test_ends_what_an_older_release_left_unlisted(self, ops: Ops, api: Api, guest: Guest):
+    def test_user_delete_ends_credentials_that_are_not_indexed(self, ops: Ops, api: Api, guest: Guest):
         forget_index()
         done = ops("user", "delete", guest.email, "--yes").document
         assert (done["tokens"], done["devices"], done["signIns"]) == (2, 2, 1)
         guest.assert_out(api)
         assert guest.user_id not in str([item for item in table_dump() if not item["pk"]["S"].startswith("TRIES#")])
 
-    def test_ends_every_credential_before_it_reads_the_table_for_texts(self, ops: Ops, api: Api, guest: Guest):
+    def test_user_delete_ends_every_credential_before_it_scans_for_texts(self, ops: Ops, api: Api, guest: Guest):
         forget_index()
         ops("credential", "index")
         seen = []
@@ -270,7 +270,7 @@ class TestDelete:
         left = {item["pk"]["S"].partition("#")[0] for item in table_dump() if guest.user_id in str(item)}
         assert left == set()
 
-    def test_leaves_no_trace_but_the_id(self, ops: Ops, api: Api, world: World, guest: Guest):
+    def test_user_delete_leaves_nothing_but_the_id(self, ops: Ops, api: Api, world: World, guest: Guest):
         company = world.company()
         world.member(company, "admin", Person(guest.user_id, guest.email, "Ada King", ""))
         session = guest.bearers[0]
@@ -282,11 +282,11 @@ class TestDelete:
         left = {item["pk"]["S"].partition("#")[0] for item in table_dump() if guest.user_id in str(item)}
         assert left == {"ORG", "KH"}
 
-    def test_the_address_is_free_again_and_makes_another_account(self, ops: Ops, guest: Guest):
+    def test_a_deleted_users_address_can_be_used_for_a_new_account(self, ops: Ops, guest: Guest):
         ops("user", "delete", guest.email, "--yes")
         assert sign_in.sign_in(guest.identity).user_id != guest.user_id
 
-    def test_of_a_last_owner_is_refused_with_every_such_organization(
+    def test_user_delete_refuses_a_last_owner_and_lists_the_organizations(
         self, ops: Ops, api: Api, world: World, guest: Guest
     ):
         person = Person(guest.user_id, guest.email, "Ada", "")
@@ -299,7 +299,7 @@ class TestDelete:
         assert table_dump() == before
         assert guest.statuses(api) == [200, 200, 200]
 
-    def test_of_one_owner_of_several_leaves_the_others(self, ops: Ops, world: World, guest: Guest):
+    def test_user_delete_of_one_of_several_owners_keeps_the_others(self, ops: Ops, world: World, guest: Guest):
         company = world.company()
         world.member(company, "owner", Person(guest.user_id, guest.email, "Ada", ""))
         ops("user", "delete", guest.email, "--yes")
@@ -308,12 +308,12 @@ class TestDelete:
         assert organization.owners == 1
         assert table.get(keys.member(company.organization_id, guest.user_id)) is None
 
-    def test_leaves_everybody_else_alone(self, ops: Ops, api: Api, world: World, guest: Guest):
+    def test_user_delete_leaves_other_users_alone(self, ops: Ops, api: Api, world: World, guest: Guest):
         company = world.company()
         ops("user", "delete", guest.email, "--yes")
         assert api.get("/v1/me", company.owner.token).status == 200
 
-    def test_an_interrupted_deletion_is_finished_by_the_id(self, ops: Ops, api: Api, world: World, guest: Guest):
+    def test_an_interrupted_user_delete_is_finished_by_id(self, ops: Ops, api: Api, world: World, guest: Guest):
         table.client.delete_item(TableName=table.name, Key=codec.encode_item(keys.user(guest.user_id)._asdict()))
         table.client.delete_item(TableName=table.name, Key=codec.encode_item(keys.user_email(guest.email)._asdict()))
         assert ops("user", "delete", guest.email, "--yes").exit_code == 3
@@ -321,11 +321,11 @@ class TestDelete:
         guest.assert_out(api)
         assert ops("user", "delete", guest.user_id, "--yes").exit_code == 3
 
-    def test_asks_first(self, ops: Ops, guest: Guest):
+    def test_user_delete_asks_first(self, ops: Ops, guest: Guest):
         before = table_dump()
         assert ops("user", "delete", guest.email).exit_code == 2
         assert table_dump() == before
 
     @pytest.mark.parametrize("reference", ["unknown@example.com", "usr_0000000000000000", "unknown", ""])
-    def test_exit_code_3_for_an_unknown_user(self, ops: Ops, reference: str):
+    def test_user_delete_exits_3_for_an_unknown_user(self, ops: Ops, reference: str):
         assert ops("user", "delete", reference, "--yes").exit_code == 3

@@ -30,7 +30,7 @@ def create(api: Api, person: Person, **body: Any) -> Reply:
 
 
 class Test201:
-    def test_the_caller_owns_it(self, api: Api, person: Person):
+    def test_the_caller_owns_the_organization(self, api: Api, person: Person):
         reply = create(api, person, name="Acme Shops", slug="acme")
         assert reply.status == 201
         organization_id = reply.data["id"]
@@ -38,7 +38,7 @@ class Test201:
         assert reply.data == {"id": organization_id, "slug": "acme", "name": "Acme Shops", "role": "owner"}
         assert api.get(f"{PATH}/{organization_id}", person.token).data == reply.data
 
-    def test_organization_slug_billing_and_both_sides_of_the_membership_are_stored(
+    def test_stores_organization_slug_billing_and_both_sides_of_the_membership(
         self, api: Api, person: Person, now: FakeClock
     ):
         organization_id = create(api, person, name="Acme", slug="acme").data["id"]
@@ -68,20 +68,20 @@ class Test201:
         )
         invariants.check_all(invariants.read_items(table.client, table.name))
 
-    def test_one_person_owns_several(self, api: Api, person: Person):
+    def test_a_person_can_own_several_organizations(self, api: Api, person: Person):
         for slug in ("first", "second"):
             assert create(api, person, name="Acme", slug=slug).status == 201
         assert [item["organizationSlug"] for item in api.get(PATH, person.token).data] == ["first", "second"]
 
-    def test_the_name_is_trimmed_before_it_is_measured(self, api: Api, person: Person):
+    def test_the_name_is_trimmed_before_its_length_is_checked(self, api: Api, person: Person):
         assert create(api, person, name="\u00a0 " + "x" * 100 + " \t\n", slug="acme").data["name"] == "x" * 100
 
     @pytest.mark.parametrize("name", ["x", "x" * 100, "Ромашка", "\U0001f469\u200d\U0001f680 Rockets", "A\u0301cme"])
-    def test_names_of_any_script_and_of_either_end_of_the_range(self, api: Api, person: Person, name: str):
+    def test_accepts_names_in_any_script_and_of_both_length_limits(self, api: Api, person: Person, name: str):
         assert create(api, person, name=name, slug="acme").data["name"] == name
 
     @pytest.mark.parametrize("slug", ["abc", "a-b", "123", "a" * 20, "a-b-c-d-e-f-g-h-i-j2", "0-0"])
-    def test_slugs_of_every_allowed_form(self, api: Api, person: Person, slug: str):
+    def test_accepts_slugs_of_every_allowed_form(self, api: Api, person: Person, slug: str):
         assert create(api, person, name="Acme", slug=slug).data["slug"] == slug
 
     @pytest.mark.parametrize(
@@ -97,33 +97,33 @@ class Test201:
             ("\uff21\uff23\uff2d\uff25", "acme"),
         ],
     )
-    def test_a_slug_made_from_the_name(self, api: Api, person: Person, name: str, slug: str):
+    def test_derives_a_slug_from_the_name(self, api: Api, person: Person, name: str, slug: str):
         assert create(api, person, name=name).data["slug"] == slug
 
     @pytest.mark.parametrize(("name", "start"), [("AB", "ab-"), ("Ромашка", "org-"), ("\U0001f680", "org-")])
-    def test_a_name_with_too_few_letters_for_one_gets_a_steady_one(self, api: Api, person: Person, name, start):
+    def test_derives_a_stable_slug_for_a_name_without_enough_letters(self, api: Api, person: Person, name, start):
         slug = create(api, person, name=name).data["slug"]
         assert slug.startswith(start)
         assert SLUG.fullmatch(slug)
         assert 3 <= len(slug) <= 20
         assert create(api, person, name=name).error["details"]["slug"] == slug
 
-    def test_a_slug_that_is_null_counts_as_absent(self, api: Api, person: Person):
+    def test_a_null_slug_counts_as_absent(self, api: Api, person: Person):
         assert create(api, person, name="Acme", slug=None).data["slug"] == "acme"
 
-    def test_unknown_fields_have_no_effect(self, api: Api, person: Person):
+    def test_ignores_unknown_fields(self, api: Api, person: Person):
         reply = create(api, person, name="Acme", role="member", plan="enterprise", organizationId="org_x", credits=9)
         organization = table.get(keys.organization(reply.data["id"]))
         assert organization is not None
         assert (reply.data["role"], organization["plan"]) == ("owner", "free")
 
-    def test_an_organization_named_in_the_query_has_no_effect(self, api: Api, world: World, person: Person):
+    def test_ignores_an_organization_named_in_the_query(self, api: Api, world: World, person: Person):
         other = world.company()
         reply = api.post(f"{PATH}?organizationId={other.organization_id}", person.token, json_body={"name": "Mine"})
         assert reply.status == 201
         assert reply.data["id"] != other.organization_id
 
-    def test_with_an_idempotency_key_a_repetition_answers_as_the_first_did(self, api: Api, person: Person):
+    def test_a_repeated_idempotency_key_returns_the_first_response(self, api: Api, person: Person):
         headers = {"Idempotency-Key": "7a3f"}
         first = api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers)
         second = api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers)
@@ -138,7 +138,7 @@ class Test201:
             assert api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers).code == "CONFLICT"
         assert api.post(PATH, person.token, json_body={"name": "Acme Shops"}, headers=headers).status == 201
 
-    def test_it_is_on_the_free_plan_without_api_access(self, api: Api, person: Person):
+    def test_starts_on_the_free_plan_without_api_access(self, api: Api, person: Person):
         organization_id = create(api, person, name="Acme").data["id"]
         organization = table.get(keys.organization(organization_id))
         assert organization is not None
@@ -183,7 +183,7 @@ class Test400:
             ({"name": "Acme", "slug": ["acme"]}, ["slug"]),
         ],
     )
-    def test_a_field_that_is_missing_or_wrong(self, api: Api, person: Person, body: Any, path: list[str]):
+    def test_returns_400_for_a_missing_or_invalid_field(self, api: Api, person: Person, body: Any, path: list[str]):
         before = len(table_dump())
         reply = api.post(PATH, person.token, json_body=body)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
@@ -207,20 +207,20 @@ class Test400:
             b'{"name": ' + b"[" * 5000 + b"]" * 5000 + b"}",
         ],
     )
-    def test_a_body_that_is_no_such_object(self, api: Api, person: Person, raw: bytes):
+    def test_returns_400_for_an_invalid_body(self, api: Api, person: Person, raw: bytes):
         before = len(table_dump())
         assert api.post(PATH, person.token, raw_body=raw).code == "INVALID_PAYLOAD"
         assert len(table_dump()) == before
 
 
 class Test401:
-    def test_a_stranger_learns_nothing_of_the_body(self, api: Api):
+    def test_returns_401_without_revealing_anything_about_the_body(self, api: Api):
         assert api.post(PATH, json_body={"name": 7}).code == "UNAUTHORIZED"
         assert table_dump() == []
 
 
 class Test403:
-    def test_a_key_creates_no_organization(self, api: Api, world: World):
+    def test_returns_403_for_an_api_key(self, api: Api, world: World):
         key = world.key(world.company())
         before = len(table_dump())
         reply = api.post(PATH, key, json_body={"name": 7})
@@ -228,7 +228,7 @@ class Test403:
         assert reply.error["details"] == {"requiredScope": "organizations.write"}
         assert len(table_dump()) == before
 
-    def test_without_the_scope(self, api: Api, world: World, person: Person):
+    def test_returns_403_without_the_scope(self, api: Api, world: World, person: Person):
         token = world.token(person.user_id, [scope for scope in ALL_SCOPES if scope != "organizations.write"])
         reply = api.post(PATH, token, json_body={"name": "Acme"})
         assert reply.error["details"] == {"requiredScope": "organizations.write"}
@@ -236,7 +236,7 @@ class Test403:
 
 
 class Test409:
-    def test_a_taken_slug_comes_with_three_free_ones(self, api: Api, world: World, person: Person):
+    def test_a_taken_slug_returns_409_with_three_free_ones(self, api: Api, world: World, person: Person):
         world.company()
         create(api, person, name="Acme", slug="acme")
         before = len(table_dump())
@@ -248,7 +248,7 @@ class Test409:
         for slug in details["suggestions"]:
             assert create(api, person, name="Acme", slug=slug).status == 201
 
-    def test_suggestions_leave_out_what_is_taken_and_fit_the_rule(self, api: Api, person: Person):
+    def test_suggestions_are_free_and_valid(self, api: Api, person: Person):
         slug = "a" * 17 + "-bc"
         assert create(api, person, name="Acme", slug=slug).status == 201
         for number in range(2, 8):
@@ -260,31 +260,31 @@ class Test409:
             assert len(suggestion) <= 20
             assert create(api, person, name="Acme", slug=suggestion).status == 201
 
-    def test_random_ones_where_all_numbers_are_taken(self, api: Api, person: Person):
+    def test_suggests_random_slugs_if_all_numbers_are_taken(self, api: Api, person: Person):
         for slug in ["acme", *(f"acme-{number}" for number in range(2, 9))]:
             assert create(api, person, name="Acme", slug=slug).status == 201
         suggestions = create(api, person, name="Acme", slug="acme").error["details"]["suggestions"]
         assert len(set(suggestions)) == 3
         assert all(re.fullmatch(r"acme-[0-9a-f]{4}", suggestion) for suggestion in suggestions)
 
-    def test_a_slug_made_from_the_name_is_refused_alike(self, api: Api, world: World, person: Person):
+    def test_a_derived_slug_that_is_taken_returns_409_too(self, api: Api, world: World, person: Person):
         create(api, person, name="Acme")
         assert create(api, world.person(), name="ACME!").error["details"]["slug"] == "acme"
 
-    def test_a_repeated_request_makes_no_second_organization(self, api: Api, person: Person):
+    def test_a_repeated_request_creates_no_second_organization(self, api: Api, person: Person):
         first = create(api, person, name="Acme")
         assert create(api, person, name="Acme").code == "CONFLICT"
         assert [item["organizationId"] for item in api.get(PATH, person.token).data] == [first.data["id"]]
 
 
 class Test413:
-    def test_a_body_over_one_megabyte(self, api: Api, person: Person):
+    def test_returns_413_for_a_body_over_one_mebibyte(self, api: Api, person: Person):
         reply = api.post(PATH, person.token, raw_body=b'{"name": "Acme"}' + b" " * 1_048_576)
         assert reply.code == "PAYLOAD_TOO_LARGE"
 
 
 class Test415:
-    def test_another_media_type(self, api: Api, person: Person):
+    def test_returns_415_for_another_media_type(self, api: Api, person: Person):
         reply = api.post(PATH, person.token, raw_body=b"name=Acme", headers={"Content-Type": "text/plain"})
         assert reply.status == 415
 
@@ -304,25 +304,25 @@ class TestLimit:
         assert (reply.status, reply.code) == (409, "CONFLICT")
         return reply.error["details"]
 
-    def test_one_more_is_409_with_the_limit(self, api: Api, person: Person):
+    def test_returns_409_with_the_limit_of_owned_organizations(self, api: Api, person: Person):
         for slug in ("one", "two"):
             assert create(api, person, name="Acme", slug=slug).status == 201
         assert self.refused(api, person) == {"reason": "organization_limit", "limit": 2, "current": 2}
         assert create(api, person, name="Acme", slug="one").error["details"]["field"] == "slug"
 
-    def test_a_repetition_with_the_same_key_is_answered_at_the_limit(self, api: Api, person: Person):
+    def test_a_repeated_idempotency_key_is_answered_at_the_limit(self, api: Api, person: Person):
         once = {"Idempotency-Key": "once"}
         first = api.post(PATH, person.token, json_body={"name": "One"}, headers=once)
         assert create(api, person, name="Two").status == 201
         assert api.post(PATH, person.token, json_body={"name": "One"}, headers=once).data == first.data
 
-    def test_only_what_they_own_counts(self, api: Api, world: World, person: Person):
+    def test_only_owned_organizations_count(self, api: Api, world: World, person: Person):
         for _ in range(self.LIMIT):
             world.member(world.company(), "admin", person)
         for slug in ("one", "two"):
             assert create(api, person, name="Acme", slug=slug).status == 201
 
-    def test_who_owns_more_keeps_them(self, api: Api, world: World, person: Person):
+    def test_an_owner_of_more_keeps_them(self, api: Api, world: World, person: Person):
         owned = [world.company(owner=person) for _ in range(self.LIMIT + 1)]
         assert self.refused(api, person)["current"] == 3
         for company in owned:
@@ -342,7 +342,9 @@ class TestLimit:
         table.update(Update(keys.user(person.user_id), "REMOVE #ownerships"))
         self.refused(api, person)
 
-    def test_granting_owner_is_403_and_accepting_to_own_is_409(self, api: Api, world: World, person: Person):
+    def test_granting_owner_returns_403_and_accepting_returns_409_at_the_limit(
+        self, api: Api, world: World, person: Person
+    ):
         for _ in range(self.LIMIT):
             world.company(owner=person)
         company = world.company()

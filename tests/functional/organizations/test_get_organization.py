@@ -10,7 +10,7 @@ PATH = "/v1/organizations/"
 
 class Test200:
     @pytest.mark.parametrize("role", ["owner", "admin", "member"])
-    def test_it_says_the_role_of_the_caller(self, api: Api, world: World, role):
+    def test_returns_the_callers_role(self, api: Api, world: World, role):
         company = world.company(name="Acme Shops")
         person = world.member(company, role)
         reply = api.get(PATH + company.organization_id, person.token)
@@ -22,25 +22,25 @@ class Test200:
             "role": role,
         }
 
-    def test_a_key_reads_its_own_in_the_role_of_an_admin(self, api: Api, world: World):
+    def test_a_key_reads_its_own_organization_as_an_admin(self, api: Api, world: World):
         company = world.company()
         reply = api.get(PATH + company.organization_id, world.key(company))
         assert (reply.data["id"], reply.data["role"]) == (company.organization_id, "admin")
 
-    def test_one_of_several_needs_no_saved_organization(self, api: Api, world: World):
+    def test_needs_no_saved_organization(self, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
         assert api.get(PATH + second.organization_id, first.owner.token).data["slug"] == second.slug
 
 
 class Test403:
-    def test_without_the_scope(self, api: Api, world: World):
+    def test_returns_403_without_the_scope(self, api: Api, world: World):
         company = world.company()
         token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "organizations.read"])
         reply = api.get(PATH + company.organization_id, token)
         assert reply.error["details"] == {"requiredScope": "organizations.read"}
 
-    def test_the_scope_comes_before_the_organization(self, api: Api, world: World):
+    def test_the_scope_is_checked_before_the_organization(self, api: Api, world: World):
         token = world.token(world.person().user_id, ["projects.read"])
         assert api.get(PATH + "org_0000000000000000", token).code == "INSUFFICIENT_SCOPE"
 
@@ -59,10 +59,10 @@ class Test404:
             "..%2F",
         ],
     )
-    def test_no_such_organization(self, api: Api, world: World, named: str):
+    def test_returns_404_for_an_unknown_organization(self, api: Api, world: World, named: str):
         assert api.get(PATH + named, world.company().owner.token).code == "NOT_FOUND"
 
-    def test_anothers_answers_like_an_unknown_one(self, api: Api, world: World):
+    def test_another_organization_looks_like_an_unknown_one(self, api: Api, world: World):
         mine, other = world.company(), world.company()
         for token in (mine.owner.token, world.key(mine)):
             foreign = api.get(PATH + other.organization_id, token)
@@ -70,7 +70,7 @@ class Test404:
             assert (foreign.status, foreign.text) == (404, unknown.text)
             assert set(foreign.headers) == set(unknown.headers)
 
-    def test_one_that_the_caller_left(self, api: Api, world: World):
+    def test_returns_404_to_a_former_member(self, api: Api, world: World):
         company = world.company()
         person = world.member(company)
         world.leave(company, person)

@@ -10,7 +10,7 @@ PATH = "/v1/organizations"
 
 
 class Test200:
-    def test_each_organization_stands_with_id_slug_name_and_the_callers_role(self, api: Api, world: World):
+    def test_lists_each_organization_with_id_slug_name_and_the_callers_role(self, api: Api, world: World):
         company = world.company(name="Acme Shops")
         reply = api.get(PATH, company.owner.token)
         assert reply.status == 200
@@ -23,7 +23,7 @@ class Test200:
             }
         ]
 
-    def test_it_is_one_page_with_all_of_them_by_slug(self, api: Api, world: World):
+    def test_lists_all_organizations_by_slug_on_one_page(self, api: Api, world: World):
         person = world.person()
         companies = [world.company(owner=person) for _ in range(3)]
         companies.append(world.company())
@@ -36,28 +36,28 @@ class Test200:
         }
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
-    def test_a_key_sees_its_own_organization_in_the_role_of_an_admin(self, api: Api, world: World):
+    def test_a_key_sees_its_own_organization_as_an_admin(self, api: Api, world: World):
         company = world.company()
         world.company(owner=company.owner)
         reply = api.get(PATH, world.key(company))
         assert [(item["organizationId"], item["role"]) for item in reply.data] == [(company.organization_id, "admin")]
 
-    def test_somebody_without_organizations_sees_none(self, api: Api, world: World):
+    def test_a_user_without_organizations_gets_an_empty_list(self, api: Api, world: World):
         reply = api.get(PATH, world.person().token)
         assert reply.body == {"success": True, "data": [], "pagination": {"nextCursor": None, "hasMore": False}}
 
-    def test_others_organizations_are_not_shown(self, api: Api, world: World):
+    def test_omits_other_organizations(self, api: Api, world: World):
         mine, other = world.company(), world.company()
         assert other.organization_id not in api.get(PATH, mine.owner.token).text
 
-    def test_an_organization_left_is_gone_at_the_next_call(self, api: Api, world: World):
+    def test_a_left_organization_is_missing_from_the_next_call(self, api: Api, world: World):
         company = world.company()
         person = world.member(company)
         assert len(api.get(PATH, person.token).data) == 1
         world.leave(company, person)
         assert api.get(PATH, person.token).data == []
 
-    def test_a_changed_role_shows_at_the_next_call(self, api: Api, world: World):
+    def test_a_changed_role_is_visible_in_the_next_call(self, api: Api, world: World):
         company = world.company()
         person = world.member(company)
         member_id = f"mem_{company.organization_id[4:]}{person.user_id[4:]}"
@@ -70,7 +70,7 @@ class Test200:
         organizations.save_organization(company.owner.user_id, company.organization_id)
         assert len(api.get(PATH, company.owner.token).data) == 2
 
-    def test_the_rate_limit_stands_in_the_headers(self, api: Api, world: World):
+    def test_the_rate_limit_is_in_the_headers(self, api: Api, world: World):
         company = world.company(plan="starter")
         reply = api.get(PATH, world.key(company))
         assert reply.headers["x-ratelimit-limit"] == "600"
@@ -78,18 +78,18 @@ class Test200:
 
 
 class Test400:
-    def test_a_repeated_parameter_is_refused(self, api: Api, world: World):
+    def test_returns_400_for_a_repeated_parameter(self, api: Api, world: World):
         assert api.get(f"{PATH}?limit=1&limit=2", world.person().token).code == "INVALID_PAYLOAD"
 
 
 class Test401:
     @pytest.mark.parametrize("token", [None, "", "assent_at_forged", "a b"])
-    def test_without_a_valid_token(self, api: Api, token: str | None):
+    def test_returns_401_without_a_valid_token(self, api: Api, token: str | None):
         assert api.get(PATH, token).status == 401
 
 
 class Test402:
-    def test_a_key_of_an_organization_without_api_access(self, api: Api, world: World):
+    def test_returns_402_for_a_key_without_api_access(self, api: Api, world: World):
         company = world.company()
         key = world.key(company)
         billing.change_plan(company.organization_id, "free")
@@ -97,7 +97,7 @@ class Test402:
 
 
 class Test403:
-    def test_without_the_scope(self, api: Api, world: World):
+    def test_returns_403_without_the_scope(self, api: Api, world: World):
         company = world.company()
         scopes = [scope for scope in ALL_SCOPES if scope != "organizations.read"]
         before = len(table_dump())
@@ -109,7 +109,7 @@ class Test403:
 
 
 class Test405:
-    def test_a_method_the_path_does_not_take(self, api: Api, world: World):
+    def test_returns_405_for_an_unsupported_method(self, api: Api, world: World):
         reply = api.call("DELETE", PATH, world.person().token)
         assert reply.status == 405
         assert reply.headers["allow"] == "GET, POST"

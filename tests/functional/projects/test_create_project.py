@@ -52,7 +52,7 @@ class Test201:
             {"origin": "*.example.com", "kind": "wildcard", "primary": False, "audited": False},
         ]
 
-    def test_the_project_can_be_read_at_once_with_its_consent_instance(self, api: Api, world: World):
+    def test_the_project_is_readable_at_once_with_its_consent_instance(self, api: Api, world: World):
         key = world.key(world.company())
         made = create(api, key).data
         consent = api.get(f"/v1/projects/{made['id']}/consent", key).data
@@ -91,7 +91,7 @@ class Test201:
         (website,) = create(api, world.key(world.company()), websites=[sent]).data["websites"]
         assert (website["origin"], website["kind"]) == (origin, kind)
 
-    def test_the_primary_website_is_the_first_domain_and_not_the_first_website(self, api: Api, world: World):
+    def test_the_primary_website_is_the_first_domain_not_the_first_website(self, api: Api, world: World):
         project = create(api, world.key(world.company()), websites=["*", "localhost", "a.example.com", "example.com"])
         assert [website["primary"] for website in project.data["websites"]] == [False, False, True, False]
 
@@ -100,11 +100,11 @@ class Test201:
         websites = create(api, world.key(world.company()), websites=sent).data["websites"]
         assert [website["origin"] for website in websites] == ["example.com", "localhost"]
 
-    def test_fifty_websites_are_allowed(self, api: Api, world: World):
+    def test_accepts_50_websites(self, api: Api, world: World):
         sent = [f"shop{number}.example.com" for number in range(50)]
         assert len(create(api, world.key(world.company()), websites=sent).data["websites"]) == 50
 
-    def test_trusted_origins_of_consent_become_websites_too(self, api: Api, world: World):
+    def test_trusted_origins_of_consent_become_websites(self, api: Api, world: World):
         project = create(api, world.key(world.company()), consent={"trustedOrigins": ["example.com"]}).data
         assert [website["origin"] for website in project["websites"]] == ["example.com"]
         assert "products" not in project
@@ -114,7 +114,7 @@ class Test201:
         reply = create(api, world.key(world.company("pro")), consent={"branding": branding})
         assert reply.data["consent"]["branding"] == branding
 
-    def test_a_member_may_create(self, api: Api, world: World):
+    def test_a_member_can_create_a_project(self, api: Api, world: World):
         company = world.company()
         assert create(api, world.member(company).token).status == 201
 
@@ -126,7 +126,7 @@ class Test201:
         assert len(second) == len("shop-") + 4
         assert len({first, second, third}) == 3
 
-    def test_another_organization_may_have_the_same_slug(self, api: Api, world: World):
+    def test_another_organization_can_have_the_same_slug(self, api: Api, world: World):
         assert [create(api, world.key(world.company())).data["slug"] for _ in range(2)] == ["shop", "shop"]
 
     @pytest.mark.parametrize(
@@ -139,22 +139,22 @@ class Test201:
             (" spaced ", "spaced"),
         ],
     )
-    def test_the_slug_is_made_from_the_name(self, name: str, slug: str, api: Api, world: World):
+    def test_the_slug_is_derived_from_the_name(self, name: str, slug: str, api: Api, world: World):
         reply = create(api, world.key(world.company()), name=name)
         assert reply.data["slug"] == slug
         assert reply.data["name"] == name.strip()
 
-    def test_unknown_fields_have_no_effect(self, api: Api, world: World):
+    def test_ignores_unknown_fields(self, api: Api, world: World):
         reply = create(api, world.key(world.company()), id="prj_x", slug="mine", plan="enterprise", __proto__={})
         assert reply.data["slug"] == "shop"
 
-    def test_a_person_of_several_organizations_names_one_in_the_query(self, api: Api, world: World):
+    def test_a_user_of_several_organizations_names_one_in_the_query(self, api: Api, world: World):
         company = world.company()
         other = world.company(owner=company.owner)
         reply = create(api, company.owner.token, f"?organizationId={other.organization_id}")
         assert reply.data["organizationId"] == other.organization_id
 
-    def test_a_key_makes_two_calls_to_the_table(self, api: Api, world: World):
+    def test_a_key_makes_two_table_calls(self, api: Api, world: World):
         key = world.key(world.company())
         create(api, key)
         calls: list[str] = []
@@ -167,7 +167,7 @@ class Test201:
             create(api, key, name="Another", consent={"branding": "none"})
         assert calls == ["UpdateItem", "TransactWriteItems"]
 
-    def test_a_person_who_names_the_organization_makes_three(self, api: Api, world: World):
+    def test_a_user_who_names_the_organization_makes_three_table_calls(self, api: Api, world: World):
         company = world.company()
         create(api, company.owner.token)
         calls: list[str] = []
@@ -269,7 +269,7 @@ class Test400:
         assert uncounted() == before
 
     @pytest.mark.parametrize("missing", ["name", "region"])
-    def test_name_and_region_are_required(self, missing: str, api: Api, world: World):
+    def test_returns_400_without_name_and_region(self, missing: str, api: Api, world: World):
         body = {"name": "Shop", "region": "eu-central"}
         del body[missing]
         reply = api.post("/v1/projects", world.key(world.company()), json_body=body)
@@ -345,7 +345,7 @@ class Test400:
 class Test402:
     @pytest.mark.parametrize("plan", ["starter"])
     @pytest.mark.parametrize("older", [False, True])
-    def test_no_branding_needs_a_plan_with_it_and_nothing_is_written(
+    def test_returns_402_for_no_branding_without_a_plan_for_it_and_writes_nothing(
         self, plan: str, older: bool, api: Api, world: World
     ):
         company = world.company(plan)
@@ -373,7 +373,7 @@ class Test402:
         assert reply.error["details"] == {"limit": limit, "current": limit, "plan": plan}
         assert uncounted() == before
 
-    def test_after_a_downgrade_the_count_may_be_over_the_limit(self, api: Api, world: World):
+    def test_returns_402_while_over_the_limit_after_a_downgrade(self, api: Api, world: World):
         company = world.company("starter")
         fill(company, 40)
         billing.change_plan(company.organization_id, "free")
@@ -402,9 +402,7 @@ class Test403:
         assert create(api, token, f"?organizationId={theirs}", websites=["com"]).code == "INVALID_ORIGIN"
 
     @pytest.mark.parametrize("named", ["theirs", "unknown", "nonsense"])
-    def test_an_organization_in_the_body_that_the_caller_cannot_use_is_forbidden(
-        self, named: str, api: Api, world: World
-    ):
+    def test_returns_403_if_the_body_names_an_organization_of_others(self, named: str, api: Api, world: World):
         company, theirs = world.company(), world.company()
         organization_id = {"theirs": theirs.organization_id, "unknown": ids.new_root(ids.ORGANIZATION)}.get(
             named, named

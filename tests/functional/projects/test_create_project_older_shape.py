@@ -42,14 +42,14 @@ class Test201:
             reply = create(api, world.key(company), organizationId=company.organization_id, **fields)
             assert reply.data["products"]["consent"]["trustedOrigins"] == []
 
-    def test_a_person_of_several_organizations_names_one_in_the_body_alone(self, api: Api, world: World):
+    def test_a_user_of_several_organizations_names_one_in_the_body(self, api: Api, world: World):
         company = world.company()
         other = world.company(owner=company.owner)
         reply = create(api, company.owner.token, organizationId=other.organization_id)
         assert reply.data["organizationId"] == other.organization_id
         assert projects_counted(other) == 1
 
-    def test_query_and_body_may_name_the_same(self, api: Api, world: World):
+    def test_query_and_body_can_name_the_same_organization(self, api: Api, world: World):
         company = world.company()
         query = f"?organizationId={company.organization_id}"
         assert create(api, company.owner.token, query, organizationId=company.organization_id).status == 201

@@ -42,7 +42,7 @@ class Test200:
         assert vendor["decidedAt"] == {"S": "2026-03-04T05:06:07.000Z"}
 
     @pytest.mark.parametrize("decision", ["approve", "ignore"])
-    def test_the_vendors_finding_is_resolved_under_a_new_version(self, decision: str, api: Api, world: World):
+    def test_a_decision_resolves_the_vendors_finding_under_a_new_version(self, decision: str, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         finding = add_finding(project, "segment")
@@ -53,7 +53,7 @@ class Test200:
         assert item["updatedAt"] == {"S": "2026-03-04T05:06:07.000Z"}
         assert item["title"] == {"S": "Segment loads before consent"}
 
-    def test_the_finding_moves_to_the_front_of_the_inbox_in_its_new_status(self, api: Api, world: World, now):
+    def test_a_decided_finding_moves_to_the_top_of_the_inbox(self, api: Api, world: World, now):
         company = world.company()
         project = make_project(company)
         finding = add_finding(project, "segment")
@@ -105,7 +105,7 @@ class Test200:
         reply = decide(api, company.owner.token, make_project(company), vendor_id=vendor_id)
         assert reply.data["vendorId"] == vendor_id
 
-    def test_a_person_makes_three_calls_and_one_more_for_a_finding(self, api: Api, world: World):
+    def test_a_decision_makes_three_calls_and_one_more_for_a_finding(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         decide(api, company.owner.token, project)
@@ -124,7 +124,7 @@ class Test200:
 
 class Test400:
     @pytest.mark.parametrize("decision", ["approved", "APPROVE", "", None, True, 1, [], {}, ["approve"]])
-    def test_a_decision_is_approve_or_ignore(self, decision: Any, api: Api, world: World):
+    def test_returns_400_unless_the_decision_is_approve_or_ignore(self, decision: Any, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         before = uncounted()

@@ -22,7 +22,7 @@ def two_websites(world: World):
 
 
 class Test200:
-    def test_consent_stops_allowing_the_origin(self, api: Api, world: World):
+    def test_consent_stops_trusting_the_origin(self, api: Api, world: World):
         company, project = two_websites(world)
         key = world.key(company)
         reply = delete(api, key, project)
@@ -76,7 +76,7 @@ class Test200:
         with intercepted(table.client, applied_twice):
             assert delete(api, key, project).status == 200
 
-    def test_a_key_makes_three_calls(self, api: Api, world: World):
+    def test_a_key_makes_three_table_calls(self, api: Api, world: World):
         company, project = two_websites(world)
         add_audits(project)
         key = world.key(company)
@@ -103,7 +103,7 @@ class Test403:
 
 class Test404:
     @pytest.mark.parametrize("website_id", ["web_x", "example.com", "0", "web_" + "0" * 18, "x" * 2_000, "🛒", "null"])
-    def test_an_unknown_website_changes_nothing(self, website_id: str, api: Api, world: World):
+    def test_returns_404_for_an_unknown_website_and_changes_nothing(self, website_id: str, api: Api, world: World):
         company, project = two_websites(world)
         key = world.key(company)
         before = uncounted()
@@ -111,7 +111,7 @@ class Test404:
         assert reply.code == "NOT_FOUND"
         assert uncounted() == before
 
-    def test_a_website_of_another_project_is_unknown(self, api: Api, world: World):
+    def test_returns_404_for_a_website_of_another_project(self, api: Api, world: World):
         company, project = two_websites(world)
         other = make_project(company, "Other", ["other.example.com", "b.example.com"])
         path = f"/v1/projects/{project.project_id}/websites/{other.websites[0].website_id}"

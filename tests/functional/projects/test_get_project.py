@@ -74,7 +74,7 @@ class Test200:
         shown = api.get(f"/v1/projects/{project.project_id}", world.key(company)).data
         assert [website["audited"] for website in shown["websites"]] == [False, True]
 
-    def test_without_consent_both_generations_show_null(self, api: Api, world: World):
+    def test_without_consent_both_generations_return_null(self, api: Api, world: World):
         company = world.company()
         project = without_consent(make_project(company))
         shown = api.get(f"/v1/projects/{project.project_id}", world.key(company)).data
@@ -88,7 +88,7 @@ class Test200:
         project = make_project(company)
         assert api.get(f"/v1/projects/{project.project_id}", person.token).status == 200
 
-    def test_keys_and_people_make_two_calls(self, api: Api, world: World):
+    def test_keys_and_users_make_two_table_calls(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         for token in (world.key(company), company.owner.token):

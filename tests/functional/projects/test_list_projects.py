@@ -12,7 +12,7 @@ from tests.support.world import World
 
 
 class Test200:
-    def test_a_project_has_the_older_shape(self, api: Api, world: World):
+    def test_lists_a_project_in_the_older_shape(self, api: Api, world: World):
         company = world.company()
         project = make_project(company, origins=["example.com", "shop.example.com"])
         (listed,) = api.get("/v1/projects", world.key(company)).data
@@ -39,7 +39,7 @@ class Test200:
             },
         }
 
-    def test_a_project_without_consent_shows_null(self, api: Api, world: World):
+    def test_a_project_without_consent_has_null(self, api: Api, world: World):
         company = world.company()
         without_consent(make_project(company))
         (listed,) = api.get("/v1/projects", world.key(company)).data
@@ -93,7 +93,7 @@ class Test200:
             listed = api.get(f"/v1/projects?organizationId={found.organization_id}", company.owner.token).data
             assert [entry["projectId"] for entry in listed] == [project.project_id]
 
-    def test_a_key_makes_two_calls_and_a_person_three(self, api: Api, world: World):
+    def test_a_key_makes_two_table_calls_and_a_user_three(self, api: Api, world: World):
         company = world.company()
         make_project(company)
         for token, expected in ((world.key(company), 2), (company.owner.token, 3)):

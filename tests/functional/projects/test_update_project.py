@@ -43,7 +43,7 @@ class Test200:
         second = make_project(company)
         assert update(api, world.key(company), second, projectName="Shop").data["projectSlug"] == second.slug
 
-    def test_another_spelling_of_the_name_keeps_a_slug_that_is_its_own(self, api: Api, world: World):
+    def test_another_spelling_of_the_name_keeps_its_own_slug(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         changed = update(api, world.key(company), project, projectName="SHOP!").data
@@ -59,7 +59,7 @@ class Test200:
         assert {item["sk"]["S"] for item in stored("PSLUG#")} == {"PSLUG#market", f"PSLUG#{slug}"}
 
     @pytest.mark.parametrize("description", ["x" * 512, "", "🛒" * 512, None])
-    def test_a_description_is_set_and_cleared(self, description: str | None, api: Api, world: World):
+    def test_a_description_can_be_set_and_cleared(self, description: str | None, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -142,7 +142,7 @@ class Test200:
         assert changed["products"]["consent"]["trustedOrigins"] == ["market.example.com"]
         assert changed["products"]["consent"]["branding"] == "openassent"
 
-    def test_a_member_may_change_and_add(self, api: Api, world: World):
+    def test_a_member_can_change_fields_and_add_websites(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         token = world.member(company).token
@@ -179,7 +179,7 @@ class Test200:
             assert update(api, key, project, description="A shop").status == 200
         assert get_project(project.project_id).description == "A shop"
 
-    def test_a_key_makes_three_calls(self, api: Api, world: World):
+    def test_a_key_makes_three_table_calls(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         key = world.key(company)
@@ -256,7 +256,7 @@ class Test400:
 
 
 class Test402:
-    def test_no_branding_needs_a_plan_with_it_and_nothing_else_is_written_either(self, api: Api, world: World):
+    def test_returns_402_for_no_branding_without_a_plan_for_it_and_writes_nothing(self, api: Api, world: World):
         company = world.company("starter")
         project = make_project(company)
         key = world.key(company)

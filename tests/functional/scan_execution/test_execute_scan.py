@@ -77,7 +77,7 @@ def repository(world: World) -> RepositoryItem:
 
 
 class TestSandbox:
-    def test_a_file_that_crashes_the_analysis_is_skipped_with_the_reason_and_the_scan_goes_on(
+    def test_a_file_that_crashes_the_analysis_is_skipped_with_a_reason_and_the_scan_continues(
         self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
     ):
         hostile = partial(Sandbox, entry="tests.support.hostile:start")
@@ -89,7 +89,7 @@ class TestSandbox:
         assert scan.coverage is not None
         assert scan.coverage.skipped["crashed the analysis"] == 2
 
-    def test_a_sandbox_that_can_t_be_closed_leaves_the_scan_to_another_attempt_and_analyzes_nothing(
+    def test_without_a_closed_sandbox_nothing_is_analyzed_and_the_scan_is_retried(
         self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
     ):
         unprotected = partial(Sandbox, entry="tests.support.hostile:start_nothing")
@@ -110,7 +110,7 @@ class TestSandbox:
 
 
 class TestCompleted:
-    def test_a_preview_keeps_all_findings_and_publishes_the_three_most_urgent(
+    def test_a_preview_stores_all_findings_and_publishes_the_three_most_urgent(
         self, repository: RepositoryItem, mailbox: Mailbox
     ):
         scan = run(mailbox, make_scan(repository, status="queued"))
@@ -162,7 +162,7 @@ class TestCompleted:
 
 
 class TestAcrossScans:
-    def test_findings_keep_the_time_they_were_first_seen_and_their_item(
+    def test_findings_keep_their_first_seen_time_and_their_item(
         self, repository: RepositoryItem, mailbox: Mailbox, now
     ):
         first = run(mailbox, make_scan(repository, again="full", status="queued"))
@@ -257,7 +257,7 @@ class TestFailed:
         assert ended.failure is not None
         assert ended.failure.code == "ARCHIVE_INVALID"
 
-    def test_after_the_last_attempt(self, repository: RepositoryItem, mailbox: Mailbox, now):
+    def test_a_scan_fails_after_the_last_attempt(self, repository: RepositoryItem, mailbox: Mailbox, now):
         scan = make_scan(repository, status="queued")
         letter = send(mailbox, ExecuteScan(scan_id=scan.scan_id))
         host = FakeHost(failures=[errors.HostUnavailable() for _ in range(9)])
@@ -335,7 +335,7 @@ class TestDelivery:
         assert (ended.status, ended.findings_attempt) == ("completed", 2)
         assert findings.list_findings(scan.scan_id, 1, 500) == []
 
-    def test_a_stale_lease_can_neither_report_nor_end(self, repository: RepositoryItem, now):
+    def test_a_stale_lease_can_neither_report_nor_finish(self, repository: RepositoryItem, now):
         scan = make_scan(repository, status="queued")
         stale, _ = execution.acquire_scan(scan.scan_id, 420)
         now.advance(421)

@@ -48,7 +48,7 @@ GOOD = (member(f"{TOP}/good.js", content=b"1"), b"1")
 
 
 class TestGoodArchives:
-    def test_files_lie_where_the_repository_has_them(self, tmp_path: Path):
+    def test_files_are_unpacked_to_their_paths_in_the_repository(self, tmp_path: Path):
         files: dict[str, str | bytes] = {"a.js": "1", "src/b.ts": "22", "src/deep/ä b.tsx": b"\x00\xff", "empty.js": ""}
         result = unpack(pieces(archive(files)), tmp_path)
         assert result == Unpacked(4, {})
@@ -58,7 +58,7 @@ class TestGoodArchives:
 
     @pytest.mark.parametrize("format_", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
     @pytest.mark.parametrize("size", [1, 511, 512, 513, 65_536, 1_000_000])
-    def test_of_every_format_and_however_they_arrive(self, format_: int, size: int, tmp_path: Path):
+    def test_every_format_is_unpacked_however_it_arrives(self, format_: int, size: int, tmp_path: Path):
         name = f"{TOP}/" + "d" * 90 + "/" + "f" * 90 + ".js"
         buffer = io.BytesIO()
         content = bytes(range(256)) * 9
@@ -67,13 +67,13 @@ class TestGoodArchives:
         unpack(pieces(buffer.getvalue(), size), tmp_path)
         assert stored(tmp_path) == {name.removeprefix(f"{TOP}/"): content}
 
-    def test_only_what_lies_in_the_root_directory(self, tmp_path: Path):
+    def test_only_the_root_directory_is_unpacked(self, tmp_path: Path):
         files: dict[str, str | bytes] = {"a.js": "1", "apps/web/b.js": "2", "apps/website/c.js": "3"}
         result = unpack(pieces(archive(files)), tmp_path, root_directory="apps/web")
         assert result.files == 1
         assert stored(tmp_path) == {"apps/web/b.js": b"2"}
 
-    def test_what_nobody_looks_at_is_not_written_and_said(self, tmp_path: Path):
+    def test_irrelevant_files_are_counted_but_not_written(self, tmp_path: Path):
         files: dict[str, str | bytes] = {"a.js": "1", "b.png": "2", "c.png": "3"}
         result = unpack(
             pieces(archive(files)), tmp_path, reason_to_skip=lambda path: "image" if path.endswith("png") else None
@@ -85,11 +85,11 @@ class TestGoodArchives:
 class TestHostileEntries:
     @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
     @pytest.mark.parametrize("target", ["/etc/passwd", "../../../etc/passwd", "good.js", "."])
-    def test_links_are_left_out(self, kind: bytes, target: str, tmp_path: Path):
+    def test_links_are_skipped(self, kind: bytes, target: str, tmp_path: Path):
         skipped_alone(packed((member(f"{TOP}/link.js", kind, link=target), b""), GOOD), tmp_path, "link")
 
     @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-    def test_devices_are_left_out(self, kind: bytes, tmp_path: Path):
+    def test_devices_are_skipped(self, kind: bytes, tmp_path: Path):
         skipped_alone(packed((member(f"{TOP}/device.js", kind), b""), GOOD), tmp_path, "special file")
 
     @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ class TestHostileEntries:
             "../evil.js",
         ],
     )
-    def test_paths_that_lead_elsewhere_are_left_out(self, name: str, tmp_path: Path):
+    def test_paths_that_lead_elsewhere_are_skipped(self, name: str, tmp_path: Path):
         folder = tmp_path / "inside"
         folder.mkdir()
         skipped_alone(packed((member(name, content=b"x"), b"x"), GOOD), folder, "unsafe path")
         assert [path.name for path in tmp_path.iterdir()] == ["inside"]
 
-    def test_names_that_are_no_utf_8_are_left_out(self, tmp_path: Path):
+    def test_names_that_arent_utf_8_are_skipped(self, tmp_path: Path):
         evil = member(f"{TOP}/\udcff.js", content=b"x")
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.GNU_FORMAT, errors="surrogateescape") as tar:
@@ -120,21 +120,21 @@ class TestHostileEntries:
         skipped_alone(buffer.getvalue(), tmp_path, "unsafe path")
 
     @pytest.mark.parametrize("name", ["d/" * 100 + "a.js", "x" * 300 + ".js", ("y" * 200 + "/") * 8 + "a.js"])
-    def test_paths_too_deep_or_too_long_are_left_out(self, name: str, tmp_path: Path):
+    def test_paths_that_are_too_deep_or_too_long_are_skipped(self, name: str, tmp_path: Path):
         skipped_alone(packed((member(f"{TOP}/{name}", content=b"x"), b"x"), GOOD), tmp_path, "path too long")
 
-    def test_a_file_too_large_is_left_out_and_what_follows_is_read(self, tmp_path: Path):
+    def test_a_file_that_is_too_large_is_skipped_and_the_next_is_read(self, tmp_path: Path):
         big = b"x" * 100_000
         content = packed((member(f"{TOP}/big.js", content=big), big), GOOD)
         skipped_alone(content, tmp_path, "too large", Limits(file_bytes=50_000))
 
     @pytest.mark.parametrize("second", [f"{TOP}/a.js", f"{TOP}/a.js/b.js"])
-    def test_of_two_entries_for_one_place_the_first_stays(self, second: str, tmp_path: Path):
+    def test_of_two_entries_for_one_path_the_first_remains(self, second: str, tmp_path: Path):
         content = packed((member(f"{TOP}/a.js", content=b"1"), b"1"), (member(second, content=b"22"), b"22"))
         assert unpack(pieces(content), tmp_path).skipped == {"duplicate": 1}
         assert stored(tmp_path) == {"a.js": b"1"}
 
-    def test_a_file_below_a_link_is_a_file_below_a_folder(self, tmp_path: Path):
+    def test_a_file_below_a_link_is_written_below_a_folder(self, tmp_path: Path):
         folder = tmp_path / "inside"
         folder.mkdir()
         content = packed(
@@ -156,12 +156,12 @@ class TestHostileArchives:
             (Limits(unpacked_bytes=2_048), "unpacked_bytes"),
         ],
     )
-    def test_too_much_as_a_whole_ends_the_unpacking(self, limits: Limits, limit: str, tmp_path: Path):
+    def test_an_archive_that_is_too_large_in_total_is_refused(self, limits: Limits, limit: str, tmp_path: Path):
         with pytest.raises(ArchiveTooLarge) as refusal:
             unpack(pieces(archive({f"{number}.js": "1" for number in range(5)})), tmp_path, limits=limits)
         assert refusal.value.limit == limit
 
-    def test_a_bomb_takes_no_memory_and_ends_at_the_limit(self, tmp_path: Path):
+    def test_an_archive_bomb_uses_no_memory_and_ends_at_the_limit(self, tmp_path: Path):
         header = member(f"{TOP}/bomb.js")
         header.size = 10 * 1024**3
         bomb = gzip.compress(header.tobuf() + bytes(64 * 1024**2), compresslevel=1)
@@ -194,7 +194,7 @@ class TestHostileArchives:
         ],
         ids=["nothing", "not gzip", "empty", "not tar", "cut gzip", "cut tar", "bytes"],
     )
-    def test_what_is_no_whole_archive_is_refused(self, content: bytes, tmp_path: Path):
+    def test_a_truncated_archive_is_refused(self, content: bytes, tmp_path: Path):
         with pytest.raises(ArchiveInvalid):
             unpack(pieces(content), tmp_path)
 

@@ -198,9 +198,7 @@ class TestDelivery:
         assert len(made) == 1
         assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
 
-    def test_the_message_of_a_scan_that_could_not_be_sent_waits_in_the_outbox(
-        self, world: World, mailbox: Mailbox, now
-    ):
+    def test_an_unsent_scan_message_waits_in_the_outbox(self, world: World, mailbox: Mailbox, now):
         repository = world.connected_repository(world.company())
         letter = send(mailbox, make_request(repository))
         mailbox.broken = True

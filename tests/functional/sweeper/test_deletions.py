@@ -58,7 +58,7 @@ def work_items() -> int:
 
 
 class TestProject:
-    def test_leaves_nothing_but_runs_of_audits_and_what_was_paid(self, world: World, estate: Estate):
+    def test_a_deleted_project_leaves_only_audit_runs_and_payments(self, world: World, estate: Estate):
         other = make_estate(world, estate.company)
         projects.delete_project(estate.project)
         assert finish_deletions() == 1
@@ -67,20 +67,22 @@ class TestProject:
         assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
         assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5
 
-    def test_leaves_other_items_of_the_inbox_and_the_history_of_the_repository(self, estate: Estate):
+    def test_a_deleted_project_keeps_other_inbox_items_and_the_repositorys_history(self, estate: Estate):
         projects.delete_project(estate.project)
         finish_deletions()
         assert [item["source"]["S"] for item in stored("INBOX#")] == ["advisory"]
         assert stored_pks("REPO#") == {keys.finding_history_pk(estate.repository.repository_id)}
 
-    def test_frees_the_repository_and_unlinks_it(self, estate: Estate):
+    def test_a_deleted_project_frees_and_unlinks_the_repository(self, estate: Estate):
         projects.delete_project(estate.project)
         finish_deletions()
         item = table.get(keys.repository(*estate.repository.location)) or {}
         assert item["links"] == []
         assert "activeRequestId" not in item
 
-    def test_leaves_an_item_that_a_scan_for_another_project_found_again(self, world: World, company: Company, now):
+    def test_a_deleted_project_keeps_an_item_that_another_projects_scan_found_again(
+        self, world: World, company: Company, now
+    ):
         repository = world.connected_repository(company)
         first = projects.get_project(repository.links[0].project_id)
         second = make_project(company, "Second")
@@ -102,7 +104,7 @@ class TestProject:
             clean_up()
         assert [item["projectId"]["S"] for item in stored("INBOX#")] == [second.project_id]
 
-    def test_deleted_by_an_earlier_release_is_finished_too(self, estate: Estate):
+    def test_a_project_deleted_by_an_earlier_release_is_cleaned_up_too(self, estate: Estate):
         projects.delete_project(estate.project)
         key = keys.deletion(estate.project.project_id)
         work = table.get(key)
@@ -133,7 +135,9 @@ class TestARunningScan:
             "organization": lambda: deletions.delete_organization(running.organization_id),
         }[request.param]
 
-    def test_ends_with_the_first_sweep(self, running: ScanItem, delete: Callable[[], object]):
+    def test_a_running_scan_of_a_deleted_project_ends_with_the_first_sweep(
+        self, running: ScanItem, delete: Callable[[], object]
+    ):
         lease = lease_of(running)
         delete()
         clean_up()
@@ -143,7 +147,9 @@ class TestARunningScan:
         with pytest.raises(leases.Finished):
             execution.acquire_scan(running.scan_id, 420)
 
-    def test_writes_nothing_that_stays(self, running: ScanItem, delete: Callable[[], object]):
+    def test_a_running_scan_of_a_deleted_project_writes_nothing_that_remains(
+        self, running: ScanItem, delete: Callable[[], object]
+    ):
         """Its worker continues after the first sweep, until its stage ends."""
         lease = lease_of(running)
         delete()
@@ -161,7 +167,7 @@ class TestARunningScan:
 
 
 class TestRepository:
-    def test_leaves_nothing_but_what_was_paid(self, estate: Estate):
+    def test_a_disconnected_repository_leaves_only_payments(self, estate: Estate):
         repositories.disconnect_repository(estate.repository.repository_id)
         assert finish_deletions() == 1
         left = kinds_naming(estate.repository.repository_id, estate.scan.scan_id, estate.request_id)
@@ -169,7 +175,7 @@ class TestRepository:
         assert projects.get_project(estate.project.project_id).name == estate.project.name
         assert len(stored("VENDOR#")) == 2
 
-    def test_that_is_connected_again_starts_clean(self, world: World, company: Company):
+    def test_a_repository_that_is_connected_again_starts_clean(self, world: World, company: Company):
         first = world.connected_repository(company, name="shop")
         make_scan(first, issues=[make_issue(1)])
         repositories.disconnect_repository(first.repository_id)
@@ -179,14 +185,14 @@ class TestRepository:
         assert repositories.get_repository(again.repository_id) == again
         assert (again.links, again.preview_used) == ((), False)
 
-    def test_is_disconnected_once(self, estate: Estate):
+    def test_a_repository_is_disconnected_once(self, estate: Estate):
         repositories.disconnect_repository(estate.repository.repository_id)
         with pytest.raises(repositories.UnknownRepository):
             repositories.disconnect_repository(estate.repository.repository_id)
 
 
 class TestOrganization:
-    def test_leaves_nothing_but_the_slug_and_the_ledger(self, world: World, estate: Estate, now):
+    def test_a_deleted_organization_leaves_only_the_slug_and_the_ledger(self, world: World, estate: Estate, now):
         make_estate(world)
         organization_id = estate.company.organization_id
         before = unchanged(table_dump(), organization_id)
@@ -198,13 +204,15 @@ class TestOrganization:
         after = unchanged(table_dump(), organization_id)
         assert [it for it in after if it["pk"]["S"] != keys.user_pk(estate.company.owner.user_id)] == before
 
-    def test_gives_the_ledger_its_end(self, estate: Estate, now):
+    def test_a_deleted_organizations_ledger_expires(self, estate: Estate, now):
         deletions.delete_organization(estate.company.organization_id)
         finish_deletions()
         ends = {int(item["expiresAt"]["N"]) for item in stored("LEDGER#")}
         assert min(ends) >= now.seconds + 3650 * 86_400
 
-    def test_loses_its_keys_members_and_invitations_at_once(self, api: Api, world: World, estate: Estate):
+    def test_a_deleted_organization_loses_keys_members_and_invitations_at_once(
+        self, api: Api, world: World, estate: Estate
+    ):
         member = world.member(estate.company, "admin")
         deletions.delete_organization(estate.company.organization_id)
         assert [api.get("/v1/projects", secret).status for secret in estate.keys] == [401, 401]
@@ -215,7 +223,7 @@ class TestOrganization:
             assert api.get("/v1/organizations", token).data == []
         assert invitees.list_for_address(f"invited-{estate.project.slug}@example.com") == []
 
-    def test_of_any_size_loses_its_members_before_the_call_ends(self, world: World, company: Company):
+    def test_an_organization_of_any_size_loses_its_members_before_the_call_ends(self, world: World, company: Company):
         # 40 in the first transaction, then pages of 100. Written directly: moto copies the table for each leg.
         profile = get_profile(company.owner.user_id).to_item()
         membership = organizations.Membership(
@@ -231,7 +239,9 @@ class TestOrganization:
         finish_deletions()
         assert kinds_naming(own_part(company.organization_id)) == {"SLUG"}
 
-    def test_with_the_most_keys_goes_in_one_transaction(self, world: World, company: Company):
+    def test_an_organization_with_the_maximum_of_keys_is_deleted_in_one_transaction(
+        self, world: World, company: Company
+    ):
         for _ in range(50):
             world.key(company)
         for _ in range(45):
@@ -248,7 +258,7 @@ class TestOrganization:
         assert calls[0] <= 100
         assert stored_pks("KH#") == set()
 
-    def test_keeps_its_slug_for_90_days(self, api: Api, world: World, company: Company, now):
+    def test_a_deleted_organizations_slug_is_reserved_for_90_days(self, api: Api, world: World, company: Company, now):
         deletions.delete_organization(company.organization_id)
         finish_deletions()
         body = {"name": "Other", "slug": company.slug}
@@ -256,7 +266,7 @@ class TestOrganization:
         slug = table.get(keys.organization_slug(company.slug)) or {}
         assert slug["expiresAt"] == now.seconds + 90 * 86_400
 
-    def test_takes_its_messages_no_more(self, estate: Estate):
+    def test_a_deleted_organizations_messages_are_dropped(self, estate: Estate):
         """Findings that were in flight when it was deleted find no project and no organization."""
         deletions.delete_organization(estate.company.organization_id)
         clean_up()
@@ -285,7 +295,7 @@ class TestPages:
         projects.delete_project(project)
         return project
 
-    def test_are_continued_by_the_next_sweep_where_the_time_was_up(self, many: ProjectItem):
+    def test_a_deletion_that_runs_out_of_time_is_continued_by_the_next_sweep(self, many: ProjectItem):
         sweeps = 0
         while stored("VENDOR#"):
             clean_up_for(positions=1)
@@ -295,7 +305,7 @@ class TestPages:
         assert len(stored("INBOX#")) == 115
         assert finish_deletions() == 1
 
-    def test_of_a_large_deletion_delay_no_small_one(self, many: ProjectItem, world: World):
+    def test_a_large_deletion_doesnt_delay_a_small_one(self, many: ProjectItem, world: World):
         other = world.company()
         small = make_project(other, "Small")
         vendors.decide_vendor(small, "segment", "approved", other.owner.user_id)
@@ -304,7 +314,7 @@ class TestPages:
         assert [it for it in stored("VENDOR#") if "segment" in it["sk"]["S"]] == []
         assert len(stored("VENDOR#")) > 100
 
-    def test_that_fail_stop_no_other_deletion(self, company: Company):
+    def test_a_failing_deletion_stops_no_other(self, company: Company):
         first, second = make_project(company, "First"), make_project(company, "Second")
         for project in (first, second):
             vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
@@ -321,10 +331,10 @@ class TestPages:
         assert finish_deletions() == 2
 
 
-class TestMeanwhile:
+class TestDuringADeletion:
     """Requests that run while their project is being deleted."""
 
-    def test_an_unlock_finds_no_scan_and_charges_nothing(self, world: World, company: Company):
+    def test_unlocking_during_a_deletion_finds_no_scan_and_charges_nothing(self, world: World, company: Company):
         scan = make_scan(world.connected_repository(company), issues=[make_issue(n) for n in range(1, 6)])
         world.credits(company, 50)
         projects.delete_project(projects.get_project(ProjectId.stored(scan.project_id)))
@@ -333,7 +343,7 @@ class TestMeanwhile:
             unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
         assert billing.get_billing(company.organization_id)[1].credits == 50
 
-    def test_a_repeated_start_of_a_scan_is_404(self, api: Api, world: World, company: Company):
+    def test_starting_a_scan_again_during_a_deletion_returns_404(self, api: Api, world: World, company: Company):
         repository = world.connected_repository(company)
         request = {"json_body": {"repositoryId": repository.repository_id}, "headers": {"Idempotency-Key": "k"}}
         path = "/v1/code-audit/scans"
@@ -344,7 +354,7 @@ class TestMeanwhile:
         request["headers"] = {"Idempotency-Key": "another"}
         assert api.post(path, company.owner.token, **request).error["code"] == "REPOSITORY_NOT_LINKED"
 
-    def test_lists_and_items_of_the_inbox_stay_whole_until_the_sweep_comes(self, api: Api, estate: Estate):
+    def test_inbox_lists_and_items_are_complete_until_the_sweep_runs(self, api: Api, estate: Estate):
         projects.delete_project(estate.project)
         token = estate.company.owner.token
         for item in api.get("/v1/inbox", token).data:
@@ -356,7 +366,7 @@ class TestMeanwhile:
         assert api.get("/v1/code-audit/repositories", token).data[0]["projects"] == []
 
 
-def test_nothing_is_removed_twice_before_late_writers_have_ended(company: Company, now):
+def test_nothing_is_removed_a_second_time_before_late_writers_have_ended(company: Company, now):
     projects.delete_project(make_project(company))
     assert clean_up() == 0
     before = table_dump()
@@ -368,14 +378,14 @@ def test_nothing_is_removed_twice_before_late_writers_have_ended(company: Compan
     assert work_items() == 0
 
 
-def test_an_attempt_at_an_issue_goes_with_its_item(estate: Estate):
+def test_an_attempt_at_an_issue_is_deleted_with_its_item(estate: Estate):
     assert len(issue_attempts.list_attempts().attempts) == 1
     projects.delete_project(estate.project)
     clean_up()
     assert issue_attempts.list_attempts().attempts == []
 
 
-def test_a_message_of_the_outbox_is_no_part_of_it(estate: Estate):
+def test_an_outbox_message_is_not_deleted(estate: Estate):
     entry = outbox.new_entry(Queue.SCAN_PREPARATION, {"requestId": estate.request_id})
     table.transact({"message": entry.leg})
     deletions.delete_organization(estate.company.organization_id)

@@ -65,7 +65,7 @@ def counted(lines: str, name: str) -> float:
 
 
 class TestABadEntry:
-    def test_is_skipped_counted_and_logged_by_its_keys(self, sweep, mailbox: Mailbox, capsys):
+    def test_a_bad_entry_is_skipped_counted_and_logged_by_its_keys(self, sweep, mailbox: Mailbox, capsys):
         waiting(0, "a-queue-of-a-later-release")
         waiting(1)
         with captured_logs() as log:
@@ -76,7 +76,7 @@ class TestABadEntry:
         assert line["errorType"] == "ValueError"
         assert counted(capsys.readouterr().out, "FailedEntries") == 1
 
-    def test_stays_and_stops_no_later_sweep(self, sweep, mailbox: Mailbox):
+    def test_a_bad_entry_remains_and_stops_no_later_sweep(self, sweep, mailbox: Mailbox):
         waiting(0, "a-queue-of-a-later-release")
         for number in range(1, 4):
             waiting(number)
@@ -84,7 +84,7 @@ class TestABadEntry:
         assert sent(mailbox) == [1, 2, 3]
         assert len(table.query(keys.outbox_pk(0)).items) == 1
 
-    def test_of_every_step_stops_no_other_entry(self, sweep, company: Company, mailbox: Mailbox, now):
+    def test_a_bad_entry_of_any_step_stops_no_other_entry(self, sweep, company: Company, mailbox: Mailbox, now):
         """Each step has an entry without any attributes before its valid entries."""
         project = make_project(company)
         projects.delete_project(project)
@@ -97,13 +97,13 @@ class TestABadEntry:
         failed = [line["step"] for line in map(json.loads, log.getvalue().splitlines()) if line["level"] == "ERROR"]
         assert failed == list(STEPS)
 
-    def test_has_an_alarm(self):
+    def test_a_bad_entry_raises_an_alarm(self):
         alarms = [it["Properties"] for it in resources("AWS::CloudWatch::Alarm").values()]
         assert [alarm.get("MetricName") for alarm in alarms].count("FailedEntries") == 1
 
 
 class TestAQueue:
-    def test_that_refuses_keeps_no_message_of_another_queue(self, sweep, mailbox: Mailbox, monkeypatch):
+    def test_a_queue_that_refuses_doesnt_hold_back_other_queues(self, sweep, mailbox: Mailbox, monkeypatch):
         def send(**message: Any) -> dict[str, Any]:
             if message["QueueUrl"] == Queue.SCAN_PREPARATION.url:
                 raise ClientError({"Error": {"Code": "KMS.DisabledException"}}, "SendMessage")
@@ -115,7 +115,7 @@ class TestAQueue:
         assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert sent(mailbox) == [1]
 
-    def test_that_is_silent_is_asked_once_a_sweep(self, sweep, mailbox: Mailbox, monkeypatch):
+    def test_a_queue_that_times_out_is_tried_once_per_sweep(self, sweep, mailbox: Mailbox, monkeypatch):
         asked: list[Any] = []
 
         def send(**message: Any) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class TestAQueue:
 
 
 class TestTime:
-    def test_of_a_step_is_its_share_of_what_is_left(self, ticking: Ticking, monkeypatch):
+    def test_a_steps_time_is_its_share_of_the_remainder(self, ticking: Ticking, monkeypatch):
         ticking(0)
         ends: list[float] = []
         monkeypatch.setattr(service, "STEPS", dict.fromkeys("ABCD", lambda run: ends.append(run._ends_at)))
@@ -139,7 +139,7 @@ class TestTime:
         # No step used any time, so each may use the remaining time divided by the number of remaining steps.
         assert ends == [SWEEP_SECONDS / 4, SWEEP_SECONDS / 3, SWEEP_SECONDS / 2, SWEEP_SECONDS]
 
-    def test_that_one_step_uses_up_is_not_that_of_the_others(
+    def test_a_step_that_uses_up_its_time_doesnt_use_up_the_others(
         self, sweep, company: Company, ticking: Ticking, mailbox: Mailbox, now
     ):
         for number in range(60):
@@ -151,7 +151,7 @@ class TestTime:
         assert 0 < finished["ResentMessages"] < 60
         assert finished["FinishedDeletions"] == 1
 
-    def test_that_is_up_ends_the_step_where_the_next_sweep_goes_on(
+    def test_a_step_that_runs_out_of_time_is_continued_by_the_next_sweep(
         self, sweep, ticking: Ticking, mailbox: Mailbox, capsys
     ):
         """However many earlier entries always fail, the later ones get processed."""
@@ -170,19 +170,19 @@ class TestTime:
         sweep()
         assert table.get(keys.sweep_position("ResentMessages")) is None
 
-    def test_a_position_in_a_partition_of_another_release_means_the_start(self, sweep, mailbox: Mailbox):
+    def test_a_position_in_another_releases_partition_restarts_the_step(self, sweep, mailbox: Mailbox):
         key = keys.sweep_position("ResentMessages")
         table.put(Put({**key._asdict(), "partition": "OUTBOX#99999", "after": "x"}))
         waiting(0)
         assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert table.get(key) is None
 
-    def test_of_the_sweep_is_within_the_function_s(self):
+    def test_the_sweep_ends_before_the_functions_timeout(self):
         timeout = resources("AWS::Serverless::Function")["SweeperFunction"]["Properties"]["Timeout"]
         assert SWEEP_SECONDS + 10 < timeout < 60
 
 
-def test_a_partition_that_cannot_be_read_hides_no_other(sweep, company: Company, mailbox: Mailbox):
+def test_an_unreadable_partition_hides_no_other(sweep, company: Company, mailbox: Mailbox):
     entry = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id="scn_" + "0" * 34))
     shard = shards.OUTBOX - 1
     key = keys.outbox_message(shard, "2026-03-04T04:00:00.000Z", "1")

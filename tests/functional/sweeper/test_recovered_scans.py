@@ -90,7 +90,7 @@ class TestADeadWorker:
         assert letter.queue_url == Queue.SCAN_PREPARATION.url
         assert json.loads(letter.body) == PrepareScan(request_id=request_id).model_dump(by_alias=True)
 
-    def test_after_the_last_attempt_ends_the_scan(self, line: ScanLine, sweep, api: Api, world: World, now):
+    def test_a_dead_worker_at_the_last_attempt_fails_the_scan(self, line: ScanLine, sweep, api: Api, world: World, now):
         scan = make_scan(line.repository, status="running")
         for attempt in range(2, MAX_ATTEMPTS + 1):
             now.advance(601)
@@ -167,7 +167,7 @@ class TestAScanThatWaits:
         assert (line.work()["status"], line.work()["failure"]["code"]) == ("failed", "ABANDONED")
         line.check_end()
 
-    def test_after_a_retry_waits_for_the_new_message(self, line: ScanLine, sweep, now):
+    def test_a_retried_scan_waits_for_the_new_message(self, line: ScanLine, sweep, now):
         make_scan(line.repository, status="running")
         now.advance(601)
         sweep()
@@ -183,7 +183,7 @@ class TestAScanThatWaits:
         now.advance(LOST_AFTER_SECONDS + 1)
         assert line.start().status == 202
 
-    def test_waits_as_long_as_the_template_keeps_messages(self):
+    def test_a_waiting_scan_waits_as_long_as_the_template_retains_messages(self):
         made = resources("AWS::SQS::Queue")
         kept = [
             made[name]["Properties"]["MessageRetentionPeriod"]
@@ -219,7 +219,7 @@ class TestAMessageAtItsLastDelivery:
         execution.complete_scan(scan, lease_of(scan), 0, 0, Coverage(1, 1, {}))
         assert line.active is None
 
-    def test_that_fails_at_the_last_attempt_is_a_dead_letter_of_a_scan_that_has_ended(self, line: ScanLine, now):
+    def test_a_failed_last_delivery_at_the_last_attempt_is_a_dead_letter_of_a_failed_scan(self, line: ScanLine, now):
         scan = make_scan(line.repository, status="running")
         for _ in range(MAX_ATTEMPTS - 2):
             now.advance(421)
@@ -234,7 +234,7 @@ class TestAMessageAtItsLastDelivery:
 class TestScansOfEarlierReleases:
     """Scans in the unsharded partition, with a limit of four hours."""
 
-    def test_are_retried(self, line: ScanLine):
+    def test_scans_of_earlier_releases_are_retried(self, line: ScanLine):
         assert line.start().status == 202
         move_to_old_partition(line)
         line.host.deaths["stream_tarball"] = 1
@@ -244,7 +244,7 @@ class TestScansOfEarlierReleases:
         swept(scan_messages.recover_scans)
         line.check_end()
 
-    def test_wait_for_longer_than_four_hours(self, line: ScanLine, sweep, now):
+    def test_scans_of_earlier_releases_wait_longer_than_four_hours(self, line: ScanLine, sweep, now):
         line.start()
         move_to_old_partition(line)
         now.advance(20 * 3_600)
@@ -260,7 +260,7 @@ class TestScansOfEarlierReleases:
         assert line.watches() == 0
 
 
-def test_a_scan_that_ended_leaves_nothing_to_sweep(line: ScanLine, sweep, now):
+def test_an_ended_scan_leaves_nothing_to_sweep(line: ScanLine, sweep, now):
     line.start()
     line.run_to_the_end()
     line.check_end()

@@ -41,13 +41,13 @@ def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.
 
 
 class TestNothing:
-    def test_to_do_writes_and_sends_nothing(self, sweep, company: Company, mailbox: Mailbox):
+    def test_a_sweep_without_work_writes_and_sends_nothing(self, sweep, company: Company, mailbox: Mailbox):
         before = table_dump()
         assert sweep() == NOTHING
         assert table_dump() == before
         assert mailbox.letters == []
 
-    def test_of_what_merely_expires_is_touched(self, sweep, company: Company, api: Api, now):
+    def test_a_sweep_leaves_expiring_items_alone(self, sweep, company: Company, api: Api, now):
         body = {"email": "grace@example.com", "role": "member"}
         assert api.post("/v1/invitations", company.owner.token, json_body=body).status == 201
         code = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
@@ -61,7 +61,7 @@ class TestNothing:
 
 
 class TestResentMessages:
-    def test_are_those_that_waited_a_minute(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_again_after_a_minute(self, sweep, mailbox: Mailbox, now):
         waits()
         now.advance(60)
         assert sweep() == NOTHING
@@ -72,7 +72,7 @@ class TestResentMessages:
         assert letter.queue_url == Queue.SCAN_PREPARATION.url
         assert json.loads(letter.body) == {"kind": "prepare-scan", "version": 1, "requestId": REQUEST_ID}
 
-    def test_go_to_the_queue_that_each_was_for(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_to_their_own_queues(self, sweep, mailbox: Mailbox, now):
         waits()
         waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
         now.advance(61)
@@ -80,7 +80,7 @@ class TestResentMessages:
         sent = {letter.queue_url: json.loads(letter.body)["kind"] for letter in mailbox.letters}
         assert sent == {Queue.SCAN_PREPARATION.url: "prepare-scan", Queue.SCAN_EXECUTION.url: "execute-scan"}
 
-    def test_are_sent_once_where_the_sweep_lives(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_once_by_a_sweep_that_survives(self, sweep, mailbox: Mailbox, now):
         for _ in range(20):
             waits()
         now.advance(61)
@@ -89,9 +89,7 @@ class TestResentMessages:
         assert len(mailbox.letters) == 20
         assert stored_partitions("OUTBOX#") == 0
 
-    def test_stay_where_the_queue_takes_none_and_keep_no_other_step(
-        self, sweep, company: Company, mailbox: Mailbox, now
-    ):
+    def test_unsent_messages_remain_and_delay_no_other_step(self, sweep, company: Company, mailbox: Mailbox, now):
         waits()
         projects.delete_project(make_project(company))
         now.advance(SETTLED_AFTER_SECONDS)
@@ -101,7 +99,7 @@ class TestResentMessages:
         mailbox.broken = False
         assert sweep() == {**NOTHING, "ResentMessages": 1}
 
-    def test_are_sent_again_where_the_sweep_died_before_it_noted_them(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_again_if_the_sweep_crashed_before_recording_them(self, sweep, mailbox: Mailbox, now):
         waits()
         now.advance(61)
         with dead_from("DeleteItem", applied=False), pytest.raises(StepsFailed):
@@ -115,7 +113,7 @@ def stored_partitions(prefix: str) -> int:
 
 
 class TestResumedIssueAttempts:
-    def test_are_those_that_nobody_took_up(self, sweep, company: Company, mailbox: Mailbox, now):
+    def test_issue_attempts_without_a_worker_are_resumed(self, sweep, company: Company, mailbox: Mailbox, now):
         found = publish_finding(
             Discovery(
                 organization_id=company.organization_id,
@@ -138,7 +136,7 @@ class TestResumedIssueAttempts:
 class TestFinishedDeletions:
     """test_deletions.py covers what is removed; here the function itself does it, with its own permissions."""
 
-    def test_are_those_of_everything_that_can_be_deleted(self, sweep, world: World, company: Company, now):
+    def test_every_kind_of_deletion_is_finished(self, sweep, world: World, company: Company, now):
         estates = [make_estate(world, company if number else None) for number in range(3)]
         repositories.disconnect_repository(estates[1].repository.repository_id)
         projects.delete_project(estates[2].project)
@@ -148,7 +146,7 @@ class TestFinishedDeletions:
         assert sweep()["FinishedDeletions"] == 3
         assert stored_partitions("DELETIONS") == 0
 
-    def test_that_an_earlier_release_noted_are_finished_as_well(self, sweep, company: Company, now):
+    def test_deletions_recorded_by_an_earlier_release_are_finished(self, sweep, company: Company, now):
         project = make_project(company)
         projects.delete_project(project)
         table.put(Put({"pk": "DELETIONS", "sk": project.project_id, "deletedAt": "2026-03-04T05:00:00.000Z"}))
@@ -156,7 +154,7 @@ class TestFinishedDeletions:
         sweep()
         assert stored_partitions("DELETIONS") == 0
 
-    def test_are_scans_whose_predecessors_expire_from_then_on(self, sweep, world: World, company: Company, now):
+    def test_superseded_scans_expire_from_then_on(self, sweep, world: World, company: Company, now):
         repository = world.connected_repository(company)
         first = make_scan(repository, issues=[make_issue()])
         now.advance(1)
@@ -165,7 +163,7 @@ class TestFinishedDeletions:
         assert reads.get_scan(first.scan_id).findings_expire_at is not None
 
 
-def test_the_sample_event_is_taken(mailbox: Mailbox):
+def test_the_sample_event_is_accepted(mailbox: Mailbox):
     from pathlib import Path
 
     event = json.loads((Path(__file__).parents[3] / "events" / "sweeper_sweep.json").read_text())

@@ -8,7 +8,7 @@ PATH = "/.well-known/agent-feedback.json"
 
 
 class Test200:
-    def test_is_a_plain_document_with_the_members_agents_look_for(self, api: Api):
+    def test_agent_feedback_is_a_plain_document_with_the_expected_members(self, api: Api):
         reply = api.get(PATH)
         assert reply.status == 200
         assert reply.headers["content-type"] == "application/json"
@@ -29,7 +29,7 @@ class Test200:
         assert (reply.body["schema_version"], reply.body["name"]) == ("1.0", "assent")
         assert reply.body["endpoints"] == {"feedback": "https://api.assent.test/v1/feedback"}
 
-    def test_says_what_the_operation_takes(self, api: Api, world: World):
+    def test_agent_feedback_describes_the_operations_input(self, api: Api, world: World):
         document = api.get(PATH).body
         token = world.person().token
         address = document["endpoints"]["feedback"].removeprefix("https://api.assent.test")
@@ -42,7 +42,7 @@ class Test200:
         longest = {name: "x" * limits["max_length"] for name, limits in document["field_limits"].items()}
         assert api.post(address, world.person().token, json_body={"category": "bug", **longest}).status == 201
 
-    def test_needs_no_credential_and_no_table(self, api: Api):
+    def test_agent_feedback_needs_no_credential_and_no_table(self, api: Api):
         before = table_dump()
         assert api.get(PATH, "garbage").text == api.get(PATH).text
         assert table_dump() == before

@@ -12,13 +12,13 @@ PATH = "/.well-known/oauth-authorization-server"
 
 
 class Test200:
-    def test_is_what_a_validator_of_rfc_8414_accepts(self, api: Api):
+    def test_a_validator_of_rfc_8414_accepts_the_metadata(self, api: Api):
         reply = api.get(PATH)
         assert reply.status == 200
         assert reply.headers["content-type"] == "application/json"
         AuthorizationServerMetadata(reply.body).validate()
 
-    def test_says_what_the_server_does(self, api: Api):
+    def test_the_metadata_describes_the_server(self, api: Api):
         assert api.get(PATH).body == {
             "issuer": "https://api.assent.test",
             "device_authorization_endpoint": "https://api.assent.test/v1/auth/device/code",
@@ -34,17 +34,17 @@ class Test200:
         }
 
     @pytest.mark.parametrize("name", ["device_authorization_endpoint", "token_endpoint", "revocation_endpoint"])
-    def test_names_endpoints_that_are_there_and_take_forms(self, api: Api, name: str):
+    def test_the_metadata_names_existing_endpoints_that_accept_forms(self, api: Api, name: str):
         path = api.get(PATH).body[name].removeprefix("https://api.assent.test")
         assert f"POST {path}" in {operation.name for operation in operations()}
         assert api.form(path, {"x": "y"}).body["error"] == "invalid_request"
         assert api.post(path, raw_body=b"x=y", headers={"Content-Type": FORM}).status == 400
 
-    def test_may_be_kept_a_while_and_needs_no_credential(self, api: Api):
+    def test_the_metadata_is_cacheable_and_needs_no_credential(self, api: Api):
         assert api.get(PATH, "garbage").headers["cache-control"] == "public, max-age=300"
 
 
-def test_404_without_device_authorization_there_is_no_authorization_server(api: Api, monkeypatch: pytest.MonkeyPatch):
+def test_returns_404_without_device_authorization(api: Api, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)
     reply = api.get(PATH)
     assert (reply.status, reply.code) == (404, "NOT_FOUND")

@@ -27,7 +27,7 @@ class Test200:
             }
         ]
 
-    def test_a_key_names_itself_its_organization_and_who_minted_it_but_no_acting_user(self, api: Api, world: World):
+    def test_a_key_returns_itself_its_organization_and_its_creator_but_no_acting_user(self, api: Api, world: World):
         company = world.company()
         principal = api.get("/v1/me", world.key(company)).data["principal"]
         assert principal.pop("keyId").startswith("key_")
@@ -38,7 +38,7 @@ class Test200:
             "activeOrganizationId": company.organization_id,
         }
 
-    def test_a_key_holds_exactly_its_six_scopes_sorted(self, api: Api, world: World):
+    def test_a_key_has_exactly_its_six_scopes_sorted(self, api: Api, world: World):
         assert api.get("/v1/me", world.key(world.company())).data["scopes"] == sorted(API_KEY_SCOPES)
 
     def test_organizations_are_empty_without_their_scope(self, api: Api, world: World):
@@ -46,14 +46,14 @@ class Test200:
         token = world.token(company.owner.user_id, ["projects.read"])
         assert api.get("/v1/me", token).data["organizations"] == []
 
-    def test_with_several_organizations_and_none_saved_there_is_no_active_one(self, api: Api, world: World):
+    def test_with_several_organizations_and_none_saved_none_is_active(self, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
         assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] is None
 
 
 class Test402:
-    def test_a_key_of_an_organization_without_api_access_is_refused(self, api: Api, world: World):
+    def test_returns_402_for_a_key_without_api_access(self, api: Api, world: World):
         from controlplane.store import billing
 
         company = world.company()

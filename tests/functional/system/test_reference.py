@@ -65,12 +65,12 @@ def page(shown: Reply) -> Page:
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 class TestEachDocument:
-    def test_needs_no_credential_and_touches_no_table(self, path: str, api: Api):
+    def test_documents_need_no_credential_and_read_no_table(self, path: str, api: Api):
         assert api.get(path).status == 200
         assert api.get(path, "assent_unknown").status == 200
         assert table_dump() == []
 
-    def test_is_not_sent_again_to_who_has_it(self, path: str, api: Api):
+    def test_an_unchanged_document_returns_304(self, path: str, api: Api):
         first = api.get(path)
         assert first.headers["cache-control"] == "public, max-age=300"
         for known in (
@@ -85,23 +85,23 @@ class TestEachDocument:
                 assert again.headers[name] == first.headers[name]
 
     @pytest.mark.parametrize("known", ["", '"x"', "W/", "x" * 5_000, "\u00e9", ",,,"])
-    def test_is_sent_to_who_has_another(self, path: str, known: str, api: Api):
+    def test_a_changed_document_is_sent(self, path: str, known: str, api: Api):
         assert api.get(path, headers={"If-None-Match": known}).status == 200
 
-    def test_names_the_addresses_of_this_deployment(self, path: str, api: Api):
+    def test_documents_contain_this_deployments_urls(self, path: str, api: Api):
         assert BASE in api.get(path).text
 
 
 class TestPage:
-    def test_renders_the_document_with_a_script_of_its_own(self, page: Page):
+    def test_the_page_renders_the_document_with_its_own_script(self, page: Page):
         assert page.all("spec-url", "redoc") == ["openapi.json"]
         (script,) = page.all("src", "script")
         assert re.fullmatch(r"docs/script\.[0-9a-f]{16}\.js", script)
 
-    def test_without_the_script_leads_to_every_operation(self, page: Page):
+    def test_the_page_leads_to_every_operation_without_the_script(self, page: Page):
         assert {f"docs/{name}.md" for name in DESCRIBED} <= set(page.all("href", "a"))
 
-    def test_allows_its_own_script_and_no_inline_code(self, shown: Reply):
+    def test_the_page_allows_its_own_script_and_no_inline_code(self, shown: Reply):
         policy = shown.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "script-src 'self';" in policy
@@ -109,7 +109,7 @@ class TestPage:
         # Inline styles are allowed only by hash, such as the empty one that Redoc's script fills.
         assert f"'sha256-{base64.b64encode(hashlib.sha256(b'').digest()).decode()}'" in policy
 
-    def test_loads_nothing_from_elsewhere_and_runs_nothing_of_its_own(self, page: Page):
+    def test_the_page_loads_nothing_from_elsewhere(self, page: Page):
         for tag, attributes in page.tags:
             assert tag not in {"style", "iframe", "object", "embed", "base", "form"}
             assert "style" not in attributes
@@ -117,7 +117,7 @@ class TestPage:
         for address in [*page.all("src"), *page.all("href", "link")]:
             assert address.startswith("data:image/svg") or not urlsplit(address).scheme
 
-    def test_leads_nowhere_in_vain(self, page: Page, api: Api):
+    def test_the_page_has_no_broken_links(self, page: Page, api: Api):
         anchors = page.all("id")
         assert len(anchors) == len(set(anchors))
         for address in page.all("href"):
@@ -128,14 +128,14 @@ class TestPage:
                 if target.startswith(BASE):
                     assert api.get(urlsplit(target).path).status == 200, address
 
-    def test_works_below_a_stage(self, page: Page):
+    def test_the_page_works_below_a_stage(self, page: Page):
         for address in [*page.all("src"), *page.all("href")]:
             assert not address.startswith("/"), address
 
-    def test_leads_to_the_pages(self, page: Page):
+    def test_the_page_links_to_the_dashboard(self, page: Page):
         assert f"{PAGES}/" in page.all("href")
 
-    def test_says_where_its_other_forms_are(self, shown: Reply):
+    def test_the_page_links_to_its_other_formats(self, shown: Reply):
         assert shown.headers["vary"] == "Accept, Accept-Encoding"
         assert '<docs/introduction.md>; rel="alternate"; type="text/markdown"' in shown.headers["link"]
         assert '<openapi.json>; rel="service-desc"; type="application/json"' in shown.headers["link"]
@@ -149,7 +149,7 @@ class TestPage:
             "text/html;q=0.5, text/markdown ; q=0.6",
         ],
     )
-    def test_is_markdown_for_who_would_rather_have_that(self, accept: str, api: Api):
+    def test_the_page_is_markdown_for_clients_that_prefer_it(self, accept: str, api: Api):
         reply = api.get("/docs", headers={"Accept": accept})
         assert reply.headers["content-type"] == "text/markdown; charset=utf-8"
         assert reply.text == api.get("/docs/introduction.md").text
@@ -168,12 +168,12 @@ class TestPage:
             ";;,",
         ],
     )
-    def test_is_a_page_for_everybody_else(self, accept: str, api: Api):
+    def test_the_page_is_html_for_all_other_clients(self, accept: str, api: Api):
         assert api.get("/docs", headers={"Accept": accept}).headers["content-type"] == "text/html; charset=utf-8"
 
 
 class TestFile:
-    def test_there_is_one_for_every_operation(self, api: Api):
+    def test_every_operation_has_a_markdown_file(self, api: Api):
         for operation in operations():
             if operation.route.include_in_schema:
                 reply = api.get(f"/docs/{operation.route.operation_id}.md")
@@ -182,11 +182,11 @@ class TestFile:
                 assert f"`{operation.method} {operation.path}`" in reply.text
                 assert "curl" in reply.text
 
-    def test_there_is_no_other_markdown(self):
+    def test_there_are_no_other_markdown_files(self):
         found = {path.stem for path in FILES.glob("*.md")}
         assert found == {*DESCRIBED, "introduction", "reference"}
 
-    def test_what_the_page_loads_may_be_kept_for_good(self, page: Page, api: Api):
+    def test_assets_of_the_page_are_cacheable_forever(self, page: Page, api: Api):
         loaded = [*page.all("src"), *[a["href"] for tag, a in page.tags if a.get("rel") == "stylesheet"]]
         assert len(loaded) == 2
         for address in loaded:
@@ -195,7 +195,7 @@ class TestFile:
             assert re.search(r"\.[0-9a-f]{16}\.(css|js)$", str(address))
 
     @pytest.mark.parametrize("name", ["reference.md", "introduction.md"])
-    def test_links_lead_somewhere(self, name: str, api: Api):
+    def test_links_in_markdown_files_work(self, name: str, api: Api):
         text = api.get(f"/docs/{name}").text
         links = set(re.findall(r"\]\(([^)\s]+)\)", text))
         assert len(links) > 5
@@ -203,7 +203,7 @@ class TestFile:
             assert link.startswith(f"{BASE}/"), link
             assert api.get(urlsplit(link).path).status == 200
 
-    def test_the_whole_reference_has_all_of_it(self, api: Api):
+    def test_the_whole_reference_contains_every_file(self, api: Api):
         text = api.get("/docs/reference.md").text
         for operation in operations():
             if operation.route.include_in_schema:
@@ -232,13 +232,13 @@ class TestFile:
             "*.md",
         ],
     )
-    def test_404_for_any_other_name(self, name: str, api: Api):
+    def test_returns_404_for_any_other_name(self, name: str, api: Api):
         reply = api.get(f"/docs/{unquote(name, errors='replace')}")
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
 
 class TestLlms:
-    def test_has_the_form_of_llmstxt_org(self, api: Api):
+    def test_llms_txt_has_the_form_of_llmstxt_org(self, api: Api):
         reply = api.get("/llms.txt")
         assert reply.headers["content-type"] == "text/plain; charset=utf-8"
         lines = reply.text.splitlines()
@@ -249,7 +249,7 @@ class TestLlms:
         for line in reply.text.partition("\n## ")[2].splitlines()[1:]:
             assert not line or line.startswith("## ") or re.match(rf"- \[[^\]]+\]\({BASE}/[^)\s]+\): .+", line), line
 
-    def test_lists_every_operation_and_no_address_that_is_none(self, api: Api):
+    def test_llms_txt_lists_every_operation_and_only_working_urls(self, api: Api):
         addresses = re.findall(r"\]\(([^)]+)\)", api.get("/llms.txt").text)
         listed = [address for address in addresses if address.endswith(".md")]
         assert {f"{BASE}/docs/{name}.md" for name in DESCRIBED} <= set(listed)
@@ -258,7 +258,7 @@ class TestLlms:
 
 
 class TestOpenapi:
-    def test_is_the_committed_document_with_the_addresses_of_this_deployment(self, api: Api):
+    def test_openapi_is_the_committed_document_with_this_deployments_urls(self, api: Api):
         reply = api.get("/openapi.json")
         committed = DOCUMENT.read_text(encoding="utf-8")
         served = committed.replace("https://api.assent.example", BASE).replace(
@@ -267,14 +267,16 @@ class TestOpenapi:
         assert reply.body == json.loads(served)
         assert reply.headers["content-type"] == "application/json"
 
-    def test_names_who_answers_questions(self, api: Api, monkeypatch: pytest.MonkeyPatch):
+    def test_openapi_names_the_contact(self, api: Api, monkeypatch: pytest.MonkeyPatch):
         assert api.get("/openapi.json").body["info"]["contact"]["email"] == "api@assent.example"
         monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
         assert api.get("/openapi.json").body["info"]["contact"]["email"] == "help@assent.test"
 
 
 class TestPacked:
-    def test_documents_are_served_as_if_they_were_not(self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_compressed_documents_are_served_like_uncompressed_ones(
+        self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
         before = {path: api.get(path) for path in [*DOCUMENTS, "/docs/nothing.md", "/docs/introduction.md.gz"]}
         shutil.copytree(FILES, tmp_path / "reference")
         artifacts.pack(tmp_path)
@@ -289,7 +291,7 @@ class TestPacked:
 
 class TestAddresses:
     @pytest.mark.parametrize("suffix", [".html", ".json", ".md"])
-    def test_with_strange_signs_break_no_document(self, suffix: str, tmp_path: Path):
+    def test_urls_with_special_characters_break_no_document(self, suffix: str, tmp_path: Path):
         """An operator controls this setting, but special characters must still be escaped."""
         file = tmp_path / f"file{suffix}"
         file.write_text('"https://api.assent.example"', encoding="utf-8")

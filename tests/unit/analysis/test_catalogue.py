@@ -27,26 +27,26 @@ class TestData:
         necessary = {"payments", "captcha", "maps", "fonts", "cdn", "consent-management", "video"}
         assert sum(vendor.category not in necessary for vendor in VENDORS) >= 150
 
-    def test_every_vendor_has_a_category_that_there_is(self):
+    def test_every_vendor_has_a_known_category(self):
         assert {vendor.category for vendor in VENDORS} == CATEGORIES
 
-    def test_ids_are_unique_and_names_are_given(self):
+    def test_every_vendor_has_a_unique_id_and_a_name(self):
         assert all(count == 1 for count in Counter(vendor.name for vendor in VENDORS).values())
         assert all(re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", vendor.id) for vendor in VENDORS)
 
-    def test_no_pattern_and_no_package_stands_twice(self):
+    def test_no_pattern_and_no_package_is_listed_twice(self):
         assert [pattern for pattern, count in Counter(p for _, p in PATTERNS).items() if count > 1] == []
         packages = Counter(package for vendor in VENDORS for package in vendor.packages)
         assert [package for package, count in packages.items() if count > 1] == []
 
     @pytest.mark.parametrize("pattern", sorted(pattern for _, pattern in PATTERNS))
-    def test_pattern_is_a_host_with_or_without_a_path(self, pattern):
+    def test_a_pattern_is_a_host_with_or_without_a_path(self, pattern):
         assert re.fullmatch(rf"{HOST}(?:/[\w./-]*)?", pattern)
 
 
 class TestLookup:
     @pytest.mark.parametrize(("vendor", "pattern"), PATTERNS, ids=[pattern for _, pattern in PATTERNS])
-    def test_finds_a_vendor_by_its_own_addresses(self, vendor, pattern):
+    def test_a_vendor_is_found_by_its_own_urls(self, vendor, pattern):
         host, slash, path = pattern.partition("/")
         assert first_in(f"https://{pattern}") == vendor.id
         assert first_in(f"'//{host.upper()}:443{slash}{path}?id=1'") == vendor.id
@@ -54,7 +54,7 @@ class TestLookup:
         assert catalogue().first_in(below).id == vendor.id or f"eu1.{host}" in {p for _, p in PATTERNS}
 
     @pytest.mark.parametrize(("vendor", "pattern"), PATTERNS, ids=[pattern for _, pattern in PATTERNS])
-    def test_does_not_find_it_by_an_address_that_looks_alike(self, vendor, pattern):
+    def test_a_vendor_is_not_found_by_a_similar_url(self, vendor, pattern):
         host, slash, path = pattern.partition("/")
         for other in (
             f"https://{host}.example{slash}{path}",
@@ -83,13 +83,13 @@ class TestLookup:
     def test_the_longest_pattern_wins(self, address, vendor):
         assert first_in(address) == vendor
 
-    def test_finds_every_address_of_a_text_with_its_place(self):
+    def test_finds_every_url_of_a_text_with_its_position(self):
         text = "a //hotjar.com/x b https://acme.example c https://www.clarity.ms/tag/1"
         assert [(place, vendor.id) for place, vendor in catalogue().addresses_in(text)] == [
             (2, "hotjar"), (text.rindex("//"), "microsoft-clarity"),
         ]  # fmt: skip
 
-    def test_finds_packages_by_their_imports_only(self):
+    def test_finds_packages_only_by_their_imports(self):
         text = """
         import posthog from 'posthog-js'; const x = require("mixpanel-browser"); await import('@hotjar/browser');
         import { PostHogProvider } from 'posthog-js/react'; // logrocket
@@ -97,7 +97,7 @@ class TestLookup:
         """
         assert set(catalogue().packages_in(text)) == {"posthog-js", "mixpanel-browser", "@hotjar/browser"}
 
-    def test_an_unknown_address_is_nobodys(self):
+    def test_an_unknown_url_belongs_to_no_vendor(self):
         own = Catalogue([Vendor("a", "A", "analytics", ("a.example/x",))])
         assert own.vendor_of("a.example", "/x/1").id == "a"
         assert own.vendor_of("a.example", "/y") is None

@@ -20,20 +20,20 @@ def findings(path, code, **limits):
 
 
 class TestLocation:
-    def test_counts_characters_from_one_and_shows_the_line(self):
+    def test_a_location_counts_characters_from_one_and_shows_the_line(self):
         [finding] = findings("src/a.js", f"/* é😀 */\n  é('😀', '{KEY}');\n")
         place = finding.location
         assert (place.path, place.start_line, place.end_line) == ("src/a.js", 2, 2)
         assert (place.start_column, place.end_column) == (10, 12 + len(KEY))
         assert place.snippet == "é('😀', 'sk_l****');"
 
-    def test_of_a_script_in_a_page_is_in_the_page(self):
+    def test_a_script_in_a_page_is_located_in_the_page(self):
         code = "<html>\r\n<p>é</p>\r\n<script>\r\n  gtag('event', 'a', { email: user.email });\r\n</script>"
         place = findings("index.html", code)[0].location
         assert (place.start_line, place.start_column) == (4, 3)
         assert place.snippet == "gtag('event', 'a', { email: user.email });"
 
-    def test_of_a_script_in_jsx_is_in_the_file(self):
+    def test_a_script_in_jsx_is_located_in_the_file(self):
         code = "export default () => <Script>{`\n  const a = ${b};\n  document.cookie = 'visitor_id=1';`}</Script>"
         place = findings("src/page.jsx", code)[0].location
         assert (place.start_line, place.start_column, place.end_column) == (3, 3, 35)
@@ -48,7 +48,7 @@ class TestLocation:
 
 
 class TestSecrets:
-    def test_no_finding_shows_a_secret_whole(self):
+    def test_no_finding_shows_a_whole_secret(self):
         code = (
             f"const key = '{KEY}';\n"
             f"gtag('event', 'a', {{ email: user.email, key: '{KEY}' }});\n"
@@ -66,18 +66,18 @@ class TestSecrets:
         "-----BEGIN " + "PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\nAwEH\n-----END PRIVATE KEY-----",
         "eyJhbGciOiJIUzI1NiJ9" + ".eyJpc3MiOiJzdXBhYmFzZSJ9.q8ZtW3nLkP5rVx7YbD2s",
     ])  # fmt: skip
-    def test_whatever_has_the_form_of_one_is_masked_everywhere(self, secret):
+    def test_everything_that_looks_like_a_secret_is_masked(self, secret):
         text = masked(f"before {secret} after")
         assert secret not in text
         assert text.startswith("before ")
         assert text.endswith(" after")
         assert secret[12:] not in text
 
-    def test_a_password_in_an_address_and_in_an_assignment_is_masked(self):
+    def test_a_password_in_a_url_and_in_an_assignment_is_masked(self):
         assert "q8ZtW3" not in masked("postgres://shop:q8ZtW3nLkP5r@db.acme.io/shop")
         assert "q8ZtW3" not in masked("password: 'q8ZtW3nLkP5r'")
 
-    def test_a_snippet_that_is_cut_cuts_no_secret_open(self):
+    def test_truncating_a_snippet_reveals_no_secret(self):
         code = f"const a = '{'x' * 150}'; const key = '{KEY}'; const b = '{'y' * 700}';"
         for length in range(20, 260, 7):
             for finding in findings("src/a.js", code, max_snippet_length=length):
@@ -85,7 +85,7 @@ class TestSecrets:
 
 
 class TestRank:
-    def test_the_most_urgent_come_first_and_the_order_is_total(self):
+    def test_the_most_urgent_findings_come_first_in_a_total_order(self):
         files = [
             ("src/c.js", f"const key = '{KEY}';"),
             ("src/b.html", '<script src="https://embed.tawk.to/1"></script>'),
@@ -99,7 +99,7 @@ class TestRank:
 
 
 class TestWire:
-    def test_has_the_fields_of_a_finding(self):
+    def test_the_json_has_the_fields_of_a_finding(self):
         [finding] = findings("src/a.js", "document.cookie = 'visitor_id=1';")
         wire = finding.as_dict()
         assert wire.keys() == {
@@ -117,10 +117,10 @@ class TestVersions:
         ("1.2.x", (1, 2, 999_999)), ("^1.0.0 || ^2.0.0", (2, 999_999, 999_999)), (">=1.2.3", None), ("*", None),
         ("latest", None), ("workspace:*", None), ("", None), ("1.2.3-beta.1", (1, 2, 3)),
     ])  # fmt: skip
-    def test_newest_that_a_range_lets_in(self, wanted, newest):
+    def test_newest_allowed_returns_the_newest_version_of_a_range(self, wanted, newest):
         assert newest_allowed(wanted) == newest
 
-    def test_parts_that_are_missing_are_zero(self):
+    def test_missing_parts_of_a_version_are_zero(self):
         assert parse("2") == (2, 0, 0)
         assert parse("next") is None
 
@@ -131,7 +131,7 @@ class TestVersions:
         ("https://unpkg.com/vanilla-cookieconsent/dist/x.js", None),
         ("https://cdn.jsdelivr.net/npm/react@16.0.0/x.js", None),
     ])  # fmt: skip
-    def test_of_a_library_in_an_address(self, address, version):
+    def test_a_librarys_version_is_read_from_a_url(self, address, version):
         found = outdated_address(address)
         assert (found[1] if found else None) == version
 
@@ -147,7 +147,7 @@ class TestCommand:
             check=False,
         )
 
-    def test_prints_findings_for_people_and_for_programs(self, tmp_path):
+    def test_the_command_prints_findings_as_text_and_as_json(self, tmp_path):
         (tmp_path / "a.js").write_text("document.cookie = 'visitor_id=1';")
         text = self.run(str(tmp_path))
         assert "a.js:1:1" in text.stdout
@@ -156,5 +156,5 @@ class TestCommand:
         assert written["findings"][0]["ruleId"] == "tracking-cookie-written"
         assert written["filesAnalyzed"] == 1
 
-    def test_refuses_what_is_no_folder(self, tmp_path):
+    def test_the_command_refuses_a_path_that_isnt_a_folder(self, tmp_path):
         assert self.run(str(tmp_path / "nothing")).returncode == 2

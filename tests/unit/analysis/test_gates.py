@@ -71,50 +71,50 @@ def trackers(path, code, *others):
 
 @pytest.mark.parametrize("code", GATED.values(), ids=GATED)
 @pytest.mark.parametrize("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
-def test_a_script_waits_behind(path, code):
+def test_a_script_is_gated_by(path, code):
     assert trackers(path, code, ASKS) == []
 
 
 @pytest.mark.parametrize("code", OPEN.values(), ids=OPEN)
 @pytest.mark.parametrize("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
-def test_a_script_does_not_wait_in(path, code):
+def test_a_script_is_not_gated_by(path, code):
     assert trackers(path, code, ASKS) == ["hotjar"]
 
 
 @pytest.mark.parametrize("code", MARKUP_GATED.values(), ids=MARKUP_GATED)
-def test_markup_waits_behind(code):
+def test_markup_is_gated_by(code):
     assert trackers("page.html", code, ASKS) == []
 
 
 @pytest.mark.parametrize("code", MARKUP_OPEN.values(), ids=MARKUP_OPEN)
-def test_markup_does_not_wait_in(code):
+def test_markup_is_not_gated_by(code):
     assert trackers("page.html", code, ASKS) == ["hotjar"]
 
 
 @pytest.mark.parametrize("code", JSX_GATED.values(), ids=JSX_GATED)
-def test_an_element_waits_behind(code):
+def test_an_element_is_gated_by(code):
     assert trackers("app/layout.tsx", JSX.format(code), ASKS) == []
 
 
-def test_an_element_of_the_entry_file_does_not_wait():
+def test_an_element_of_the_entry_file_is_not_gated():
     code = JSX.format('<Script src="//hotjar.com/h.js" />')
     assert trackers("app/layout.tsx", code, ASKS) == ["hotjar"]
 
 
-def test_a_function_for_others_is_a_finding_where_nobody_in_the_project_asks():
+def test_an_exported_function_is_a_finding_if_the_project_never_asks_for_consent():
     code = f"export function startHotjar() {{ {LOAD} }}"
     assert trackers("src/tags.ts", code) == ["hotjar"]
     assert trackers("src/tags.ts", code, ASKS) == []
 
 
-def test_consent_mode_anywhere_in_the_project_holds_back_googles_tags_and_no_others():
+def test_consent_mode_gates_only_googles_tags_throughout_the_project():
     page = '<script src="//googletagmanager.com/gtm.js?id=1"></script><script src="//hotjar.com/h.js"></script>'
     default = ("src/mode.js", "gtag('consent', 'default', { analytics_storage: 'denied', ad_storage: 'denied' });")
     assert sorted(trackers("index.html", page)) == ["google-tag-manager", "hotjar"]
     assert trackers("index.html", page, default) == ["hotjar"]
 
 
-def test_a_tag_with_its_start_and_its_picture_is_one_finding():
+def test_a_tag_with_its_start_and_its_pixel_is_one_finding():
     page = """
     <script>!function(f,b,e,v,n,t,s){t=b.createElement(e);t.src=v}(window,document,'script',
     'https://connect.facebook.net/en_US/fbevents.js'); fbq('init', '1');</script>

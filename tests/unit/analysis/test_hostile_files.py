@@ -25,39 +25,39 @@ class TestSkips:
         "src/a.test.ts", "src/a.spec.jsx", "cypress/a.js", "examples/a.js", "src/a.stories.tsx", "js/a.min.js",
         "types/a.d.ts", "app/test_views.py", "app/views_test.py", "conftest.py", "fixtures/a.html", "jest.config.js",
     ])  # fmt: skip
-    def test_tests_examples_bundles_and_what_is_not_the_projects_own(self, path):
+    def test_skips_tests_examples_bundles_and_third_party_code(self, path):
         analysis = analyze_files([(path, TRACKER)])
         assert (analysis.findings, analysis.files_analyzed) == ([], 0)
         assert sum(analysis.skipped.values()) == 1
 
     @pytest.mark.parametrize("path", ["src/latest.js", "contest/a.js", "src/builder.js", "src/distance/a.js"])
-    def test_nothing_whose_name_only_looks_alike(self, path):
+    def test_skips_nothing_that_only_has_a_similar_name(self, path):
         assert analyze_files([(path, TRACKER)]).findings
 
-    def test_a_file_that_is_too_large(self):
+    def test_skips_a_file_that_is_too_large(self):
         assert skipped("a.js", TRACKER * 100, max_file_bytes=1000) == {"too large": 1}
 
-    def test_a_minified_file(self):
+    def test_skips_a_minified_file(self):
         assert skipped("a.js", TRACKER.replace(b"\n", b"") * 200) == {"minified": 1}
 
-    def test_a_single_giant_line(self):
+    def test_skips_a_single_giant_line(self):
         assert skipped("a.js", b"x=" + b"1+" * 100_000 + b"1") == {"line too long": 1}
 
     @pytest.mark.parametrize("content", [b"\0" + TRACKER, b"\x7fELF\0\0", b"\xff\xfe\x00"])
-    def test_what_is_not_text(self, content):
+    def test_skips_binary_files(self, content):
         assert skipped("a.js", content) == {"not text": 1}
 
     @pytest.mark.parametrize("content", [b"", b" \n\t\n", b"\xef\xbb\xbf"])
-    def test_an_empty_file(self, content):
+    def test_skips_an_empty_file(self, content):
         assert skipped("a.js", content) == {"empty": 1}
 
     @pytest.mark.parametrize(("path", "one"), [("a.js", b"["), ("a.ts", b"{"), ("a.py", b"("), ("a.html", b"<b>")])
-    def test_what_is_nested_too_deep(self, path, one):
+    def test_skips_code_that_is_nested_too_deep(self, path, one):
         tracker = b'<script src="https://hotjar.com/x.js"></script>' if path == "a.html" else b""
         marks = TRACKER + b"document.cookie = 1; response.set_cookie('visitor_id')\n" + tracker
         assert skipped(path, marks + b"\n".join([one * 100] * 300)) == {"nested too deep": 1}
 
-    def test_a_file_that_takes_too_long(self):
+    def test_skips_a_file_that_takes_too_long(self):
         assert skipped("a.js", TRACKER, max_seconds_per_file=-1) == {"too slow": 1}
 
 
@@ -69,26 +69,26 @@ class TestLimits:
         ({"max_total_bytes": 3 * len(TRACKER)}, "too many bytes"),
         ({"max_seconds": -1}, "out of time"),
     ])  # fmt: skip
-    def test_of_the_scan_end_it_and_say_so(self, limits, reason):
+    def test_limits_of_the_scan_end_it_and_are_reported(self, limits, reason):
         analysis = analyze_files(self.FILES, Limits(**limits))
         assert analysis.skipped[reason] == 1
         assert analysis.incomplete
         assert analysis.files_seen == (0 if reason == "out of time" else 3)
 
-    def test_of_findings_keep_the_most_urgent(self):
+    def test_the_limit_of_findings_keeps_the_most_urgent(self):
         late = ("z.js", b"const k = 'sk_" + b"live_4eC39HqLyjWDarjtT1zdp7dc';")
         analysis = analyze_files([*self.FILES, late], Limits(max_findings=2))
         assert len(analysis.findings) == 2
         assert analysis.truncated
         assert "payment-secret-key" in {finding.rule_id for finding in analysis.findings}
 
-    def test_of_findings_per_file(self):
+    def test_findings_per_file_are_limited(self):
         code = b"".join(b"gtag('event', 'e%d', { email: user.email });\n" % n for n in range(30))
         analysis = analyze_files([("src/a.js", code)], Limits(max_findings_per_file=7))
         assert len(analysis.findings) == 7
         assert analysis.truncated
 
-    def test_examples_of_what_was_skipped_are_few(self):
+    def test_examples_of_skipped_files_are_limited(self):
         analysis = analyze_files(((f"dist/{n}.js", TRACKER) for n in range(50)), Limits(max_skipped_examples=2))
         assert analysis.skipped == {"build output": 50}
         assert analysis.skipped_examples == {"build output": ["dist/0.js", "dist/1.js"]}
@@ -111,7 +111,7 @@ class TestFolders:
         assert analysis.findings == []
         assert analysis.skipped == {"link": 4, "special file": 2}
 
-    def test_a_folder_that_is_not_looked_at_is_not_entered(self, tmp_path):
+    def test_a_skipped_folder_is_not_entered(self, tmp_path):
         (tmp_path / "node_modules" / "a").mkdir(parents=True)
         (tmp_path / "node_modules" / "a" / "a.js").write_bytes(TRACKER)
         (tmp_path / "src").mkdir()
@@ -120,14 +120,14 @@ class TestFolders:
         assert analysis.skipped_examples == {"vendored": ["node_modules/"]}
         assert {finding.location.path for finding in analysis.findings} == {"src/a.js"}
 
-    def test_a_folder_and_its_files_give_the_same(self, tmp_path):
+    def test_a_folder_and_its_files_give_the_same_result(self, tmp_path):
         files = {"a.js": TRACKER, "sub/b.html": b'<script src="https://cdn.mxpnl.com/m.js"></script>'}
         (tmp_path / "sub").mkdir()
         for path, content in files.items():
             (tmp_path / path).write_bytes(content)
         assert analyze_folder(tmp_path).findings == analyze_files(files.items()).findings
 
-    def test_names_that_are_no_text_do_not_matter(self, tmp_path):
+    def test_undecodable_names_dont_matter(self, tmp_path):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.js")).write_bytes(TRACKER)
         assert analyze_folder(tmp_path).findings[0].location.path.encode()
 

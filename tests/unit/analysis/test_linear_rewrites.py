@@ -70,7 +70,7 @@ def test_finds_the_same_strings(text: str):
         assert Block("javascript", text, 0).strings.get(name) == (value[1] if value else None)
 
 
-def test_a_template_condition_ends_where_its_block_does():
+def test_a_template_condition_ends_with_its_block():
     text = "A {% if consent %} B {% if x %} C {% endif %} D {% endif %} E {% if y %} F {% endif %}"
     source = Source("a.html", text, "html", catalogue())
     inside = [
@@ -79,7 +79,7 @@ def test_a_template_condition_ends_where_its_block_does():
     assert inside == ["B", "C", "D"]
 
 
-def test_a_manifest_names_the_place_of_a_package_behind_its_name_as_text():
+def test_a_manifests_package_is_located_after_its_name_as_text():
     text = '{"keywords": ["cookieconsent"], "dependencies": {"cookieconsent" : "3.0.0"}}'
     (pinned,) = read_manifest(text)
     assert text[pinned.start : pinned.end] == '"cookieconsent" : "3.0.0"'

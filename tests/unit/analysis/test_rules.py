@@ -29,14 +29,14 @@ def found(sample):
 
 
 @pytest.mark.parametrize(("rule_id", "sample"), samples("match"))
-def test_what_must_match_does(rule_id, sample):
+def test_every_matching_sample_matches(rule_id, sample):
     analysis = found(sample)
     assert not analysis.skipped
     assert rule_id in {finding.rule_id for finding in analysis.findings}
 
 
 @pytest.mark.parametrize(("rule_id", "sample"), samples("clean"))
-def test_what_must_not_match_does_not(rule_id, sample):
+def test_no_other_sample_matches(rule_id, sample):
     analysis = found(sample)
     assert not analysis.skipped
     assert rule_id not in {finding.rule_id for finding in analysis.findings}
@@ -44,11 +44,11 @@ def test_what_must_not_match_does_not(rule_id, sample):
 
 @pytest.mark.parametrize("rule_id", RULE)
 class TestEveryRule:
-    def test_has_a_sample_of_either_kind(self, rule_id):
+    def test_every_rule_has_a_sample_of_either_kind(self, rule_id):
         assert RULE[rule_id].samples["match"]
         assert RULE[rule_id].samples["clean"]
 
-    def test_says_what_is_wrong_and_what_to_do(self, rule_id):
+    def test_every_rule_says_what_is_wrong_and_what_to_do(self, rule_id):
         rule = RULE[rule_id]
         assert len(rule.title) <= 90
         assert not rule.title.endswith(".")
@@ -57,10 +57,10 @@ class TestEveryRule:
         assert rule.references
         assert all(re.match(r"https://[\w.-]+/", reference) for reference in rule.references)
 
-    def test_names_only_conditions_that_there_are(self, rule_id):
+    def test_every_rule_names_only_known_conditions(self, rule_id):
         assert RULE[rule_id].where.keys() <= CONDITIONS.keys() | NOT_CONDITIONS
 
-    def test_names_the_languages_that_it_matches(self, rule_id):
+    def test_every_rule_names_the_languages_that_it_matches(self, rule_id):
         rule = RULE[rule_id]
         if rule.engine != "syntax":
             return
@@ -70,11 +70,11 @@ class TestEveryRule:
             if group & rule.match.keys():
                 assert set(rule.languages) & {*group, *(["jsx", "vue"] if name == "script" else [])}, name
 
-    def test_does_not_make_every_file_be_parsed(self, rule_id):
+    def test_no_rule_causes_every_file_to_be_parsed(self, rule_id):
         rule = RULE[rule_id]
         assert rule.engine != "syntax" or rule.triggers or rule.vendor_categories or rule.package_categories
 
-    def test_has_samples_in_files_that_are_read(self, rule_id):
+    def test_every_rules_samples_are_in_files_that_are_read(self, rule_id):
         for kind in ("match", "clean"):
             for sample in RULE[rule_id].samples[kind]:
                 for file in sample if isinstance(sample, list) else [sample]:
@@ -94,7 +94,7 @@ def test_there_are_at_least_40_rules_in_six_families():
     ("match:", "matches:"),
     ("title:", "titel:"),
 ])  # fmt: skip
-def test_a_rule_file_with_an_error_is_refused(tmp_path, change):
+def test_an_invalid_rule_file_is_refused(tmp_path, change):
     (tmp_path / "trackers").mkdir()
     (tmp_path / "shared.yml").write_text((RULES / "shared.yml").read_text())
     rule = tmp_path / "trackers" / "analytics-loaded.yml"

@@ -12,39 +12,39 @@ CONTENT = json.loads(github_schemas.TARGET.read_text())
 
 
 class TestDescription:
-    def test_is_of_the_version_that_the_script_takes(self):
+    def test_the_description_has_the_version_that_the_script_downloads(self):
         assert CONTENT["source"] == f"{github_schemas.PACKAGE} {github_schemas.VERSION}"
 
-    def test_carries_its_licence(self):
+    def test_the_description_contains_its_license(self):
         assert CONTENT["license"].startswith("MIT License")
 
-    def test_holds_the_operations_that_we_call_and_no_more(self):
+    def test_the_description_contains_only_the_operations_we_call(self):
         assert tuple(CONTENT["operations"]) == github_schemas.OPERATIONS
 
-    def test_holds_the_operations_that_the_client_names(self):
+    def test_the_description_contains_the_operations_that_the_client_names(self):
         source = Path("layers/shared/controlplane/github")
         root = Path(__file__).resolve().parents[3]
         text = "".join(path.read_text() for path in (root / source).glob("*.py"))
         named = set(re.findall(r'"(/(?:repos|app)(?:/[^"]*)?)"', text))
         assert named == {operation.split()[1] for operation in CONTENT["operations"]}
 
-    def test_refers_to_nothing_that_it_does_not_hold(self):
+    def test_the_description_has_no_broken_references(self):
         referred = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(CONTENT)))
         assert referred == set(CONTENT["$defs"])
 
-    def test_is_json_schema(self):
+    def test_the_description_is_json_schema(self):
         for definition in CONTENT["$defs"].values():
             Draft202012Validator.check_schema(definition)
 
 
 class TestNull:
-    def test_is_allowed_beside_the_type(self):
+    def test_null_is_allowed_in_addition_to_the_type(self):
         assert github_schemas._with_null({"type": "string"}) == {"type": ["string", "null"]}
 
-    def test_is_allowed_beside_a_list_of_values(self):
+    def test_null_is_allowed_in_addition_to_a_list_of_values(self):
         schema = github_schemas._with_null({"type": "string", "enum": ["a"]})
         assert schema == {"type": ["string", "null"], "enum": ["a", None]}
 
-    def test_is_allowed_beside_a_combination(self):
+    def test_null_is_allowed_in_addition_to_a_combination(self):
         schema = github_schemas._with_null({"oneOf": [{"type": "string"}]})
         assert schema == {"anyOf": [{"oneOf": [{"type": "string"}]}, {"type": "null"}]}

@@ -9,7 +9,7 @@ from controlplane.github.transport import Response, seconds_to_wait
 
 
 class TestTls:
-    def test_checks_who_answers(self):
+    def test_tls_certificates_are_verified(self):
         context = transport._tls()
         assert context.verify_mode == ssl.CERT_REQUIRED
         assert context.check_hostname
@@ -28,7 +28,7 @@ class TestRedirects:
             ("file:///etc/passwd", "http://127.0.0.1/b", False),
         ],
     )
-    def test_never_give_up_tls(self, url, origin, keeps_tls):
+    def test_redirects_never_give_up_tls(self, url, origin, keeps_tls):
         assert transport._keeps_tls(url, origin) is keeps_tls
 
     @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ class TestRedirects:
             ("https://api.example/a", "https://api.example@evil.example/a", False),
         ],
     )
-    def test_stay_with_one_host(self, one, other, is_same):
+    def test_redirects_stay_with_one_host(self, one, other, is_same):
         assert (transport._origin(one) == transport._origin(other)) is is_same
 
 
 class TestLimits:
     @pytest.mark.parametrize("status", [200, 401, 404, 422, 500, 503])
-    def test_are_no_matter_of_other_statuses(self, status):
+    def test_other_statuses_are_no_rate_limits(self, status):
         assert seconds_to_wait(Response(status, {"Retry-After": "5"}, None)) is None
 
     @pytest.mark.parametrize("content", [None, [], "text", {}, {"documentation_url": None}, {"documentation_url": 1}])
-    def test_are_not_guessed_from_a_refusal(self, content):
+    def test_a_rate_limit_is_not_inferred_from_any_refusal(self, content):
         assert seconds_to_wait(Response(403, {}, content)) is None
         assert seconds_to_wait(Response(403, {"X-RateLimit-Remaining": "17"}, content)) is None

@@ -7,7 +7,7 @@ RESOURCES = {"Table": "assent-Table-1", "UserPool": "eu-central-1_Ab3", "UserPoo
 
 
 class TestApply:
-    def test_leaves_no_other_aws_variable(self):
+    def test_no_other_aws_variable_remains(self):
         target = {
             "AWS_PROFILE": "production",
             "AWS_ENDPOINT_URL_DYNAMODB": "https://elsewhere.example",
@@ -22,7 +22,7 @@ class TestApply:
         assert variables["TABLE_NAME"] == "assent-Table-1"
         assert variables["ORGANIZATIONS_PER_PERSON"] == "1000"
 
-    def test_people_sign_in_with_the_pool_by_its_own_name_at_the_local_address(self):
+    def test_people_sign_in_with_the_pools_own_name_at_the_local_address(self):
         variables = environment.function_environment(
             Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
         )
@@ -32,7 +32,7 @@ class TestApply:
         )
         assert variables["SIGN_IN_CLIENT_ID"] == "client1"
 
-    def test_test_clients_may_make_more_mistakes_than_others(self):
+    def test_test_clients_are_allowed_more_failures(self):
         variables = environment.function_environment(
             Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
         )

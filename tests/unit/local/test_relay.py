@@ -45,11 +45,11 @@ def ask(port: int, said: bytes) -> bytes:
 
 
 class TestRelay:
-    def test_passes_both_directions_on(self, echo):
+    def test_the_relay_forwards_both_directions(self, echo):
         with Relay(("127.0.0.1", 0), echo) as relay:
             assert [ask(relay.port, said) for said in (b"one", b"two")] == [b"ONE", b"TWO"]
 
-    def test_passes_on_more_than_fits_into_one_block(self, echo):
+    def test_the_relay_forwards_more_than_one_block(self, echo):
         with Relay(("127.0.0.1", 0), echo) as relay:
             assert ask(relay.port, b"a" * 1_000_000) == b"A" * 1_000_000
 
@@ -63,7 +63,7 @@ class TestRelay:
         ):
             assert caller.recv(1) == b""
 
-    def test_gives_its_port_back(self, echo):
+    def test_the_relay_releases_its_port(self, echo):
         with Relay(("127.0.0.1", 0), echo) as relay:
             port = relay.port
         with Relay(("127.0.0.1", port), echo) as again:

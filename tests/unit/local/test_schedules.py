@@ -14,7 +14,7 @@ def template_of(expression: str) -> dict[str, Any]:
     return {"Resources": {"A": {"Type": "AWS::Serverless::Function", "Properties": properties}, "B": {"Type": "X"}}}
 
 
-def test_are_those_of_the_template():
+def test_schedules_are_those_of_the_template():
     assert schedules(load_template()) == [Schedule("sweeper", 60)]
 
 
@@ -22,16 +22,16 @@ def test_are_those_of_the_template():
     ("expression", "seconds"),
     [("rate(1 minute)", 60), ("rate(5 minutes)", 300), ("rate(2 hours)", 7200), ("rate(1 day)", 86_400)],
 )
-def test_a_rate_is_read_in_seconds(expression: str, seconds: int):
+def test_a_rate_is_parsed_into_seconds(expression: str, seconds: int):
     assert schedules(template_of(expression)) == [Schedule("sweeper", seconds)]
 
 
-def test_what_is_no_rate_is_told_and_not_left_out():
+def test_an_invalid_rate_is_reported_and_not_skipped():
     with pytest.raises(ValueError, match="cron"):
         schedules(template_of("cron(0 12 * * ? *)"))
 
 
-def test_a_call_that_fails_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture):
+def test_a_failing_call_is_logged_and_stops_nothing(caplog: pytest.LogCaptureFixture):
     def broken(event: dict[str, Any], context: Any) -> None:
         raise RuntimeError(event["detail-type"])
 

@@ -53,28 +53,28 @@ def ask():
 
 
 class TestGateway:
-    def test_finds_the_app_with_the_route(self, ask):
+    def test_the_gateway_finds_the_app_with_the_route(self, ask):
         assert ask("GET", "/v1/projects/prj_1") == (200, "projects")
         assert ask("POST", "/v1/keys") == (200, "keys")
 
-    def test_prefers_the_path_with_fewer_parameters(self, ask):
+    def test_the_gateway_prefers_the_path_with_fewer_parameters(self, ask):
         assert ask("GET", "/v1/projects/special") == (200, "keys")
 
-    def test_lets_the_app_that_knows_the_path_refuse_the_method(self, ask):
+    def test_the_app_that_knows_the_path_refuses_the_method(self, ask):
         assert ask("DELETE", "/v1/keys")[0] == 405
 
-    def test_answers_unknown_paths_itself(self, ask):
+    def test_the_gateway_responds_to_unknown_paths(self, ask):
         assert ask("GET", "/v1/nothing") == (404, "nowhere")
         assert ask("GET", "/v1/projects/") == (404, "nowhere")
 
 
 class TestLoadApps:
-    def test_takes_every_function_with_an_app(self):
+    def test_every_function_with_an_app_is_loaded(self):
         assert {"system", "organizations", "members", "projects", "api_keys", "billing"} <= load_apps().keys()
 
 
 class TestAccessLog:
-    def test_leaves_queries_out(self):
+    def test_the_access_log_omits_query_strings(self):
         sent = ("127.0.0.1:5", "GET", "/sign-in/callback?code=secret&state=x", "1.1", 303)
         record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s HTTP/%s" %d', sent, None)
         assert without_query()(record) is True

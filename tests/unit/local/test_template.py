@@ -29,7 +29,7 @@ def template(tmp_path):
 
 
 class TestLoadTemplate:
-    def test_writes_short_tags_in_their_long_form(self, template):
+    def test_short_tags_are_expanded(self, template):
         assert template["Resources"]["Table"]["Properties"] == {
             "DeletionProtectionEnabled": {"Fn::If": ["Protected", True, False]},
             "Arn": {"Fn::GetAtt": ["Other", "Arn"]},
@@ -44,12 +44,12 @@ class TestLoadTemplate:
 
 
 class TestStatefulPart:
-    def test_keeps_stateful_resources_with_parameters_and_conditions(self, template):
+    def test_the_stateful_part_keeps_resources_with_parameters_and_conditions(self, template):
         part = stateful_part(template)
         assert part.keys() == {"Parameters", "Conditions", "Resources"}
         assert part["Resources"].keys() == {"Table"}
 
-    def test_of_the_real_template_holds_the_table(self):
+    def test_the_stateful_part_of_the_real_template_contains_the_table(self):
         resources = stateful_part(load_template())["Resources"]
         assert resources["Table"]["Type"] == "AWS::DynamoDB::Table"
         assert {it["Type"] for it in resources.values()} <= set(STATEFUL_TYPES)

@@ -45,6 +45,6 @@ def test_different_organizations_in_query_and_body_are_rejected_before_either_is
         admitted(OWN).enter("org_other")
 
 
-def test_an_endpoint_that_is_not_late_cannot_enter():
+def test_an_endpoint_that_isnt_late_cant_enter():
     with pytest.raises(LookupError):
         admitted(None, late=False).enter()

@@ -334,7 +334,7 @@ def test_an_invalid_origin_error_can_be_pickled() -> None:
     assert (refusal.value, refusal.reason) == ("x", "No.")
 
 
-def test_the_costly_tables_are_loaded_by_the_first_address_that_needs_them() -> None:
+def test_large_tables_are_loaded_by_the_first_address_that_needs_them() -> None:
     program = (
         "import sys; from projects.origins import parse_origin\n"
         "for address in ('*', 'http://localhost:3000', '[::1]', '10.0.0.1', 'capacitor://localhost'):\n"
@@ -402,6 +402,6 @@ def test_any_international_name_is_rejected_or_stable(label: str) -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from(PRIVATE_NETWORKS).flatmap(lambda network: st.ip_addresses(network=network)))
-def test_an_address_of_a_private_network_is_development_in_every_spelling(address):
+def test_a_private_address_is_development_in_every_spelling(address):
     assert parse_origin(f"{address}").kind == "development"
     assert parse_origin(f"[::ffff:{address}]").kind == "development"

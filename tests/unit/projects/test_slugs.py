@@ -10,7 +10,7 @@ from controlplane.store.projects import slug_of
 
 
 @given(st.text(max_size=200))
-def test_any_name_gives_a_slug_that_fits_an_address(name: str):
+def test_any_name_gives_a_slug_that_fits_a_url(name: str):
     slug = slug_of(name)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug)
     assert len(slug) <= 48
@@ -18,9 +18,9 @@ def test_any_name_gives_a_slug_that_fits_an_address(name: str):
 
 
 @pytest.mark.parametrize("name", ["", "   ", "日本語", "🛒🛒", "---", "\u0301"])
-def test_a_name_without_latin_letters_or_digits_gives_a_neutral_one(name: str):
+def test_a_name_without_latin_letters_or_digits_gives_a_neutral_slug(name: str):
     assert slug_of(name) == "project"
 
 
-def test_a_cut_leaves_no_hyphen_at_the_end():
+def test_a_truncated_slug_ends_without_a_hyphen():
     assert slug_of("x" * 47 + " y") == "x" * 47

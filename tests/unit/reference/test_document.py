@@ -85,47 +85,47 @@ def test_bounds_are_words(schema, facts):
 
 
 class TestFields:
-    def test_hold_those_inside_them(self):
+    def test_fields_include_nested_fields(self):
         assert [child.name for child in field({"type": "array", "items": THING}).children] == ["id", "n"]
         assert [child.name for child in field({"anyOf": [THING, {"type": "null"}]}).children] == ["id", "n"]
 
-    def test_show_each_shape_of_several(self):
+    def test_fields_show_each_of_several_shapes(self):
         shapes = field({"oneOf": [THING, {"$ref": "#/components/schemas/OtherThing"}]}).variants
         assert [(shape.title, len(shape.fields)) for shape in shapes] == [("Thing", 2), ("Other thing", 1)]
 
-    def test_end_where_a_shape_holds_itself(self):
+    def test_fields_end_at_a_recursive_shape(self):
         inner = field({"$ref": "#/components/schemas/Node"}).children[0]
         assert inner.children == []
 
 
-class TestAnswers:
-    def test_are_shown_without_their_envelope(self):
+class TestResponses:
+    def test_responses_are_shown_without_their_envelope(self):
         envelope = {"type": "object", "properties": {"success": {"const": True}, "data": THING}}
         (body,) = answer(envelope).bodies
         assert (body.is_enveloped, body.is_paged, body.type) == (True, False, "object")
         assert [one.name for one in body.variants[0].fields] == ["id", "n"]
 
-    def test_are_pages_where_they_say_how_to_go_on(self):
+    def test_paginated_responses_are_shown_as_pages(self):
         listed = {"type": "array", "items": THING}
         (body,) = answer({"type": "object", "properties": {"data": listed, "pagination": {}}}).bodies
         assert (body.is_paged, body.type) == (True, "array of objects")
 
-    def test_are_told_apart_where_some_have_no_envelope(self):
+    def test_responses_without_an_envelope_are_marked_among_others(self):
         envelope = {"type": "object", "properties": {"success": {"const": True}, "data": {**SCHEMAS["Thing"]}}}
         bare = {"type": "object", "properties": {"id": {"type": "string"}}}
         (body,) = answer({"oneOf": [envelope, bare]}).bodies
         assert [shape.title for shape in body.variants] == ["In the envelope", "Without the envelope"]
 
-    def test_show_headers_that_not_every_answer_has(self):
+    def test_headers_of_some_responses_are_shown(self):
         headers = {"X-Request-Id": {}, "Retry-After": {"description": "Seconds."}}
         (only,) = read(responses={"429": {"description": "Slow down.", "headers": headers}}).answers
         assert [(header.name, header.description) for header in only.headers] == [("Retry-After", "Seconds.")]
 
     @pytest.mark.parametrize("words", ["OK", "Successful Response", "The answer."])
-    def test_do_not_repeat_what_their_status_says(self, words: str):
+    def test_responses_dont_repeat_what_their_status_says(self, words: str):
         assert read(responses={"200": {"description": words}}).answers[0].description == ""
 
-    def test_may_be_of_any_status(self):
+    def test_responses_can_have_any_status(self):
         answers = read(responses={"418": {"description": "Tea."}, "default": {"description": "Else."}}).answers
         assert [(one.status, one.name) for one in answers] == [("418", "I'm a teapot"), ("default", "Any other")]
 
@@ -139,10 +139,10 @@ class TestCredentials:
             ([{"organizationApiKey": []}, {"userToken": []}], "any"),
         ],
     )
-    def test_are_told_from_the_security_requirements(self, security, credential: str):
+    def test_credentials_are_read_from_the_security_requirements(self, security, credential: str):
         assert read(security=security).credential == credential
 
-    def test_of_another_kind_are_not_passed_over(self):
+    def test_unknown_kinds_of_credentials_are_not_ignored(self):
         with pytest.raises(ValueError, match="cookie"):
             read(security=[{"cookie": []}])
 
@@ -160,17 +160,17 @@ class TestCredentials:
             ("Needs any valid credential.", [], None),
         ],
     )
-    def test_stand_apart_from_the_description(self, sentence: str, roles: list[str], role: str | None):
+    def test_credentials_are_separated_from_the_description(self, sentence: str, roles: list[str], role: str | None):
         asked = {"x-required-roles": roles} if roles else {}
         operation = read(description=f"Does a thing. Needs nothing else.\n\nAt once.\n\n{sentence}", **asked)
         assert (operation.description, operation.role) == ("Does a thing. Needs nothing else.\n\nAt once.", role)
 
-    def test_leave_a_description_without_them_alone(self):
+    def test_a_description_without_credentials_is_unchanged(self):
         assert read(description="Needs care.\n\nReally.").description == "Needs care.\n\nReally."
 
 
 class TestRequest:
-    def test_is_a_command_with_examples_for_what_differs(self):
+    def test_the_request_is_a_command_with_example_values(self):
         parameters = [
             {"name": "b", "in": "path", "required": True, "schema": {}, "example": "x/y"},
             {"name": "a", "in": "path", "required": True, "schema": {"examples": ["1"]}},
@@ -183,7 +183,7 @@ class TestRequest:
         )
         assert [one.name for one in operation.parameters["path"]] == ["a", "b"]
 
-    def test_holds_its_body_quoted_for_a_shell(self):
+    def test_the_requests_body_is_quoted_for_a_shell(self):
         content = {"application/json": {"schema": THING, "example": {"id": "it's"}}}
         operation = read(method="post", requestBody={"required": True, "content": content})
         assert operation.request == (
@@ -192,10 +192,10 @@ class TestRequest:
         )
 
     @pytest.mark.parametrize("method", ["post", "patch", "delete"])
-    def test_names_its_method_where_curl_would_take_another(self, method: str):
+    def test_the_request_names_its_method_if_curl_would_use_another(self, method: str):
         assert read(method=method).request.startswith(f"curl -X {method.upper()} ")
 
-    def test_shows_every_other_body_that_could_be_sent(self):
+    def test_the_request_shows_every_alternative_body(self):
         examples = {"a": {"summary": "One", "value": {"a": 1}}, "b": {"summary": "Two", "value": {"b": "x y"}}}
         content = {
             "application/json": {"schema": {}, "examples": examples},
@@ -210,7 +210,7 @@ class TestRequest:
 
 
 class TestTags:
-    def test_come_as_listed_then_the_others_and_empty_ones_not_at_all(self):
+    def test_tags_are_listed_in_order_then_the_others_without_empty_ones(self):
         paths = {
             "/b": {"get": {"operationId": "b", "tags": ["B"], "responses": {}}},
             "/a": {"get": {"operationId": "a", "tags": ["A b"], "responses": {}}},

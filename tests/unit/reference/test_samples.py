@@ -48,32 +48,32 @@ def samples() -> Samples:
         ),
     ],
 )
-def test_a_value_is_what_the_schema_says(samples: Samples, schema, value):
+def test_a_sample_matches_its_schema(samples: Samples, schema, value):
     assert samples.of(schema) == value
 
 
-def test_a_deprecated_field_is_shown_only_where_it_is_required(samples: Samples):
+def test_a_deprecated_field_is_shown_only_if_required(samples: Samples):
     assert list(samples.of({"$ref": "#/components/schemas/Shop"})) == ["name", "kind", "opened", "old"]
 
 
-def test_what_holds_itself_ends(samples: Samples):
+def test_a_recursive_schema_ends(samples: Samples):
     assert "child" in samples.of({"$ref": "#/components/schemas/Tree"})
 
 
-def test_what_is_only_itself_is_refused(samples: Samples):
+def test_a_schema_that_is_only_itself_is_refused(samples: Samples):
     with pytest.raises(ValueError, match="refers to itself"):
         samples.of({"$ref": "#/components/schemas/Loop"})
 
 
-def test_what_stands_beside_a_reference_wins_and_a_schema_is_called_by_its_name(samples: Samples):
+def test_siblings_of_a_reference_win_and_a_schema_keeps_its_name(samples: Samples):
     node = samples.resolve({"$ref": "#/components/schemas/Shop", "description": "Here."})
     assert (node["title"], node["description"], node["type"]) == ("Shop", "Here.", "object")
 
 
-def test_a_reference_may_lead_anywhere_in_the_document(samples: Samples):
+def test_a_reference_can_lead_anywhere_in_the_document(samples: Samples):
     assert samples.resolve({"$ref": "#/paths/~1a~1{b}/get"}) == {"x": 1}
 
 
-def test_a_union_that_only_says_what_goes_together_is_no_choice_of_shapes(samples: Samples):
+def test_a_union_of_field_combinations_is_not_a_choice_of_shapes(samples: Samples):
     node = {"properties": {"a": {}, "b": {}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
     assert samples.variants(node) == [node]

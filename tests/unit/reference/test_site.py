@@ -34,22 +34,22 @@ def introduction(files: dict[str, str]) -> str:
 
 
 class TestIntroduction:
-    def test_lists_every_scope_and_which_of_them_keys_have(self, introduction: str):
+    def test_the_introduction_lists_every_scope_and_those_of_keys(self, introduction: str):
         found = dict(re.findall(r"^\| `([a-z-]+\.[a-z]+)` \| .+ \| (yes|no) \|$", introduction, re.MULTILINE))
         assert found == {scope: "yes" if scope in API_KEY_SCOPES else "no" for scope in SCOPES}
         assert len(API_KEY_SCOPES) == 6  # "the same six"
 
-    def test_lists_every_plan(self, introduction: str):
+    def test_the_introduction_lists_every_plan(self, introduction: str):
         found = re.findall(r"^\| (\w+) \| ([\d,]+|no API access) \| ([\d,]+) \|$", introduction, re.MULTILINE)
         assert found == [
             (plan.name, f"{plan.requests_per_minute:,}" if plan.api_access else "no API access", f"{plan.projects:,}")
             for plan in PLANS.values()
         ]
 
-    def test_lists_every_code(self, introduction: str):
+    def test_the_introduction_lists_every_error_code(self, introduction: str):
         assert set(re.findall(r"^\| \d{3} \| `([A-Z_]+)` \|", introduction, re.MULTILINE)) == set(CATALOG)
 
-    def test_says_how_fast_and_how_long_a_user_token_works(self, introduction: str):
+    def test_the_introduction_says_the_rate_and_lifetime_of_a_user_token(self, introduction: str):
         assert Settings.model_fields["requests_per_minute_user_token"].default == 600
         assert "user token 600." in " ".join(introduction.split())
         assert ACCESS_SECONDS == 3_600
@@ -57,17 +57,17 @@ class TestIntroduction:
 
 
 class TestFiles:
-    def test_are_the_same_each_time(self, files: dict[str, str]):
+    def test_the_files_are_reproducible(self, files: dict[str, str]):
         assert build(DOCUMENT.read_text(encoding="utf-8")) == files
 
-    def test_of_the_smallest_document_are_whole(self):
+    def test_the_files_of_the_smallest_document_are_complete(self):
         made = build(json.dumps(SMALL))
         assert "A control plane" in made["index.html"]
         assert made["getThing.md"].startswith("# getThing\n\n`GET /v1/things`\n\nOne thing.\n")
         assert "> Things, and no more." in made["llms.txt"]
         assert made["openapi.json"] == json.dumps(SMALL)
 
-    def test_that_the_page_loads_are_named_after_their_content(self, files: dict[str, str]):
+    def test_assets_are_named_after_their_content(self, files: dict[str, str]):
         names = {name for name in files if name.endswith((".css", ".js"))}
         assert sorted(re.sub(r"[0-9a-f]{16}", "", name) for name in names) == ["script..js", "style..css"]
         assert all(f'"docs/{name}"' in files["index.html"] for name in names)
@@ -78,14 +78,14 @@ class TestFiles:
         assert "<script" not in made["index.html"]
         assert '<a href="docs/getThing.md">getThing</a> <code>GET /v1/things</code>' in made["index.html"]
 
-    def test_text_of_the_document_is_escaped_on_the_page(self):
+    def test_the_documents_text_is_escaped_on_the_page(self):
         operation = {**OPERATION, "summary": "<script>alert(1)</script>"}
         made = build(json.dumps({**SMALL, "paths": {"/v1/things": {"get": operation}}}))
         assert "<script>alert" not in made["index.html"]
 
 
 class TestProgram:
-    def test_writes_what_is_new_and_removes_what_is_gone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_the_program_writes_new_files_and_removes_old_ones(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         document, target = tmp_path / "openapi.json", tmp_path / "reference"
         document.write_text(json.dumps(SMALL))
         monkeypatch.setattr(program, "DOCUMENT", document)

@@ -25,19 +25,19 @@ def _be_killed(temporary: str) -> None:
 
 
 class TestScanFolder:
-    def test_is_empty_and_gone_afterwards(self, temporary: Path):
+    def test_a_scan_folder_is_empty_and_deleted_afterward(self, temporary: Path):
         with scan_folder() as folder:
             assert folder.parent == temporary
             assert list(folder.iterdir()) == []
             (folder / "a.js").write_text("1")
         assert list(temporary.iterdir()) == []
 
-    def test_is_gone_after_a_failure(self, temporary: Path):
+    def test_a_scan_folder_is_deleted_after_a_failure(self, temporary: Path):
         with pytest.raises(LookupError), scan_folder():
             raise LookupError
         assert list(temporary.iterdir()) == []
 
-    def test_removes_what_a_killed_scan_left(self, temporary: Path):
+    def test_a_killed_scans_folder_is_deleted(self, temporary: Path):
         process = multiprocessing.get_context("spawn").Process(target=_be_killed, args=(str(temporary),))
         process.start()
         process.join()
@@ -47,14 +47,14 @@ class TestScanFolder:
         with scan_folder() as folder:
             assert list(temporary.iterdir()) == [folder]
 
-    def test_leaves_the_folder_of_a_scan_that_runs(self, temporary: Path):
+    def test_a_running_scans_folder_is_kept(self, temporary: Path):
         with scan_folder() as first:
             (first / "a.js").write_text("1")
             with scan_folder() as second:
                 assert (first / "a.js").exists()
                 assert {first, second} == set(temporary.iterdir())
 
-    def test_leaves_what_is_not_its_own(self, temporary: Path):
+    def test_other_folders_are_kept(self, temporary: Path):
         outside = temporary / "outside"
         outside.mkdir()
         (outside / "kept").write_text("1")
@@ -66,7 +66,7 @@ class TestScanFolder:
             assert before < set(temporary.iterdir())
         assert (outside / "kept").exists()
 
-    def test_tries_again_when_another_scan_took_it_for_a_leftover(
+    def test_tries_again_if_another_scan_took_the_folder_for_a_leftover(
         self, temporary: Path, monkeypatch: pytest.MonkeyPatch
     ):
         ordinary, made = folders._lock, []

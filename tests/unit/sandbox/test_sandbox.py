@@ -46,10 +46,10 @@ class TestConfinement:
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
         assert lines_of(hostile.COUNTED) == {"environment": 0}
 
-    def test_files_can_be_neither_opened_nor_listed_and_limits_not_changed(self):
+    def test_files_cant_be_opened_or_listed_and_limits_cant_be_changed(self):
         assert lines_of(hostile.REFUSED) == dict.fromkeys(hostile.REFUSED, errno.EPERM)
 
-    def test_the_process_is_killed_when_it_reaches_for_a_network_a_process_or_a_program(self, caplog):
+    def test_the_process_is_killed_if_it_tries_a_network_a_process_or_a_program(self, caplog):
         result = scan(hostile.KILLED)
         assert result.skipped == {CRASHED: len(hostile.KILLED)}
         # SIGSYS: the filter killed it every time.
@@ -60,11 +60,11 @@ class TestConfinement:
         assert "attack" not in caplog.text
         assert "garbage" not in caplog.text
 
-    def test_this_process_can_t_be_read_by_others_of_its_user(self):
+    def test_this_process_cant_be_read_by_others_of_its_user(self):
         with Sandbox(Limits()):
             assert ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0) == 0
 
-    def test_nothing_is_analyzed_when_the_sandbox_can_t_be_closed(self):
+    def test_nothing_is_analyzed_if_the_sandbox_cant_be_closed(self):
         with (
             pytest.raises(SandboxUnavailable, match="no filter"),
             Sandbox(Limits(), entry="tests.support.hostile:start_nothing") as sandbox,
@@ -82,19 +82,19 @@ class TestConfinement:
 
 
 class TestLimits:
-    def test_of_processor_time(self):
+    def test_cpu_time_is_limited(self):
         assert scan(["burn"], cpu_seconds=1).skipped == {CPU: 1}
 
-    def test_of_time(self):
+    def test_wall_time_is_limited(self):
         assert scan(["hang"], wall_seconds=2).skipped == {WALL: 1}
 
-    def test_of_memory(self):
+    def test_memory_is_limited(self):
         skipped = scan(hostile.MEMORY, memory_bytes=400 * 1024**2).skipped
         # Python reports a failed allocation. Native code crashes.
         assert skipped.keys() <= {MEMORY, CRASHED}
         assert skipped.total() == len(hostile.MEMORY)
 
-    def test_of_memory_leave_room_for_the_largest_files(self):
+    def test_the_memory_limit_leaves_room_for_the_largest_files(self):
         limits = Limits()
         line = b"analytics.track('a', { b: [1, 2, { c: `d` }], e: (f) => g(h)(i) }); document.cookie = x\n"
         files = [(f"src/{n}.{end}", line * (limits.max_file_bytes // len(line))) for n, end in enumerate(("js", "tsx"))]
@@ -103,7 +103,7 @@ class TestLimits:
         assert MEMORY not in result.skipped
         assert CRASHED not in result.skipped
 
-    def test_of_the_whole_scan_end_it_without_another_process(self):
+    def test_the_scans_deadline_ends_it_without_another_process(self):
         limits = Limits(max_seconds=-1)
         with Sandbox(Limits()) as sandbox:
             assert analyze_files([BEFORE], sandbox.examine, limits).skipped == {"out of time": 1}
@@ -115,7 +115,7 @@ class TestSurvival:
     def test_a_file_that_crashes_the_process_is_skipped(self):
         assert scan(hostile.FATAL).skipped == {CRASHED: len(hostile.FATAL)}
 
-    def test_what_is_no_report_skips_the_file(self):
+    def test_an_invalid_report_skips_the_file(self):
         assert scan(hostile.CHATTY).skipped == {FAILED: len(hostile.CHATTY)}
 
     def test_a_forged_report_changes_neither_path_nor_texts(self):
@@ -128,7 +128,7 @@ class TestSurvival:
 
 
 class TestAnalysis:
-    def test_finds_in_the_sandbox_what_it_finds_outside(self, tmp_path: Path):
+    def test_finds_the_same_inside_the_sandbox_as_outside(self, tmp_path: Path):
         """Runs every rule's samples, in every language: the filter blocks nothing that the analysis needs."""
         count = 0
         for rule in rules():

@@ -49,44 +49,44 @@ def call(request):
 
 
 class TestFilter:
-    def test_allows_its_two_pipes_and_no_other_descriptor(self, call):
+    def test_the_filter_allows_its_two_pipes_and_no_other_descriptor(self, call):
         assert [call("read", n) for n in range(4)] == [ALLOW, KILL, KILL, KILL]
         assert [call("write", n) for n in range(4)] == [KILL, ALLOW, KILL, KILL]
 
-    def test_allows_memory_that_is_not_executable(self, call):
+    def test_the_filter_allows_memory_that_isnt_executable(self, call):
         for name in ("mmap", "mprotect"):
             assert [call(name, 0, 4096, protection) for protection in (0, 3, 4, 7)] == [ALLOW, ALLOW, KILL, KILL]
 
-    def test_allows_a_process_to_abort_itself_and_to_signal_no_one_else(self, call):
+    def test_the_filter_allows_a_process_to_abort_itself_and_signal_no_other(self, call):
         assert call("tgkill", PID, PID, SIGABRT) == ALLOW
         assert {call("tgkill", 1, 1, SIGABRT), call("tgkill", PID, PID, 9)} == {KILL}
 
-    def test_refuses_to_open_what_libraries_probe_for(self, call):
+    def test_the_filter_refuses_to_open_what_libraries_probe_for(self, call):
         for name in ("openat", "newfstatat", "statx", "prctl", "rt_sigaction", "prlimit64"):
             assert call(name) == REFUSE
         assert REFUSE & 0xFFFF == errno.EPERM
 
-    def test_kills_for_every_call_that_it_does_not_name(self, call):
+    def test_the_filter_kills_for_every_call_it_doesnt_name(self, call):
         known = set(call.numbers.values())
         assert {call(number) for number in range(600) if number not in known} == {KILL}
         # The other system call tables of an x86_64 kernel: x32, and numbers that only a negative value could be.
         assert {call(0x4000_0000 | number) for number in known} == {KILL}
 
-    def test_kills_for_a_call_of_another_architecture(self, call):
+    def test_the_filter_kills_for_a_call_of_another_architecture(self, call):
         for audit in (0x40000003, 0x40000028, 0):
             assert decide(call.program, audit, call.numbers["getpid"]) == KILL
 
-    def test_is_short_enough_for_the_kernel(self, call):
+    def test_the_filter_is_short_enough_for_the_kernel(self, call):
         assert len(call.program) < 4096
 
 
 class TestConfine:
-    def test_fails_on_an_architecture_without_a_table(self, monkeypatch: pytest.MonkeyPatch):
+    def test_confining_fails_on_an_architecture_without_a_table(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(platform, "machine", lambda: "riscv64")
         with pytest.raises(seccomp.SeccompUnavailable, match="riscv64"):
             seccomp.confine()
 
-    def test_what_fails_at_the_start_is_told_before_any_file_is_read(self, monkeypatch: pytest.MonkeyPatch):
+    def test_a_failure_at_startup_is_reported_before_any_file_is_read(self, monkeypatch: pytest.MonkeyPatch):
         written: list[bytes] = []
         monkeypatch.setattr(child, "_write", written.append)
         monkeypatch.setattr(child, "_limit", lambda _: None)

@@ -85,7 +85,7 @@ def ordinary_client():
 
 class TestRequests:
     @pytest.mark.parametrize("operation", CALLS)
-    def test_are_what_botocore_sends(self, operation):
+    def test_requests_equal_those_of_botocore(self, operation):
         ours, theirs = shortened.create_client(), ordinary_client()
         our_wire, their_wire = Wire(ours), Wire(theirs)
         for _ in range(2):  # botocore serializes the first, the client reuses its result for the second
@@ -93,7 +93,7 @@ class TestRequests:
             getattr(theirs, operation)(**CALLS[operation])
             assert our_wire.gist() == their_wire.gist()
 
-    def test_are_signed_each_by_itself(self):
+    def test_each_request_is_signed_separately(self):
         client = shortened.create_client()
         wire = Wire(client)
         client.get_item(**CALLS["get_item"])
@@ -102,7 +102,7 @@ class TestRequests:
         assert b"AKIDEXAMPLE" in first
         assert first != second
 
-    def test_of_operations_do_not_mix(self):
+    def test_requests_of_different_operations_dont_mix(self):
         client = shortened.create_client()
         wire = Wire(client)
         for operation, parameters in [*CALLS.items(), *CALLS.items()]:
@@ -110,7 +110,7 @@ class TestRequests:
             assert wire.headers()["x-amz-target"].decode().endswith(operation.title().replace("_", ""))
             assert json.loads(wire.sent[-1].body) == parameters
 
-    def test_carry_the_trace_of_their_own_invocation(self, monkeypatch):
+    def test_requests_carry_the_trace_of_their_own_invocation(self, monkeypatch):
         client = shortened.create_client()
         wire = Wire(client)
         for trace in ("Root=1-a", "Root=1-b"):
@@ -118,21 +118,21 @@ class TestRequests:
             client.get_item(**CALLS["get_item"])
             assert wire.headers()["x-amzn-trace-id"] == trace.encode()
 
-    def test_with_binary_values_are_written_by_botocore(self):
+    def test_requests_with_binary_values_are_serialized_by_botocore(self):
         client = shortened.create_client()
         wire = Wire(client)
         client.put_item(TableName="t", Item={"pk": {"B": b"\x00\xff"}})
         assert json.loads(wire.sent[-1].body)["Item"] == {"pk": {"B": "AP8="}}
 
-    def test_name_the_software(self):
+    def test_requests_name_the_software(self):
         client = shortened.create_client()
         wire = Wire(client)
         client.get_item(**CALLS["get_item"])
         assert b"Botocore/" in wire.headers()["user-agent"]
 
 
-class TestAnswers:
-    def test_are_dynamodbs_json(self):
+class TestResponses:
+    def test_responses_are_dynamodb_json(self):
         client = shortened.create_client()
         Wire(client, (200, {"Item": KEY}))
         answer = client.get_item(**CALLS["get_item"])
@@ -149,7 +149,7 @@ class TestAnswers:
         assert raised.value.response["Error"]["Code"] == "ConditionalCheckFailedException"
         assert raised.value.response["Item"] == KEY
 
-    def test_of_a_broken_server_are_asked_for_again(self):
+    def test_a_broken_servers_responses_are_retried(self):
         client = shortened.create_client()
         wire = Wire(client, (500, {}), (200, {"Item": KEY}), (500, {}), (200, {"Item": KEY}))
         for _ in range(2):
@@ -162,7 +162,7 @@ class TestAnswers:
 
 class TestFallback:
     @pytest.mark.parametrize("moved", ["_serializer", "_ruleset_resolver", "_endpoint"])
-    def test_a_botocore_whose_insides_moved_is_used_as_it_is(self, monkeypatch, moved):
+    def test_an_incompatible_botocore_is_used_as_it_is(self, monkeypatch, moved):
         made = []
         create_client = Session.create_client
 
@@ -180,7 +180,7 @@ class TestFallback:
         assert not isinstance(client._serializer, shortened._DirectSerializer)
         assert client.get_item(**CALLS["get_item"])["Item"] == KEY
 
-    def test_this_botocore_is_shortened(self):
+    def test_the_installed_botocore_is_shortened(self):
         client = shortened.create_client()
         assert isinstance(client._serializer, shortened._DirectSerializer)
         assert isinstance(client._ruleset_resolver, shortened._EndpointOnce)
@@ -197,15 +197,15 @@ class TestRoots:
     def verify(self):
         return shortened.create_client()._endpoint.http_session._verify
 
-    def test_of_the_build_are_used(self, bundle):
+    def test_the_builds_root_certificates_are_used(self, bundle):
         bundle.write_text("")
         assert self.verify() == str(bundle)
 
-    def test_are_botocores_where_the_build_left_none(self, bundle):
+    def test_botocores_root_certificates_are_used_without_a_build(self, bundle):
         assert self.verify() is True
 
     @pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
-    def test_that_the_environment_names_come_first(self, bundle, monkeypatch, name):
+    def test_root_certificates_of_the_environment_come_first(self, bundle, monkeypatch, name):
         bundle.write_text("")
         monkeypatch.setenv(name, "/elsewhere.pem")
         assert self.verify() == "/elsewhere.pem"

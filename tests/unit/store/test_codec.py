@@ -16,17 +16,17 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=5))
-def test_an_item_comes_back_as_it_was(item):
+def test_an_item_survives_a_round_trip(item):
     assert decode_item(encode_item(item)) == item
 
 
 @given(VALUES)
-def test_a_value_comes_back_as_it_was(value):
+def test_a_value_survives_a_round_trip(value):
     assert decode(encode(value)) == value
 
 
 @given(VALUES)
-def test_a_value_is_written_as_boto3_would(value):
+def test_a_value_is_encoded_as_boto3_would(value):
     assert encode(value) == TypeSerializer().serialize(value)
 
 

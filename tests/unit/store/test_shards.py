@@ -23,16 +23,16 @@ READS = {"FEEDBACK_INTAKE": 1}
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_enough_shards_for_the_writes(name: str):
+def test_there_are_enough_shards_for_the_writes(name: str):
     assert OPERATIONS * WRITES[name] / getattr(shards, name) <= WRITE_UNITS * FULL
 
 
 @pytest.mark.parametrize("name", READS)
-def test_enough_copies_for_the_reads(name: str):
+def test_there_are_enough_copies_for_the_reads(name: str):
     assert OPERATIONS * READS[name] / getattr(shards, name) <= READ_UNITS * FULL
 
 
-def test_every_number_of_shards_is_accounted_for():
+def test_every_number_of_shards_is_explained():
     assert {name for name in vars(shards) if name.isupper()} == WRITES.keys() | READS.keys()
 
 
@@ -41,7 +41,7 @@ def size(item: dict[str, Any]) -> int:
     return sum(len(str(name)) + len(str(value)) for name, value in item.items())
 
 
-def test_what_is_counted_as_1_kb_is_below():
+def test_items_counted_as_1_kb_are_smaller():
     organization_id = "org_" + "0" * 16
     request_id = ScanRequestId.of(organization_id, ids.new_local())
     scan_id, item_id = (ids.owned(kind, organization_id, ids.new_local()) for kind in ("scn", "inb"))

@@ -16,8 +16,8 @@ def _found(**changes):
     return {"success": True, "data": {**ORGANIZATION, **changes}}
 
 
-class TestAnAnswer:
-    def test_that_is_described_passes(self):
+class TestResponse:
+    def test_a_documented_response_passes(self):
         check_described("GET", PATH, 200, SENT, _found())
         check_described("GET", PATH, 404, SENT, UNKNOWN)
 
@@ -36,16 +36,16 @@ class TestAnAnswer:
             pytest.param(200, SENT, {"success": True}, id="without contents"),
         ],
     )
-    def test_that_is_not_described_fails(self, status, headers, body):
+    def test_an_undocumented_response_fails(self, status, headers, body):
         with pytest.raises(AssertionError, match="says otherwise"):
             check_described("GET", PATH, status, headers, body)
 
-    def test_of_a_path_that_is_not_described_is_nobodys(self):
+    def test_a_response_of_an_undocumented_path_belongs_to_no_operation(self):
         check_described("GET", "/nowhere", 418, {}, None)
         check_described("PUT", PATH, 405, {}, None)
 
 
 class TestThePathOfAnOperation:
-    def test_is_the_one_without_a_parameter_where_both_would_do(self):
+    def test_a_path_without_a_parameter_wins_if_both_match(self):
         body = {"success": True, "data": [], "pagination": {"nextCursor": None, "hasMore": False}}
         check_described("GET", "/v1/code-audit/scans", 200, SENT, body)

@@ -22,17 +22,17 @@ def linux(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestFindEngine:
-    def test_dynoxide_comes_first(self, tmp_path: Path, linux: None) -> None:
+    def test_dynoxide_is_preferred(self, tmp_path: Path, linux: None) -> None:
         place(tmp_path, ".tools/ministack/bin/ministack")
         dynoxide = place(tmp_path, "node_modules/@dynoxide/linux-x64/dynoxide")
         assert find_engine(tmp_path) == ("dynoxide", dynoxide)
 
-    def test_ministack_stands_in_where_dynoxide_is_not(self, tmp_path: Path, linux: None) -> None:
+    def test_ministack_is_used_if_dynoxide_is_missing(self, tmp_path: Path, linux: None) -> None:
         place(tmp_path, "node_modules/@dynoxide/darwin-arm64/dynoxide")
         ministack = place(tmp_path, ".tools/ministack/bin/ministack")
         assert find_engine(tmp_path) == ("MiniStack", ministack)
 
-    def test_none(self, tmp_path: Path) -> None:
+    def test_no_engine_is_found_if_none_is_installed(self, tmp_path: Path) -> None:
         assert find_engine(tmp_path) is None
 
 
@@ -41,19 +41,19 @@ class TestRequiredEngine:
     def no_engine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engines, "find_engine", lambda: None)
 
-    def test_ci_fails_without_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ci_fails_without_an_engine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CI", "true")
         with pytest.raises(pytest.fail.Exception, match="real atomicity"), required_engine():
             pass
 
-    def test_a_person_s_run_skips_with_the_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_local_run_skips_with_the_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("CI", raising=False)
         with pytest.raises(pytest.skip.Exception, match="real atomicity"), required_engine():
             pass
 
 
 @pytest.mark.races
-def test_the_engine_answers_and_is_empty_at_first(engine: Engine) -> None:
+def test_the_engine_responds_and_starts_empty(engine: Engine) -> None:
     assert engine.name in {"dynoxide", "MiniStack"}
     assert engine.endpoint_url.startswith("http://127.0.0.1:")
     assert "NOT-THERE" not in engine.client.list_tables()["TableNames"]

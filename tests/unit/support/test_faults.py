@@ -27,7 +27,7 @@ def scenario_of(
 
 
 class TestFaults:
-    def test_each_call_meets_each_fault_that_it_can_meet(self, client: Any, engine_table: str) -> None:
+    def test_each_call_gets_each_fault_that_applies_to_it(self, client: Any, engine_table: str) -> None:
         met: Counter[tuple[str, Kind]] = Counter()
 
         def act(cap: Cap) -> None:
@@ -45,7 +45,7 @@ class TestFaults:
         assert {kind for operation, kind in met if operation == "TransactWriteItems"} == set(Kind) - {Kind.NONE}
         assert met["TransactWriteItems", Kind.CONFLICT] == 2  # one a leg
 
-    def test_a_fault_applied_the_call_or_did_not_as_its_name_says(self, client: Any, engine_table: str) -> None:
+    def test_a_fault_applies_the_call_or_not_as_its_name_says(self, client: Any, engine_table: str) -> None:
         stored: dict[str, int] = {}
         errors: dict[str, type | None] = {}
 
@@ -74,7 +74,7 @@ class TestFaults:
         assert errors["request lost"] is ConnectTimeoutError
         assert errors["response lost"] is ReadTimeoutError
 
-    def test_a_refusal_is_lost_like_any_answer(self, client: Any, engine_table: str) -> None:
+    def test_a_refusal_is_lost_like_any_response(self, client: Any, engine_table: str) -> None:
         def act(cap: Cap) -> None:
             item = {"pk": {"S": cap.owner}, "sk": {"S": "META"}}  # it is there already
             client.put_item(TableName=engine_table, Item=item, ConditionExpression="attribute_not_exists(pk)")
@@ -99,7 +99,7 @@ class TestFaults:
         explore_faults(client, scenario_of(client, engine_table, Cap.create, check))
         assert reasons == [["TransactionConflict", "None"], ["None", "TransactionConflict"]]
 
-    def test_a_conditional_write_whose_answer_is_lost_comes_back_refused(self, client: Any, engine_table: str) -> None:
+    def test_a_conditional_write_whose_response_is_lost_returns_refused(self, client: Any, engine_table: str) -> None:
         """boto3 retries by itself, so a failed condition may be caused by our own write."""
 
         def act(cap: Cap) -> None:
@@ -127,7 +127,7 @@ class TestFaults:
 
         explore_faults(client, scenario_of(client, engine_table, act, check), kinds=frozenset({Kind.CRASH}))
 
-    def test_every_time_goes_on_until_the_second_attempt(self, client: Any, engine_table: str) -> None:
+    def test_repeated_faults_last_until_the_second_attempt(self, client: Any, engine_table: str) -> None:
         def act(cap: Cap) -> int:
             conflicts = 0
             for _ in range(5):
@@ -151,7 +151,7 @@ class TestTwin:
     def counter_equals_keys(cap: Cap, case: Case) -> None:
         assert cap.counted() == cap.stored()
 
-    def test_one_transaction_holds_under_every_fault(self, client: Any, engine_table: str) -> None:
+    def test_a_single_transaction_passes_under_every_fault(self, client: Any, engine_table: str) -> None:
         explore_faults(client, scenario_of(client, engine_table, Cap.create, self.counter_equals_keys))
 
     def test_two_writes_are_caught_and_the_fault_named(

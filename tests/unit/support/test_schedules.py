@@ -42,12 +42,12 @@ class TestOrders:
         explored = explore(client, lambda: Race(acts, lambda outcomes: None))
         assert explored == schedules.Explored(10, exhaustive=True)
 
-    def test_a_limit_draws_that_many_different_orders(self, client: Any, engine_table: str) -> None:
+    def test_a_limit_samples_that_many_different_orders(self, client: Any, engine_table: str) -> None:
         acts = [read(client, engine_table, 2)] * 3
         explored = explore(client, lambda: Race(acts, lambda outcomes: None), limit=20, seed=7)
         assert explored == schedules.Explored(20, exhaustive=False)
 
-    def test_calls_that_cannot_matter_are_left_out(self, client: Any, engine_table: str) -> None:
+    def test_independent_calls_are_left_out(self, client: Any, engine_table: str) -> None:
         def act() -> None:
             cap = Cap(client, engine_table)
             cap.fill(0)
@@ -67,7 +67,7 @@ class TestOrders:
         explore(client, lambda: Race([read(client, engine_table, 1), fail], seen.extend))
         assert [type(outcome.error) for outcome in seen] == [type(None), ValueError]
 
-    def test_a_call_from_a_thread_that_no_act_owns_is_refused(self, client: Any, engine_table: str) -> None:
+    def test_a_call_from_an_unknown_thread_is_refused(self, client: Any, engine_table: str) -> None:
         outcomes: list[Outcome] = []
 
         def stray() -> None:
@@ -80,7 +80,7 @@ class TestOrders:
         explore(client, lambda: Race([stray], lambda _: None))
         assert "no act owns" in str(outcomes[0].error)
 
-    def test_an_act_that_changes_its_mind_is_not_repeatable(self, client: Any, engine_table: str) -> None:
+    def test_an_act_that_behaves_differently_is_reported(self, client: Any, engine_table: str) -> None:
         lengths = iter([1, 2, 2, 2])
 
         def fickle() -> None:
@@ -89,7 +89,7 @@ class TestOrders:
         with pytest.raises(NotRepeatable):
             explore(client, lambda: Race([fickle, read(client, engine_table, 2)], lambda _: None))
 
-    def test_an_act_that_waits_for_another_act_is_stuck(
+    def test_an_act_that_waits_for_another_act_is_reported(
         self, client: Any, engine_table: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(schedules, "_STUCK_SECONDS", 0.2)
@@ -102,17 +102,17 @@ class TestOrders:
         with pytest.raises(Stuck):
             explore(client, lambda: Race([locked, locked], lambda _: None))
 
-    def test_the_client_is_itself_again_afterwards(self, client: Any, engine_table: str) -> None:
+    def test_the_client_is_restored_afterward(self, client: Any, engine_table: str) -> None:
         explore(client, lambda: Race([read(client, engine_table, 1)], lambda _: None))
         assert "_make_api_call" not in client.__dict__
 
 
 class TestTwin:
-    def test_the_counter_holds_in_every_order_of_three(self, client: Any, engine_table: str) -> None:
+    def test_the_correct_counter_passes_in_every_order(self, client: Any, engine_table: str) -> None:
         explored = explore(client, lambda: race_of_creates(client, engine_table, Cap.create, 3))
         assert explored == schedules.Explored(6, exhaustive=True)
 
-    def test_counting_first_is_caught_and_the_order_named(
+    def test_the_incorrect_counter_is_caught_and_the_order_named(
         self, client: Any, engine_table: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def scenario() -> Race:

@@ -22,20 +22,20 @@ Resources:
 """
 
 
-def test_only_what_makes_a_table_is_read(tmp_path: Path) -> None:
+def test_only_the_properties_of_a_table_are_read(tmp_path: Path) -> None:
     template = tmp_path / "template.yaml"
     template.write_text(TEMPLATE)
     assert set(table_properties(template)) == {"BillingMode", "AttributeDefinitions", "KeySchema"}
 
 
-def test_the_product_s_table_needs_no_value_that_only_a_deployment_knows() -> None:
+def test_the_products_table_needs_no_deployment_values() -> None:
     written = json.dumps(table_properties())
     assert '"Ref"' not in written
     assert '"Fn::' not in written
 
 
 @pytest.mark.races
-def test_it_is_made_on_an_engine_with_its_keys(engine: Engine) -> None:
+def test_the_table_is_created_on_an_engine_with_its_keys(engine: Engine) -> None:
     client = engine.client
     create_table(client, "made-here")
     described = client.describe_table(TableName="made-here")["Table"]

@@ -12,12 +12,12 @@ pytestmark = pytest.mark.races
 
 
 class TestHammer:
-    def test_the_acts_run_at_the_same_time(self) -> None:
+    def test_acts_run_concurrently(self) -> None:
         together = threading.Barrier(4)
         outcomes = hammer([lambda: together.wait(10)] * 4, times=2)
         assert [outcome.error for outcome in outcomes] == [None] * 8
 
-    def test_outcomes_come_back_by_act_with_exceptions_among_them(self) -> None:
+    def test_outcomes_are_returned_by_act_including_exceptions(self) -> None:
         def fail() -> None:
             raise ValueError("no")
 
@@ -27,13 +27,13 @@ class TestHammer:
 
 
 class TestTwin:
-    def test_the_counter_holds_under_threads(self, client: Any, engine_table: str) -> None:
+    def test_the_correct_counter_passes_under_threads(self, client: Any, engine_table: str) -> None:
         cap = Cap(client, engine_table)
         cap.fill(0)
         outcomes = hammer([cap.create] * 16, times=10)
         assert [outcome.get() for outcome in outcomes].count(True) == cap.stored() == cap.counted() == CAP
 
-    def test_counting_first_is_caught_under_threads(self, client: Any, engine_table: str) -> None:
+    def test_the_incorrect_counter_is_caught_under_threads(self, client: Any, engine_table: str) -> None:
         # Each round nearly always detects it; if none of five does, the engine or the threads don't race.
         stored: list[int] = []
         while len(stored) < 5 and max(stored, default=0) <= CAP:

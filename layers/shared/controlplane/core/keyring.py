@@ -2,7 +2,7 @@
 
 During a rotation, two versions of a function run at the same time: one signs with the old key and one with the new key.
 Both have both keys, so each accepts what the other issued. Values that are stored under a keyed digest must therefore
-be looked up under every key of the ring. docs/decisions/0038-a-key-ring-of-two.md has the steps.
+be looked up under every key of the ring. docs/decisions/0038-the-signing-secret-is-a-ring-of-two-keys.md has the steps.
 """
 
 import hmac
