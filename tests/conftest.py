@@ -16,6 +16,8 @@ os.environ.update(
     AWS_EC2_METADATA_DISABLED="true",
     # No worker runs while a test's request does: the request looks for the scan once and doesn't wait.
     SCAN_START_WAIT_SECONDS="0",
+    # The longest allowed: moto can be slow on a busy machine. Tests of this budget set it themselves.
+    DEPENDENCY_SECONDS="15",
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="assent",
 )

@@ -238,15 +238,15 @@ class Test403:
 class Test409:
     def test_a_taken_slug_returns_409_with_three_free_ones(self, api: Api, world: World, person: Person):
         world.company()
-        create(api, person, name="Acme", slug="acme")
+        create(api, person, name="Umbra", slug="umbra")
         before = len(table_dump())
-        reply = create(api, world.person(), name="Other", slug="acme")
+        reply = create(api, world.person(), name="Other", slug="umbra")
         assert (reply.status, reply.code) == (409, "CONFLICT")
         details = reply.error["details"]
-        assert details == {"field": "slug", "slug": "acme", "suggestions": ["acme-2", "acme-3", "acme-4"]}
+        assert details == {"field": "slug", "slug": "umbra", "suggestions": ["umbra-2", "umbra-3", "umbra-4"]}
         assert len(table_dump()) == before + 4  # the second person: profile, address, token and its entry
         for slug in details["suggestions"]:
-            assert create(api, person, name="Acme", slug=slug).status == 201
+            assert create(api, person, name="Umbra", slug=slug).status == 201
 
     def test_suggestions_are_free_and_valid(self, api: Api, person: Person):
         slug = "a" * 17 + "-bc"
