@@ -197,6 +197,7 @@ EXEMPT: dict[str, str] = {
     "controlplane.http.idempotency:*": "at most 255 characters (IdempotencyKey), which are only hashed",
     "controlplane.http.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
     "controlplane.http.pagination:CursorCodec.cursor": "a sort key of ours",
+    "controlplane.queues.issue_messages:request_issue": "ids of ours",
     "controlplane.queues.messages:Queue._setting": "a name of ours",
     "controlplane.core.cursors:_mac": "only hashed",
     "controlplane.core.keyring:*": "only hashed",
