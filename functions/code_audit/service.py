@@ -62,7 +62,8 @@ def request_scan(
 ) -> RequestItem:
     """Requests a scan of the linked project, by default the first one that still exists.
 
-    `extra_legs` precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress, NotFound.
+    `extra_legs` precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress, and
+    UnknownRepository.
     """
     request_id = requests.new_request_id(repository.organization_id)
     message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))

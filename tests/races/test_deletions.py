@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import ids
-from controlplane.core.ids import ProjectId, RepositoryId
+from controlplane.core.ids import ProjectId
 from controlplane.store import (
     api_keys,
     deletions,
@@ -194,7 +194,7 @@ class Running:
         clean_up()
 
     def deletes_repository(self) -> None:
-        repositories.disconnect_repository(RepositoryId.stored(self.scan.repository_id))
+        repositories.disconnect_repository(self.scan.repository_id)
         clean_up()
 
     def deletes_organization(self) -> None:

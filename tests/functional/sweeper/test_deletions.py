@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId, RepositoryId
+from controlplane.core.ids import ProjectId
 from controlplane.queues.messages import Queue
 from controlplane.store import (
     billing,
@@ -131,7 +131,7 @@ class TestARunningScan:
     def delete(self, request: pytest.FixtureRequest, running: ScanItem) -> Callable[[], object]:
         return {
             "project": lambda: projects.delete_project(projects.get_project(ProjectId.stored(running.project_id))),
-            "repository": lambda: repositories.disconnect_repository(RepositoryId.stored(running.repository_id)),
+            "repository": lambda: repositories.disconnect_repository(running.repository_id),
             "organization": lambda: deletions.delete_organization(running.organization_id),
         }[request.param]
 
