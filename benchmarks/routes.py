@@ -79,7 +79,7 @@ def _member(world: World) -> Request:
     membership = organizations.Membership(
         organization_id=world.organization_id, slug="benchmark", name="Benchmark", role="member"
     )
-    for put in organizations.membership_legs(membership, person.to_item()):
+    for put in organizations.membership_legs(membership, person):
         table.put(put)
     return {"path": {"memberId": MemberId.of_user(world.organization_id, person.user_id)}}
 

@@ -248,7 +248,7 @@ def _decline_all(profile: UserItem) -> int:
     ended = 0
     for invitation in invitees.list_for_address(profile.email):
         try:
-            invitees.decline_invitation(invitation.invitation_id, profile.to_item())
+            invitees.decline_invitation(invitation.invitation_id, profile)
         except invitees.InvitationGone:
             continue  # concurrently canceled or expired
         ended += 1

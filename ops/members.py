@@ -1,12 +1,11 @@
 """Operator actions on memberships: those of admins and owners, and adding a user without an invitation."""
 
-from typing import Any
-
 from controlplane.store import keys, members, organizations
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import MemberItem, Membership, Role
 from controlplane.store.retry import retry_on_conflict
 from controlplane.store.table import Check, Leg, LegFailed, StoreError, Update, table
+from controlplane.store.users import UserItem
 
 _PAGE = 100
 
@@ -31,7 +30,7 @@ def list_members(organization_id: str) -> list[MemberItem]:
         after = page.next_sk
 
 
-def add_member(organization: OrganizationItem, profile: dict[str, Any], role: Role) -> None:
+def add_member(organization: OrganizationItem, profile: UserItem, role: Role) -> None:
     """Adds the user to the organization. Raises AlreadyMember."""
     membership = Membership(
         organization_id=organization.organization_id, slug=organization.slug, name=organization.name, role=role

@@ -146,7 +146,7 @@ def ensure_organization(slug: str, name: str, owner: UserItem, plan: str, least_
     """Returns the id of the organization, on the given plan and with at least `least_credits`."""
     organization = find_organization(slug)
     if organization is None:
-        organization_id = organizations.create_organization(name, slug, owner.to_item()).organization_id
+        organization_id = organizations.create_organization(name, slug, owner).organization_id
     else:
         organization_id = organization.organization_id
     stored, account = billing.get_billing(organization_id)
@@ -164,7 +164,7 @@ def ensure_member(organization_id: str, profile: UserItem, role: Role) -> None:
         organization = organizations.find_organization(organization_id)
         if organization is None:
             raise LookupError("the organization was there a moment ago")
-        members.add_member(organization, profile.to_item(), role)
+        members.add_member(organization, profile, role)
     elif membership.role != role:
         members.change_role(organization_id, profile.user_id, role)
 

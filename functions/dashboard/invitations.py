@@ -3,14 +3,13 @@
 Ids come from forms and URLs. A malformed one is treated like an unknown one.
 """
 
-from typing import Any
-
 from controlplane.core import ids
 from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
 from controlplane.store import invitees, users
 from controlplane.store.invitees import BlockPage, InvitationGone, NotBlocked
 from controlplane.store.organizations import Membership
+from controlplane.store.users import UserItem
 
 BLOCKED_PER_PAGE = 50
 
@@ -54,8 +53,8 @@ def _parse_id(invitation_id: str) -> InvitationId:
     return parsed
 
 
-def _get_profile(user_id: str) -> dict[str, Any]:
+def _get_profile(user_id: str) -> UserItem:
     profile = users.find_user(user_id)
     if profile is None:
         raise LookupError("the session's account doesn't exist")
-    return profile.to_item()
+    return profile

@@ -29,6 +29,8 @@ class Overview(NamedTuple):
 
 def get_overview(user_id: str, max_invitations: int) -> Overview:
     account = organizations.get_account(user_id)
+    if account.profile is None:
+        raise LookupError("the session's account doesn't exist")
     return Overview(account, invitees.list_received(account.profile, max_invitations))
 
 

@@ -38,7 +38,7 @@ def create_organization(user_id: str, name: str, slug: str | None, extra_legs: M
     slug = slug or derive_slug(name)
     try:
         return organizations.create_organization(
-            name, slug, profile.to_item(), extra_legs, limit=settings.organizations_per_person
+            name, slug, profile, extra_legs, limit=settings.organizations_per_person
         )
     except organizations.SlugTaken:
         raise organizations.SlugTaken(slug, suggest_slugs(slug)) from None

@@ -31,7 +31,7 @@ def add_member(
 
     joined, profile = get_organization(organization), get_user(user)
     try:
-        members.add_member(joined, profile.to_item(), role)
+        members.add_member(joined, profile, role)
     except members.AlreadyMember:
         raise Conflict(f"{user} is a member of {organization} already. Use `member set-role`.") from None
     return _changed(joined.organization_id, profile.user_id, role)

@@ -38,7 +38,7 @@ def create_organization(
     profile = get_user(owner)
     slug = body.slug or derive_slug(body.name)
     try:
-        made = organizations.create_organization(body.name, slug, profile.to_item())
+        made = organizations.create_organization(body.name, slug, profile)
     except organizations.SlugTaken:
         free = ", ".join(suggest_slugs(slug))
         raise Conflict(f"Another organization has the slug {slug}. Free are: {free}.") from None

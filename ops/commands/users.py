@@ -37,12 +37,12 @@ def create_user(
 def show_user(user: User) -> Shown:
     """Show an account and its organizations."""
     from controlplane.store import organizations
-    from controlplane.store.users import UserItem
     from ops.lookup import get_user, membership_document, user_document
 
-    account = organizations.get_account(get_user(user).user_id)
-    memberships = [membership_document(membership) for membership in account.memberships]
-    return Shown({**user_document(UserItem.from_item(account.profile)), "organizations": memberships})
+    profile = get_user(user)
+    memberships = organizations.get_account(profile.user_id).memberships
+    shown = [membership_document(membership) for membership in memberships]
+    return Shown({**user_document(profile), "organizations": shown})
 
 
 @command(app, "set-organization")

@@ -33,7 +33,7 @@ class Invited:
         body = {"email": self.person.email, "role": role}
         invitation_id = api.post("/v1/invitations", self.second.token, json_body=body).data["id"]
         self.invitation_id = InvitationId.stored(invitation_id)
-        self.profile = get_profile(self.person.user_id).to_item()
+        self.profile = get_profile(self.person.user_id)
 
     def accept(self) -> object:
         return invitees.accept_invitation(self.invitation_id, self.profile, 20)

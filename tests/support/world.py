@@ -54,7 +54,7 @@ class World:
         owner = owner or self.person()
         slug = f"acme-{next(_NUMBERS)}"
         profile = get_profile(owner.user_id)
-        made = organizations.create_organization(name, slug, profile.to_item())
+        made = organizations.create_organization(name, slug, profile)
         if plan != "free":
             billing.change_plan(made.organization_id, plan)
         return Company(made.organization_id, slug, name, owner)
@@ -62,7 +62,7 @@ class World:
     def member(self, company: Company, role: organizations.Role = "member", person: Person | None = None) -> Person:
         """Adds a user, by default a new one, to the organization with that role."""
         person = person or self.person()
-        profile = get_profile(person.user_id).to_item()
+        profile = get_profile(person.user_id)
         membership = organizations.Membership(
             organization_id=company.organization_id, slug=company.slug, name=company.name, role=role
         )

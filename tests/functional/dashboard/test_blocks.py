@@ -12,7 +12,7 @@ from dashboard.organizations import PAGE_INVITATIONS
 from tests.functional.dashboard.test_invitations import ACCEPT, DECLINE, invite, pending, role_of
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, Person, World, get_profile
 
 BLOCK, BLOCKED, UNBLOCK = "/invitations/block", "/invitations/blocked", "/invitations/unblock"
 
@@ -65,7 +65,7 @@ class TestBlock:
 
 def users_email(browser: Browser) -> str:
     user_id = browser.api.get("/v1/me", browser.secret).data["principal"]["userId"]
-    return organizations.get_account(user_id).profile["email"]
+    return get_profile(user_id).email
 
 
 class TestBlocked:

@@ -5,6 +5,7 @@ import pytest
 from controlplane.store import keys
 from controlplane.store.organizations import Membership, membership_legs
 from controlplane.store.table import table
+from controlplane.store.users import UserItem
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.world import Company, World, table_dump
@@ -54,7 +55,13 @@ class TestList:
             organization_id=company.organization_id, slug=company.slug, name=company.name, role="member"
         )
         for number in range(101):
-            profile = {"userId": f"usr_{number:016}", "name": "Max", "email": f"max{number}@example.com", "image": None}
+            profile = UserItem(
+                user_id=f"usr_{number:016}",
+                email=f"max{number}@example.com",
+                name="Max",
+                image=None,
+                created_at="2026-03-04T05:06:07.000Z",
+            )
             roster, _ = membership_legs(membership, profile)
             table.put(roster)
         assert len({it["userId"] for it in ops("member", "list", company.slug).document}) == 102

@@ -1,6 +1,7 @@
 """Background deletion: removes everything of a project, repository, or organization, and nothing else."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -225,12 +226,12 @@ class TestOrganization:
 
     def test_an_organization_of_any_size_loses_its_members_before_the_call_ends(self, world: World, company: Company):
         # 40 in the first transaction, then pages of 100. Written directly: moto copies the table for each leg.
-        profile = get_profile(company.owner.user_id).to_item()
+        profile = get_profile(company.owner.user_id)
         membership = organizations.Membership(
             organization_id=company.organization_id, slug=company.slug, name=company.name, role="member"
         )
         for number in range(150):
-            member = {**profile, "userId": f"usr_{number:016d}"}
+            member = replace(profile, user_id=f"usr_{number:016d}")
             table.put_all(put.item for put in organizations.membership_legs(membership, member))
         world.key(company)
         deletions.delete_organization(company.organization_id)

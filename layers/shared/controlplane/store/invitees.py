@@ -12,13 +12,14 @@ from controlplane.core import clock
 from controlplane.core.emails import normalize_email
 from controlplane.core.errors import Conflict, NotFound
 from controlplane.core.ids import InvitationId
-from controlplane.store import invitations, keys, organizations
+from controlplane.store import invitations, keys, organizations, users
 from controlplane.store.invitation_items import InvitationItem, InvitationLock
 from controlplane.store.invitations import least_inviter
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import Membership, Ownership, Role
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Update, table
+from controlplane.store.users import UserItem
 
 _PAGE = 50
 # Limits the read if most stored invitations are hidden because they expired or their organization is blocked.
@@ -100,7 +101,7 @@ class BlockPage(NamedTuple):
     next_sk: str | None
 
 
-def list_received(profile: Mapping[str, Any], most: int) -> Received:
+def list_received(profile: UserItem, most: int) -> Received:
     """Returns at most `most` pending and `most` void invitations to the profile's address.
 
     Omits those of blocked organizations. Void ones never displace pending ones.
@@ -110,13 +111,13 @@ def list_received(profile: Mapping[str, Any], most: int) -> Received:
     after = None
     for _ in range(_MAX_PAGES):
         page = table.query(
-            keys.invitee_pk(normalize_email(profile["email"])),
+            keys.invitee_pk(normalize_email(profile.email)),
             prefix=keys.INVITEE_PREFIX,
             limit=_PAGE,
             after=after,
             consistent=True,
         )
-        for invitation in _resolve(profile["userId"], page.items):
+        for invitation in _resolve(profile.user_id, page.items):
             (void if invitation.is_void else pending).append(invitation)
         after = page.next_sk
         if after is None or len(pending) > most:
@@ -131,7 +132,7 @@ def list_for_address(email: str) -> list[ReceivedInvitation]:
     return _resolve(None, locks.items)
 
 
-def accept_invitation(invitation_id: InvitationId, profile: Mapping[str, Any], limit: int | None = None) -> Membership:
+def accept_invitation(invitation_id: InvitationId, profile: UserItem, limit: int | None = None) -> Membership:
     """Makes the profile's user, whose address is verified, a member with the invitation's role.
 
     One transaction creates the membership, updates the owner count, and removes the invitation. It also checks that
@@ -160,7 +161,7 @@ def accept_invitation(invitation_id: InvitationId, profile: Mapping[str, Any], l
     return retry_on_conflict(accept, "the account")
 
 
-def decline_invitation(invitation_id: InvitationId, profile: Mapping[str, Any]) -> str:
+def decline_invitation(invitation_id: InvitationId, profile: UserItem) -> str:
     """Declines the invitation. Returns the organization's name. Raises InvitationGone."""
     invitation, organization = _get_pending(invitation_id, profile)
     if not _remove(invitation):
@@ -168,14 +169,14 @@ def decline_invitation(invitation_id: InvitationId, profile: Mapping[str, Any]) 
     return organization.name
 
 
-def block_organization(invitation_id: InvitationId, profile: Mapping[str, Any]) -> str:
+def block_organization(invitation_id: InvitationId, profile: UserItem) -> str:
     """Declines the invitation and blocks its organization. Returns the organization's name. Raises InvitationGone."""
     invitation, organization = _get_pending(invitation_id, profile)
     block = BlockItem(
         organization_id=organization.organization_id, name=organization.name, created_at=clock.timestamp()
     )
-    exists = Check(keys.user(profile["userId"]), "attribute_exists(pk)")
-    if not _remove(invitation, {"account": exists, "block": Put(block.to_item(profile["userId"]))}):
+    exists = users.exists_check(profile.user_id)
+    if not _remove(invitation, {"account": exists, "block": Put(block.to_item(profile.user_id))}):
         raise InvitationGone
     return organization.name
 
@@ -235,7 +236,7 @@ def _resolve(user_id: str | None, locks: Iterable[Mapping[str, Any]]) -> list[Re
     ]
 
 
-def _get_pending(invitation_id: InvitationId, profile: Mapping[str, Any]) -> tuple[InvitationItem, OrganizationItem]:
+def _get_pending(invitation_id: InvitationId, profile: UserItem) -> tuple[InvitationItem, OrganizationItem]:
     """Returns a pending invitation to the profile's address, and its organization. Raises InvitationGone."""
     item, organization = table.batch_get(
         [keys.invitation(*invitation_id.location), keys.organization(invitation_id.organization_id)]
@@ -243,17 +244,17 @@ def _get_pending(invitation_id: InvitationId, profile: Mapping[str, Any]) -> tup
     if item is None or organization is None:
         raise InvitationGone
     invitation = InvitationItem.from_item(item)
-    if not invitation.is_pending or normalize_email(invitation.email) != profile["email"]:
+    if not invitation.is_pending or normalize_email(invitation.email) != profile.email:
         raise InvitationGone
     return invitation, OrganizationItem.from_item(organization)
 
 
 def _acceptance(
-    joined: Membership, invitation: InvitationItem, profile: Mapping[str, Any], ownership: Ownership | None
+    joined: Membership, invitation: InvitationItem, profile: UserItem, ownership: Ownership | None
 ) -> dict[str, Leg]:
     key, exists = keys.organization(joined.organization_id), "attribute_exists(pk)"
     count_owner = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
-    same_address = Check(keys.user(profile["userId"]), "#email = :email", {"email": profile["email"]})
+    same_address = Check(keys.user(profile.user_id), "#email = :email", {"email": profile.email})
     roster, membership = organizations.membership_legs(joined, profile)
     inviter_id, least = invitation.invited_by.id, least_inviter(joined.role)
     return {
@@ -266,7 +267,7 @@ def _acceptance(
     }
 
 
-def _read_conflict(failure: LegFailed, invitation: InvitationItem, ownership: Ownership | None) -> dict[str, Any]:
+def _read_conflict(failure: LegFailed, invitation: InvitationItem, ownership: Ownership | None) -> UserItem:
     """Returns the current profile after a failed acceptance, for a retry, or raises the error for the failure."""
     if {"invitation", "invitee"} & failure.items.keys():
         raise InvitationGone from None
@@ -281,7 +282,7 @@ def _read_conflict(failure: LegFailed, invitation: InvitationItem, ownership: Ow
         raise OwnsTooMany from None
     if failure.item is None:
         raise InvitationGone from None
-    return failure.item
+    return UserItem.from_item(failure.item)
 
 
 def _removal(invitation: InvitationItem) -> dict[str, Leg]:

@@ -7,7 +7,7 @@ role. So an organization always has an owner, even under concurrent changes.
 from typing import NamedTuple
 
 from controlplane.core.errors import Forbidden
-from controlplane.store import keys, organizations
+from controlplane.store import keys, organizations, users
 from controlplane.store.organizations import MemberItem, Membership, Ownership, Role
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import Delete, Leg, LegFailed, Update, table
@@ -64,7 +64,7 @@ def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, 
     change, unchanged, values = "SET #role = :role", "#role = :held", {"role": role, "held": member.role}
     ownership = None
     if role == "owner" != member.role:
-        profile = table.get(keys.user(member.user_id))
+        profile = users.find_user(member.user_id)
         if profile is None:
             raise WriteConflict
         ownership = organizations.count_ownership(profile, limit)

@@ -17,6 +17,7 @@ from controlplane.store.keys import Key
 from controlplane.store.organization_items import BillingItem, OrganizationItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, Update, table
+from controlplane.store.users import UserItem
 
 Role = Literal["owner", "admin", "member"]
 # From the least to the most powerful.
@@ -96,15 +97,15 @@ class MemberItem:
 
 
 class Account(NamedTuple):
-    """A user's profile, which has the organization saved in the dashboard, and memberships in no specific order."""
+    """A user's profile, or None if the account was deleted, and the user's memberships in no specific order."""
 
-    profile: dict[str, Any]
+    profile: UserItem | None
     memberships: list[Membership]
 
     @property
     def active(self) -> Membership | None:
         """Returns the default organization: the saved one, otherwise the only one, otherwise None."""
-        saved = self.profile.get("savedOrganizationId")
+        saved = self.profile.saved_organization_id if self.profile else None
         for membership in self.memberships:
             if membership.organization_id == saved:
                 return membership
@@ -175,29 +176,29 @@ def get_with_membership(
 def get_account(user_id: str) -> Account:
     """Returns the user's account, read in one consistent query because it determines the active organization."""
     page = table.query(keys.user_pk(user_id), consistent=True)
-    profile: dict[str, Any] = {}
+    profile = None
     memberships = []
     for item in page.items:
         if item["sk"] == keys.PROFILE_SK:
-            profile = item
+            profile = UserItem.from_item(item)
         elif item["sk"].startswith(keys.MEMBERSHIP_PREFIX):
             memberships.append(Membership.from_item(item))
     return Account(profile, memberships)
 
 
-def count_ownership(profile: Mapping[str, Any], limit: int | None) -> Ownership:
+def count_ownership(profile: UserItem, limit: int | None) -> Ownership:
     """Returns the leg that counts another organization for its owner, conditional on owning fewer than `limit`.
 
     Every transaction that makes a user an owner includes this leg. It also checks that the account still has the
     profile's address, which the roster will show. Read the profile before calling this.
     """
-    user_id = profile["userId"]
+    user_id = profile.user_id
 
     def count_owned() -> int:
         return sum(held.role == "owner" for held in get_account(user_id).memberships)
 
-    capacity = caps.read_capacity(profile.get("ownerships"), limit, count_owned)
-    leg = caps.count_creation(keys.user(user_id), "ownerships", capacity, email=profile["email"])
+    capacity = caps.read_capacity(profile.ownerships, limit, count_owned)
+    leg = caps.count_creation(keys.user(user_id), "ownerships", capacity, email=profile.email)
     same = "#email = :email"
     return Ownership(Update(leg.key, leg.change, f"{same} AND {leg.when}" if leg.when else same, leg.values), capacity)
 
@@ -207,14 +208,14 @@ def find_organization(organization_id: str) -> OrganizationItem | None:
     return OrganizationItem.from_item(item) if item else None
 
 
-def membership_legs(membership: Membership, profile: Mapping[str, Any]) -> tuple[Put, Put]:
+def membership_legs(membership: Membership, profile: UserItem) -> tuple[Put, Put]:
     """Returns both legs of a new membership, the roster's first; each fails if its item exists."""
     member = MemberItem(
         organization_id=membership.organization_id,
-        user_id=profile["userId"],
-        name=profile["name"],
-        email=profile["email"],
-        image=profile["image"],
+        user_id=profile.user_id,
+        name=profile.name,
+        email=profile.email,
+        image=profile.image,
         role=membership.role,
         joined_at=clock.timestamp(),
     )
@@ -225,7 +226,7 @@ def membership_legs(membership: Membership, profile: Mapping[str, Any]) -> tuple
 def create_organization(
     name: str,
     slug: str,
-    owner: Mapping[str, Any],
+    owner: UserItem,
     extra_legs: Mapping[str, Leg] | None = None,
     *,
     limit: int | None = None,
@@ -255,14 +256,14 @@ def create_organization(
                 raise OwnsTooMany(ownership.capacity.current, limit) from None
             if failure.item is None:
                 raise AccountGone from None
-            owner = failure.item
+            owner = UserItem.from_item(failure.item)
             raise WriteConflict from None
         return created
 
     return retry_on_conflict(create, "the account")
 
 
-def _creation(created: Membership, owner: Mapping[str, Any]) -> dict[str, Leg]:
+def _creation(created: Membership, owner: UserItem) -> dict[str, Leg]:
     organization_id, absent = created.organization_id, "attribute_not_exists(pk)"
     organization = OrganizationItem(
         organization_id=organization_id,
