@@ -7,7 +7,8 @@ from pydantic import Field
 from controlplane.core.naming import Name
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import OptionalTimestamp, Timestamp
-from controlplane.store.api_keys import ApiKeyItem, MintedKey
+from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.api_keys import MintedKey
 
 KeyId = Annotated[str, Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])]
 KeyName = Annotated[str, Field(description="The key's display name.", examples=["Production deploys"])]

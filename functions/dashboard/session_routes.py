@@ -7,7 +7,7 @@ from controlplane.http import web_session
 from controlplane.http.app import ControlRouter
 from controlplane.http.pagination import Cursor, CursorCodec
 from controlplane.http.web_session import WebSession
-from controlplane.store import credential_index, revocations, user_tokens
+from controlplane.store import credential_index, revocations
 from dashboard.page_parameters import SignedIn, Submits
 from dashboard.pages import address, page, redirect
 
@@ -54,7 +54,8 @@ async def end_other_sessions(session: Submits) -> Response:
 
 def _current(session: WebSession) -> str | None:
     """Returns the local id of this session's entry."""
-    return user_tokens.entry_local_of(session.access.principal.token) if session.access else None
+    token = session.access.principal.token if session.access else None
+    return token.entry_local if token else None
 
 
 def _sessions(

@@ -13,7 +13,7 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from controlplane.store import credential_index, revocations, user_tokens
+from controlplane.store import credential_index, revocations
 from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])
@@ -32,7 +32,8 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
     """
     codec = CursorCodec(cursor, "listSessions", access.user_id)
     page = credential_index.list_credentials(access.user_id, limit, codec.after)
-    current = user_tokens.entry_local_of(access.principal.token)
+    token = access.principal.token
+    current = token.entry_local if token else None
     items = [
         Session(
             id=credential.session_id,

@@ -11,7 +11,7 @@ from ops.errors import Conflict, NotFound, Refused
 from ops.output import Shown, confirm
 
 if TYPE_CHECKING:
-    from controlplane.store.api_keys import ApiKeyItem
+    from controlplane.store.api_key_items import ApiKeyItem
 
 app = typer.Typer(no_args_is_help=True, help="An organization's API keys.")
 

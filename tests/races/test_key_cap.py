@@ -10,7 +10,7 @@ import pytest
 from controlplane.core import ids, tokens
 from controlplane.core.ids import KeyId
 from controlplane.store import api_keys, codec, keys
-from controlplane.store.api_keys import ApiKeyItem
+from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.table import table
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first

@@ -3,8 +3,10 @@
 import pytest
 
 from controlplane.core.errors import Forbidden, InvalidPayload
+from controlplane.core.ids import KeyId
 from controlplane.http.access import Access, Requires
 from controlplane.http.authentication import Principal
+from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.credentials import Counted
 
 OWN = "org_0123456789abcdef"
@@ -12,8 +14,17 @@ OWN = "org_0123456789abcdef"
 
 def admitted(named: str | None, *, late: bool = True) -> Access[None]:
     """Returns a key's access as passed to an endpoint whose query names that organization."""
-    token = {"organizationId": OWN, "slug": "acme", "name": "Acme"}
-    principal = Principal("api_key", (), key_id="key_x", organization_id=OWN, token=token)
+    key = KeySecretItem(
+        digest="9f86d0",
+        key_id=KeyId.of(OWN, "01kb2m3n4p5q6r7s8t"),
+        organization_id=OWN,
+        slug="acme",
+        name="Acme",
+        plan="pro",
+        created_by="usr_8k",
+        rate_limit=1500,
+    )
+    principal = Principal("api_key", (), key_id=key.key_id, organization_id=OWN, key=key)
     access: Access[None] = Access(principal, Counted(600, 1, 0))
     Requires(organization="query", late=late).resolve(access, named)
     return access

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.store.api_keys import ApiKeyItem
+from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
 from controlplane.store.audits import AuditItem
 from controlplane.store.project_items import ProjectItem
 
@@ -37,6 +37,20 @@ KEY: dict[str, Any] = {
     "createdFrom": "api",
     "lastUsedAt": None,
 }
+SECRET: dict[str, Any] = {
+    "pk": "KH#9f86d0",
+    "sk": "KEY",
+    "keyId": KEY["keyId"],
+    "organizationId": f"org_{_ORGANIZATION}",
+    "slug": "acme",
+    "name": "Acme",
+    "plan": "pro",
+    "createdBy": "usr_5w1n8q2k7m3r9t4v",
+    "rateLimit": 1500,
+    "win": 29384756,
+    "hits": 17,
+    "usedHour": 489745,
+}
 AUDIT: dict[str, Any] = {
     "pk": _PK,
     "sk": f"AUDIT#{_LOCAL}#aud_01",
@@ -53,6 +67,8 @@ AUDIT: dict[str, Any] = {
         (ProjectItem, PROJECT),
         (ProjectItem, {**PROJECT, "websites": [], "consent": None}),
         (ApiKeyItem, KEY),
+        (KeySecretItem, SECRET),
+        (KeySecretItem, {**SECRET, "refusedFor": "29384756#org_2f"}),
         (AuditItem, AUDIT),
     ],
 )

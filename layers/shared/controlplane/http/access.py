@@ -110,9 +110,7 @@ class Access[T](Caller):
     @property
     def rate_group(self) -> str:
         """The plan of an API key, or `person`."""
-        if self.principal.kind == "api_key" and self.principal.token:
-            return str(self.principal.token["plan"])
-        return "person"
+        return self.principal.key.plan if self.principal.key else "person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ class Requires(CallerRequirements[Access[Any]]):
         """
         principal = caller.principal
         check_rate(principal, caller.counted)
-        if principal.kind == "api_key" and principal.token and not PLANS[principal.token["plan"]].api_access:
+        if principal.key and not PLANS[principal.key.plan].api_access:
             raise PlanRequired
         if self.scope is not None and not {self.scope, self.or_scope} & {*principal.scopes}:
             raise InsufficientScope(self.scope)
@@ -187,8 +185,7 @@ class Requires(CallerRequirements[Access[Any]]):
             return
         if RANK[caller.membership.role] < RANK[self.role]:
             raise Forbidden
-        if caller.principal.user_id is not None:
-            token = caller.principal.token or {}
+        if (token := caller.principal.token) is not None:
             owner_limits.check_organization_of_person(token, caller.counted, caller.organization_id)
 
 

@@ -4,7 +4,7 @@ Nothing is cached between requests, so a change of membership, role, key, or pla
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from controlplane.core import clock, tokens
 from controlplane.core.errors import RateLimited, Unauthorized
@@ -12,9 +12,11 @@ from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.core.settings import settings
 from controlplane.http import owner_limits, rejections
 from controlplane.store import credentials, organizations
+from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.credentials import Counted
 from controlplane.store.organizations import Role
 from controlplane.store.table import Throttled
+from controlplane.store.user_tokens import UserTokenItem
 
 # An API key belongs to the organization, not to a person. Within its scopes it has the permissions of an admin.
 _API_KEY_ROLE: Role = "admin"
@@ -24,7 +26,7 @@ _USER_TOKEN_PREFIXES = {settings.service_brand + tokens.ACCESS, settings.service
 
 @dataclass(slots=True)
 class Principal:
-    """The authenticated caller. `user_id` is None for an API key; the other ids are None for a person."""
+    """The authenticated caller: a person with a token, or an API key. What the other kind has is None."""
 
     kind: Literal["session", "api_key", "oauth"]
     scopes: tuple[str, ...]
@@ -32,7 +34,8 @@ class Principal:
     key_id: str | None = None
     organization_id: str | None = None
     created_by: str | None = None
-    token: dict[str, Any] | None = None
+    token: UserTokenItem | None = None
+    key: KeySecretItem | None = None
 
 
 def authenticate(authorization: str | None, address: str) -> tuple[Principal, Counted]:
@@ -65,20 +68,20 @@ def _bearer_secret(authorization: str) -> str | None:
 def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:
     """Reads the credential and counts the request. Raises UnknownSecret (also if the token has expired), Throttled."""
     if prefix == settings.service_brand:
-        item, counted = credentials.authenticate_api_key(digest)
+        key, counted = credentials.authenticate_api_key(digest)
         principal = Principal(
             "api_key",
             API_KEY_SCOPES,
-            key_id=item["keyId"],
-            organization_id=item["organizationId"],
-            created_by=item["createdBy"],
-            token=item,
+            key_id=key.key_id,
+            organization_id=key.organization_id,
+            created_by=key.created_by,
+            key=key,
         )
     else:
-        item, counted = credentials.authenticate_user_token(digest)
-        if item["expiresAt"] <= clock.now():
+        token, counted = credentials.authenticate_user_token(digest)
+        if token.expires_at <= clock.now():
             raise credentials.UnknownSecret
-        principal = Principal(item["kind"], tuple(item["scopes"]), user_id=item["userId"], token=item)
+        principal = Principal(token.kind, tuple(token.scopes), user_id=token.user_id, token=token)
     return principal, counted
 
 
@@ -87,18 +90,19 @@ def check_rate(principal: Principal, counted: Counted) -> None:
 
     Rejected requests count too. Those beyond the credential's own limit count only against the credential.
     """
-    token = principal.token or {}
     if counted.hits > counted.limit:
         raise RateLimited(counted.resets_at - int(clock.now()))
-    if principal.user_id is not None:
-        owner_limits.check_person(token, counted)
-    else:
-        owner_limits.check_organization_of_key(token, counted)
+    if principal.token is not None:
+        owner_limits.check_person(principal.token, counted)
+    elif principal.key is not None:
+        owner_limits.check_organization_of_key(principal.key, counted)
 
 
 def key_organization(principal: Principal) -> organizations.Membership:
-    """Returns an API key's organization from the item that authentication read."""
-    item = principal.token or {}
+    """Returns an API key's organization from the item that authentication read. Raises LookupError for a person."""
+    key = principal.key
+    if key is None:
+        raise LookupError("a person's token belongs to no organization")
     return organizations.Membership(
-        organization_id=item["organizationId"], slug=item["slug"], name=item["name"], role=_API_KEY_ROLE
+        organization_id=key.organization_id, slug=key.slug, name=key.name, role=_API_KEY_ROLE
     )

@@ -6,14 +6,14 @@ counter. Once the owner's limit is reached, the credential is marked, so that th
 also rejects it.
 """
 
-from typing import Any
-
 from controlplane.core import clock
 from controlplane.core.errors import RateLimited
 from controlplane.core.plans import PLANS
 from controlplane.core.settings import settings
 from controlplane.store import credentials, organizations, rate
-from controlplane.store.credentials import Counted
+from controlplane.store.api_key_items import KeySecretItem
+from controlplane.store.credentials import Counted, Credential
+from controlplane.store.user_tokens import UserTokenItem
 
 # A person's blocks are 1% of the limit: 12 requests at the default of 1,200, and 1 request below a limit of 200.
 _BLOCKS_OF_PERSON = 100
@@ -39,18 +39,18 @@ class OrganizationRateLimited(RateLimited):
     )
 
 
-def check_person(token: dict[str, Any], counted: Counted) -> None:
+def check_person(token: UserTokenItem, counted: Counted) -> None:
     """Counts a request with a user token for its person. Raises PersonRateLimited, Throttled.
 
     The first request of each block reserves it, so that a person's requests are never undercounted. The others in the
     block don't wait for the reservation, so near the limit, requests that race with the first could exceed it. Once
     half of the limit is used, each request is therefore reserved individually.
     """
-    user_id = token["userId"]
+    user_id = token.user_id
     _check_mark(token, counted, user_id, PersonRateLimited)
     limit = settings.requests_per_minute_user
-    is_exact = token.get("exactWin") == counted.minute
-    if is_exact and counted.hits < token["exactFrom"]:
+    is_exact = token.exact_win == counted.minute
+    if is_exact and counted.hits < (token.exact_from or 0):
         return  # in a block that is already reserved
     block = 1 if is_exact else max(1, limit // _BLOCKS_OF_PERSON)
     if counted.hits % block != 1 % block:
@@ -62,16 +62,16 @@ def check_person(token: dict[str, Any], counted: Counted) -> None:
         credentials.mark_exact(token, counted.minute, counted.hits + block)
 
 
-def check_organization_of_key(key: dict[str, Any], counted: Counted) -> None:
+def check_organization_of_key(key: KeySecretItem, counted: Counted) -> None:
     """Counts a request with an API key for its organization. Raises OrganizationRateLimited, Throttled."""
-    organization_id = key["organizationId"]
+    organization_id = key.organization_id
     _check_mark(key, counted, organization_id, OrganizationRateLimited)
-    limit = limit_of_plan(key["plan"])
+    limit = limit_of_plan(key.plan)
     if _reserve(organization_id, counted, limit) > limit:
         _mark_and_refuse(key, counted, organization_id, OrganizationRateLimited)
 
 
-def check_organization_of_person(token: dict[str, Any], counted: Counted, organization_id: str) -> None:
+def check_organization_of_person(token: UserTokenItem, counted: Counted, organization_id: str) -> None:
     """Counts a person's request for the organization it acts in. Raises OrganizationRateLimited, Throttled.
 
     Neither token nor membership contains the organization's plan. It is read only if the lowest limit of all plans is
@@ -100,13 +100,13 @@ def _limit_of(organization_id: str) -> int:
     return limit_of_plan(organization.plan) if organization else 0
 
 
-def _check_mark(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
-    if item.get("refusedFor") == credentials.refusal_note(counted.minute, owner_id):
+def _check_mark(credential: Credential, counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
+    if credential.refused_for == credentials.refusal_note(counted.minute, owner_id):
         raise _error(counted, kind)
 
 
-def _mark_and_refuse(item: dict[str, Any], counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
-    credentials.mark_refused(item, counted.minute, owner_id)
+def _mark_and_refuse(credential: Credential, counted: Counted, owner_id: str, kind: type[RateLimited]) -> None:
+    credentials.mark_refused(credential, counted.minute, owner_id)
     raise _error(counted, kind)
 
 

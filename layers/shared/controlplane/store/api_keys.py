@@ -7,8 +7,7 @@ a plan change that missed a key fails and is retried.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids, tokens
 from controlplane.core.errors import ApiError, Forbidden, NotFound, PlanRequired
@@ -16,6 +15,8 @@ from controlplane.core.ids import KeyId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.core.settings import settings
 from controlplane.store import keys, organizations
+from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
+from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
@@ -41,49 +42,6 @@ class UnknownKey(NotFound):
     message = "The organization has no such API key."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKeyItem:
-    """A key as shown in lists. `digest` locates its authenticating item."""
-
-    key_id: KeyId
-    name: str
-    start: str
-    digest: str
-    rate_limit: int
-    created_at: str
-    created_by: str
-    created_from: str
-    last_used_at: str | None = None
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **keys.api_key(*self.key_id.location)._asdict(),
-            "keyId": self.key_id,
-            "name": self.name,
-            "start": self.start,
-            "digest": self.digest,
-            "rateLimit": self.rate_limit,
-            "createdAt": self.created_at,
-            "createdBy": self.created_by,
-            "createdFrom": self.created_from,
-            "lastUsedAt": self.last_used_at,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            key_id=KeyId.stored(item["keyId"]),
-            name=item["name"],
-            start=item["start"],
-            digest=item["digest"],
-            rate_limit=item["rateLimit"],
-            created_at=item["createdAt"],
-            created_by=item["createdBy"],
-            created_from=item["createdFrom"],
-            last_used_at=item["lastUsedAt"],
-        )
-
-
 class KeyPage(NamedTuple):
     """Keys, newest first, and the sort key after which the next page starts (None on the last page)."""
 
@@ -99,41 +57,44 @@ class MintedKey(NamedTuple):
 
 
 def _mint(
-    organization: Mapping[str, Any], name: str, secret: str | None, created_by: str, created_from: str
+    organization: OrganizationItem, name: str, secret: str | None, created_by: str, created_from: str
 ) -> tuple[MintedKey, dict[str, Leg]]:
     """Returns a new key, with the legs that store it."""
-    organization_id = organization["organizationId"]
+    organization_id = organization.organization_id
     secret = secret or tokens.mint(settings.service_brand)
     item = ApiKeyItem(
         key_id=KeyId.of(organization_id, ids.new_local()),
         name=name,
         start=tokens.start_of(secret),
         digest=tokens.digest(secret),
-        rate_limit=PLANS[organization["plan"]].requests_per_minute,
+        rate_limit=PLANS[organization.plan].requests_per_minute,
         created_at=clock.timestamp(),
         created_by=created_by,
         created_from=created_from,
     )
-    authenticating = {
-        **keys.key_secret(item.digest)._asdict(),
-        "keyId": item.key_id,
-        "organizationId": organization_id,
-        "slug": organization["slug"],
-        "name": organization["name"],
-        "plan": organization["plan"],
-        "createdBy": created_by,
-        "rateLimit": item.rate_limit,
-        "win": 0,
-        "hits": 0,
-        "usedHour": 0,
+    authenticating = KeySecretItem(
+        digest=item.digest,
+        key_id=item.key_id,
+        organization_id=organization_id,
+        slug=organization.slug,
+        name=organization.name,
+        plan=organization.plan,
+        created_by=created_by,
+        rate_limit=item.rate_limit,
+    )
+    legs: dict[str, Leg] = {
+        "key": Put(item.to_item(), _ABSENT),
+        "secret": Put(authenticating.to_item(), _ABSENT),
     }
-    return MintedKey(item, secret), {"key": Put(item.to_item(), _ABSENT), "secret": Put(authenticating, _ABSENT)}
+    return MintedKey(item, secret), legs
 
 
-def _with_api_access(organization: dict[str, Any] | None) -> dict[str, Any]:
-    if organization is None:
+def _with_api_access(item: Mapping[str, Any] | None) -> OrganizationItem:
+    """Returns the organization of the stored item. Raises UnknownOrganization, PlanHasNoApiAccess."""
+    if item is None:
         raise UnknownOrganization
-    if not PLANS[organization["plan"]].api_access:
+    organization = OrganizationItem.from_item(item)
+    if not PLANS[organization.plan].api_access:
         raise PlanHasNoApiAccess
     return organization
 
@@ -177,7 +138,7 @@ def create_key(
             "SET #keys = #keys + :one, #keyVersion = #keyVersion + :one",
             # Enforces the cap, and that the plan is still the one copied to the key.
             "#keys < :cap AND #plan = :plan",
-            {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization["plan"]},
+            {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization.plan},
         )
         try:
             _write(organization_id, admin_id, extra_legs, {"organization": count, **key_legs})
@@ -185,7 +146,7 @@ def create_key(
             if failure.leg in extra_legs:
                 raise
             existing = failure.items.get("organization")
-            if existing is not None and existing["plan"] == organization["plan"]:
+            if existing is not None and existing["plan"] == organization.plan:
                 raise KeyLimitReached from None
             # The plan changed, or the random part of an id was taken: retry with a new key.
             raise WriteConflict from None
@@ -222,7 +183,7 @@ def roll_key(
                 keys.organization(organization_id),
                 "SET #keyVersion = #keyVersion + :one",
                 "#plan = :plan",
-                {"one": 1, "plan": organization["plan"]},
+                {"one": 1, "plan": organization.plan},
             ),
             "old": Delete(old_key, _EXISTS),
             "oldSecret": Delete(keys.key_secret(old.digest), _EXISTS),

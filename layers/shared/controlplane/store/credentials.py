@@ -8,14 +8,16 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock
-from controlplane.core.ids import KeyId
 from controlplane.store import keys, user_tokens
+from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import ConditionFailed, StoreError, Throttled, Update, table
 from controlplane.store.user_tokens import UserTokenItem
 
 _WINDOW_SECONDS = 60
 _HOUR_SECONDS = 3600
+
+type Credential = KeySecretItem | UserTokenItem
 
 
 class UnknownSecret(StoreError):
@@ -35,47 +37,48 @@ class Counted(NamedTuple):
         return self.resets_at // _WINDOW_SECONDS - 1
 
 
-def authenticate_api_key(digest: str) -> tuple[dict[str, Any], Counted]:
+def authenticate_api_key(digest: str) -> tuple[KeySecretItem, Counted]:
     """Counts a request of the API key with that digest, and returns the key. Raises UnknownSecret, Throttled.
 
     The first use in an hour is also recorded on the listed item, so that `lastUsedAt` is accurate to the hour.
     """
     hour = int(clock.now()) // _HOUR_SECONDS
     item, counted, previous = _count(keys.key_secret(digest), hour)
+    key = KeySecretItem.from_item(item)
     if previous is not None and previous["usedHour"] < hour:
-        _note_key_use(item)
-    return item, counted
+        _note_key_use(key)
+    return key, counted
 
 
-def authenticate_user_token(digest: str) -> tuple[dict[str, Any], Counted]:
+def authenticate_user_token(digest: str) -> tuple[UserTokenItem, Counted]:
     """Counts a request of the user token with that digest, and returns the token. The caller checks its expiry.
 
     The first use in an hour is also recorded in the index of the user's credentials. Raises UnknownSecret, Throttled.
     """
     item, counted, previous = _count(keys.user_token(digest), int(clock.now()) // _HOUR_SECONDS)
-    if previous is not None and item["expiresAt"] > clock.now():
-        user_tokens.note_use(UserTokenItem.from_item(item), previous["usedHour"])
-    return item, counted
+    token = UserTokenItem.from_item(item)
+    if previous is not None and token.expires_at > clock.now():
+        user_tokens.note_use(token, previous["usedHour"])
+    return token, counted
 
 
-def mark_refused(item: dict[str, Any], minute: int, owner_id: str) -> None:
+def mark_refused(credential: Credential, minute: int, owner_id: str) -> None:
     """Records on the credential that this owner's limit for this minute is used up."""
-    _note_for(item, minute, "SET #refusedFor = :note", {"note": refusal_note(minute, owner_id)})
+    _note_for(credential, minute, "SET #refusedFor = :note", {"note": refusal_note(minute, owner_id)})
 
 
-def mark_exact(item: dict[str, Any], minute: int, first_hit: int) -> None:
+def mark_exact(token: UserTokenItem, minute: int, first_hit: int) -> None:
     """Records on the credential that its requests in this minute are reserved one by one from `first_hit` on."""
-    _note_for(item, minute, "SET #exactWin = :minute, #exactFrom = :first", {"first": first_hit})
+    _note_for(token, minute, "SET #exactWin = :minute, #exactFrom = :first", {"first": first_hit})
 
 
-def _note_for(item: dict[str, Any], minute: int, change: str, values: dict[str, Any]) -> None:
+def _note_for(credential: Credential, minute: int, change: str, values: dict[str, Any]) -> None:
     """Writes a note, which the count of the credential's next request returns, so that it costs no read.
 
     A failed write is ignored: the next block of requests triggers it again.
     """
-    key = keys.Key(item["pk"], item["sk"])
     with suppress(StoreError):
-        table.update(Update(key, change, "#win = :minute", {**values, "minute": minute}))
+        table.update(Update(credential.key, change, "#win = :minute", {**values, "minute": minute}))
 
 
 def refusal_note(minute: int, owner_id: str) -> str:
@@ -120,8 +123,8 @@ def _counted(item: dict[str, Any], minute: int) -> tuple[dict[str, Any], Counted
     return item, Counted(item["rateLimit"], item["hits"], (minute + 1) * _WINDOW_SECONDS)
 
 
-def _note_key_use(item: dict[str, Any]) -> None:
-    key = keys.api_key(*KeyId.stored(item["keyId"]).location)
+def _note_key_use(used: KeySecretItem) -> None:
+    key = keys.api_key(*used.key_id.location)
     # If the key was just revoked, or the write is throttled, the request goes on without the last use in lists.
     with suppress(ConditionFailed, Throttled):
         table.update(Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}))

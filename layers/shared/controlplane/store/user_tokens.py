@@ -186,11 +186,6 @@ def find_token(secret: str) -> UserTokenItem | None:
     return UserTokenItem.from_item(item) if item else None
 
 
-def entry_local_of(item: Mapping[str, Any] | None) -> str | None:
-    """Returns the local id of the index entry of the user token that authenticated a request."""
-    return UserTokenItem.from_item(item).entry_local if item else None
-
-
 def revoke_token(token: UserTokenItem) -> None:
     """Revokes a token that doesn't belong to a family, and deletes its index entry."""
     table.transact({"token": Delete(token.key), "listed": Delete(keys.credential(token.user_id, token.entry_local))})
