@@ -4,6 +4,7 @@ from controlplane.store import identities, keys
 from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.retry import retry_on_conflict
 from controlplane.store.table import ConditionFailed, StoreError, Update, table
+from controlplane.store.users import UserItem
 from ops.table_scan import scan
 
 _IDENTITY, _USER = keys.identity("").pk, keys.user_pk("")
@@ -46,8 +47,8 @@ def record_all() -> dict[str, int]:
         listed += identities.record_if_missing(IdentityItem.from_item(item))
     marked = 0
     for item in scan(_OF_KIND, {"kind": _USER}):
-        if item["sk"] == keys.PROFILE_SK and not item.get("identitiesRecorded"):
-            marked += _mark(item["userId"])
+        if item["sk"] == keys.PROFILE_SK and not (user := UserItem.from_item(item)).identities_recorded:
+            marked += _mark(user.user_id)
     return {"identities": listed, "accounts": marked}
 
 

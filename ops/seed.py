@@ -27,6 +27,7 @@ from controlplane.store import (
     user_tokens,
     users,
 )
+from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import AUDITABLE_KIND, Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
@@ -260,13 +261,13 @@ def ensure_findings(project: ProjectItem) -> None:
 
 def ensure_token(user_id: str, known: str | None) -> str:
     """Returns a token of the user with every scope: the known one if it is valid for another day, else a new one."""
-    item = table.get(keys.user_token(tokens.digest(known))) if known else None
+    token = user_tokens.find_token(known) if known else None
     if (
         known is not None
-        and item is not None
-        and item["userId"] == user_id
-        and item["expiresAt"] > clock.now() + _DAY_SECONDS
-        and set(item["scopes"]) >= set(SCOPES)
+        and token is not None
+        and token.user_id == user_id
+        and token.expires_at > clock.now() + _DAY_SECONDS
+        and set(token.scopes) >= set(SCOPES)
     ):
         return known
     return user_tokens.create_token(user_id, list(SCOPES), _TOKEN_LIFE_SECONDS)
@@ -276,8 +277,9 @@ def ensure_key(organization_id: str, created_by: str, known: Iterable[Mapping[st
     """Returns a key of the organization: a known one that works, else a new one that replaces the demo's former key."""
     for entry in known:
         item = table.get(keys.key_secret(tokens.digest(entry["key"])))
-        if item is not None and item["organizationId"] == organization_id:
-            return {"organizationId": organization_id, "key": entry["key"], "keyId": item["keyId"]}
+        key = KeySecretItem.from_item(item) if item else None
+        if key is not None and key.organization_id == organization_id:
+            return {"organizationId": organization_id, "key": entry["key"], "keyId": key.key_id}
     page = api_keys.list_keys(organization_id, API_KEYS_PER_ORGANIZATION, None)
     former = next((it for it in page.keys if (it.name, it.created_from) == (_KEY_NAME, _CREATED_FROM)), None)
     if former is None:
