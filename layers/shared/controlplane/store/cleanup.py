@@ -15,6 +15,7 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import ScanId
 from controlplane.store import keys, leftovers
 from controlplane.store.deletions import DeletionItem
+from controlplane.store.legs import set_expression
 from controlplane.store.scans.expiry import expire_superseded
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import ConditionFailed, Delete, Update, table
@@ -88,8 +89,8 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
 
 
 def _store_position(deletion: DeletionItem, position: dict[str, Any]) -> DeletionItem | None:
-    change = "SET " + ", ".join(f"#{name} = :{name}" for name in position)
+    advance = Update(deletion.key, set_expression(position), "attribute_exists(pk)", position)
     try:
-        return DeletionItem.from_item(table.update(Update(deletion.key, change, "attribute_exists(pk)", position)))
+        return DeletionItem.from_item(table.update(advance))
     except ConditionFailed:
         return None  # another call has finished the deletion

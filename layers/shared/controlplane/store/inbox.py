@@ -16,6 +16,7 @@ from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, Status
+from controlplane.store.legs import set_expression
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import ConditionFailed, Put, Update, table
 
@@ -126,7 +127,7 @@ def update_leg(
     status: the new status; None keeps the current one. fields: further attributes to set. when, values: the condition.
     """
     changed = {**(fields or {}), **_list_attributes(item_id, status), "version": version}
-    change = _set_expression(changed)
+    change = set_expression(changed)
     if status is not None and "expiresAt" not in changed:
         change += " REMOVE #expiresAt"  # only resolved items expire
     return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
@@ -144,10 +145,6 @@ def _list_attributes(item_id: InboxItemId, status: Status | None) -> dict[str, A
             **(expiry(settings.resolved_item_retention_days) if status == "resolved" else {}),
         }
     return attributes
-
-
-def _set_expression(names: Iterable[str]) -> str:
-    return "SET " + ", ".join(f"#{name} = :{name}" for name in names)
 
 
 # Publishing
@@ -204,4 +201,4 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
         status: Status | None = "open" if reopens else None
         return update_leg(item_id, new_version(), status, fields=attributes, when=when, values=values)
     # Nothing listed changed, so the item keeps its position, and its version, so that pending decisions still succeed.
-    return Update(keys.inbox_item(*item_id.location), _set_expression(attributes), when, {**attributes, **values})
+    return Update(keys.inbox_item(*item_id.location), set_expression(attributes), when, {**attributes, **values})

@@ -20,13 +20,7 @@ from controlplane.store.organizations import MemberItem
 from controlplane.store.repositories import NotLinked, UnknownRepository
 from controlplane.store.scans.failures import fail_deleted
 from controlplane.store.scans.items import RequestItem, ScanItem
-from controlplane.store.table import (
-    Delete,
-    Leg,
-    LegFailed,
-    QueryPage,
-    table,
-)
+from controlplane.store.table import Delete, Leg, LegFailed, QueryPage, table
 
 _PAGE = 100
 # Two legs each, in transactions of at most 100.

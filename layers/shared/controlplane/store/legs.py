@@ -4,7 +4,7 @@ In expressions, `#name` is the attribute of that name, and `:name` is the value 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -13,6 +13,11 @@ from controlplane.store import codec
 from controlplane.store.keys import Key
 
 _NAME = re.compile(r"#(\w+)")
+
+
+def set_expression(names: Iterable[str]) -> str:
+    """Returns the update expression that sets each attribute to the value passed under its name."""
+    return "SET " + ", ".join(f"#{name} = :{name}" for name in names)
 
 
 @lru_cache(maxsize=512)

@@ -12,6 +12,7 @@ from controlplane.core import clock, ids
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.store import deletions, keys
+from controlplane.store.legs import set_expression
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
@@ -198,8 +199,7 @@ def connect_repository(organization_id: str, hosted: HostedRepository) -> Reposi
 
 def _update_description(repository_id: RepositoryId, hosted: HostedRepository) -> RepositoryItem:
     values = hosted.to_item()
-    change = "SET " + ", ".join(f"#{name} = :{name}" for name in values)
-    update = Update(keys.repository(*repository_id.location), change, "attribute_exists(pk)", values)
+    update = Update(keys.repository(*repository_id.location), set_expression(values), "attribute_exists(pk)", values)
     return RepositoryItem.from_item(table.update(update))
 
 

@@ -8,7 +8,8 @@ from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.store import deletions, leases
 from controlplane.store.leases import Lease
-from controlplane.store.scans.failures import free_repository, set_all
+from controlplane.store.legs import set_expression
+from controlplane.store.scans.failures import free_repository
 from controlplane.store.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
 from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Update, table
 
@@ -57,7 +58,7 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
     legs: dict[str, Leg] = {
         "scan": Update(
             lease.key,
-            set_all(changed),
+            set_expression(changed),
             f"{leases.HELD} AND #status = :open",
             {**changed, "claim": lease.claim, "open": "running"},
         ),

@@ -12,6 +12,7 @@ from controlplane.core import clock
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.store import keys, leases
 from controlplane.store.leases import Lease
+from controlplane.store.legs import set_expression
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.items import Failure, RequestItem, ScanItem, Work, WorkId, watch_key
 from controlplane.store.scans.reads import find_work
@@ -69,7 +70,10 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any]) ->
     changed = {"failure": failure.to_item(), "completedAt": clock.timestamp(), **work.failed_attributes()}
     legs: dict[str, Leg] = {
         "item": Update(
-            work.key, set_all(changed), f"({when}) AND #status = :open", {**changed, **values, "open": work.status}
+            work.key,
+            set_expression(changed),
+            f"({when}) AND #status = :open",
+            {**changed, **values, "open": work.status},
         ),
         # A failed scan doesn't use up the free preview.
         "repository": free_repository(work.repository_id, work.request_id, restores_preview=work.is_preview),
@@ -84,7 +88,8 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any]) ->
 def _fail_without_repository[W: (RequestItem, ScanItem)](work: W) -> W:
     changed = work.status_attributes("failed")
     with suppress(ConditionFailed):
-        return type(work).from_item(table.update(Update(work.key, set_all(changed), "attribute_exists(pk)", changed)))
+        update = Update(work.key, set_expression(changed), "attribute_exists(pk)", changed)
+        return type(work).from_item(table.update(update))
     return work
 
 
@@ -98,8 +103,3 @@ def free_repository(
     if restores_preview:
         change, values = f"{change} SET #previewUsed = :false", {**values, "false": False}
     return Update(key, change, "#activeRequestId = :request", values)
-
-
-def set_all(changed: Mapping[str, Any]) -> str:
-    """Returns the update expression that sets these attributes."""
-    return "SET " + ", ".join(f"#{name} = :{name}" for name in changed)
