@@ -224,7 +224,7 @@ def ensure_findings(project: ProjectItem) -> None:
     """
     at, organization_id = project.created_at, project.project_id.organization_id
     seen = {"kind": "runtime-vendor-detection", "projectId": project.project_id, "observedAt": at}
-    messages = (
+    reports = (
         read_message(
             **seen,
             vendorId="segment",
@@ -255,8 +255,8 @@ def ensure_findings(project: ProjectItem) -> None:
             publishedAt=at,
         ),
     )
-    for message in messages:
-        process_finding(message)
+    for report in reports:
+        process_finding(report)
 
 
 def ensure_token(user_id: str, known: str | None) -> str:

@@ -4,7 +4,7 @@ An audit belongs to a website, which lists it in the project's item, and is dele
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from controlplane.core import clock, ids
@@ -67,10 +67,11 @@ class AuditRunItem:
     project_id: ProjectId
     started_at: str
     result: str
+    local: str = field(default_factory=ids.new_local)
 
     def to_item(self) -> dict[str, Any]:
         return {
-            **keys.audit_run(*self.project_id.location, self.audit_id, ids.new_local())._asdict(),
+            **keys.audit_run(*self.project_id.location, self.audit_id, self.local)._asdict(),
             "auditId": self.audit_id,
             "projectId": self.project_id,
             "startedAt": self.started_at,
