@@ -82,6 +82,10 @@ WITH_BODY = [operation for operation in PROTECTED if operation.route.body_field 
 ANONYMOUS = [operation for operation in operations() if operation.anonymous is not None]
 
 
+def _unknown_id(prefix: str, organization_id: str) -> str:
+    return f"{prefix}_{organization_id[4:]}{'0' * _LOCALS.get(prefix, 18)}"
+
+
 def address(operation: Operation, organization_id: str) -> str:
     """Returns the route's path with well-formed but unknown IDs of that organization."""
 
@@ -91,8 +95,8 @@ def address(operation: Operation, organization_id: str) -> str:
         if name == "organizationId":
             return organization_id
         if resource is not None and resource.parameter == name:
-            return ids.owned(resource.prefix, organization_id, "0" * _LOCALS.get(resource.prefix, 18))
-        return _OTHER_PARAMETERS.get(name) or ids.owned(ids.KEY, organization_id, "0" * 18)
+            return _unknown_id(resource.prefix, organization_id)
+        return _OTHER_PARAMETERS.get(name) or _unknown_id(ids.KEY, organization_id)
 
     return re.sub(r"\{(\w+)\}", fill, operation.path) + _QUERIES.get(operation.path, "")
 

@@ -313,4 +313,4 @@ def _delete(what: str, estate: Estate) -> None:
 
 def test_an_organizations_ids_lead_to_its_items() -> None:
     organization_id = ids.new_root(ids.ORGANIZATION)
-    assert own_part(organization_id) in ids.owned(ids.PROJECT, organization_id, ids.new_local())
+    assert own_part(organization_id) in ProjectId.of(organization_id, ids.new_local())

@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.core import ids
-from controlplane.core.ids import MemberId
+from controlplane.core.ids import KeyId, MemberId, ProjectId
 
 ORGANIZATION = "org_0123456789abcdef"
 
 
 def test_an_owned_id_contains_its_organization_and_its_local_part():
     local = ids.new_local()
-    located = ids.locate(ids.PROJECT, ids.owned(ids.PROJECT, ORGANIZATION, local))
+    located = ids.locate(ids.PROJECT, ProjectId.of(ORGANIZATION, local))
     assert located == (ORGANIZATION, local)
 
 
@@ -38,7 +38,7 @@ def test_text_of_another_form_is_not_an_id(text: str):
 
 
 def test_an_id_of_another_kind_is_refused():
-    key = ids.owned(ids.KEY, ORGANIZATION, ids.new_local())
+    key = KeyId.of(ORGANIZATION, ids.new_local())
     assert ids.locate(ids.KEY, key) is not None
     assert ids.locate(ids.PROJECT, key) is None
     assert ids.locate(ids.KEY, key + "\n") is None

@@ -3,6 +3,7 @@
 import pytest
 
 from controlplane.core import ids
+from controlplane.core.ids import KeyId
 from controlplane.store import billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api
@@ -95,7 +96,7 @@ class Test404:
     def test_an_unknown_key_looks_like_another_organizations_key(self, api: Api, world: World):
         company = world.company()
         theirs = make(api, world.company())
-        unknown = ids.owned(ids.KEY, company.organization_id, ids.new_local())
+        unknown = KeyId.of(company.organization_id, ids.new_local())
         token = company.owner.token
         replies = [api.delete(f"/v1/api-keys/{key_id}", token) for key_id in (theirs["keyId"], unknown)]
         assert [(reply.status, reply.code) for reply in replies] == [(404, "NOT_FOUND")] * 2

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import ids
-from controlplane.core.ids import ScanRequestId
+from controlplane.core.ids import InboxItemId, ScanId, ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
 from controlplane.store import keys, shards
@@ -44,7 +44,7 @@ def size(item: dict[str, Any]) -> int:
 def test_items_counted_as_1_kb_are_smaller():
     organization_id = "org_" + "0" * 16
     request_id = ScanRequestId.of(organization_id, ids.new_local())
-    scan_id, item_id = (ids.owned(kind, organization_id, ids.new_local()) for kind in ("scn", "inb"))
+    scan_id, item_id = (kind.of(organization_id, ids.new_local()) for kind in (ScanId, InboxItemId))
     examples = [PrepareScan(request_id=request_id), ExecuteScan(scan_id=scan_id), PublishScan(scan_id=scan_id)]
     for message in [*examples, CreateIssue(item_id=item_id)]:
         assert size(dict(messages.entry(Queue.SCAN_EXECUTION, message).leg.item)) < 1024
@@ -54,7 +54,7 @@ def test_items_counted_as_1_kb_are_smaller():
 
 def test_ids_are_spread_evenly_over_the_shards():
     organization_id = "org_" + "0" * 16
-    made = [ids.owned(ids.SCAN_REQUEST, organization_id, ids.new_local()) for _ in range(64_000)]
+    made = [ScanRequestId.of(organization_id, ids.new_local()) for _ in range(64_000)]
     found = Counter(keys.scan_watch("2026", request_id).pk for request_id in made)
     assert len(found) == shards.SCAN_WATCH
     # 1,000 each on average, with a standard deviation of 32.

@@ -32,16 +32,9 @@ SESSION = "ses"
 
 _ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
 _OWNED = {
-    PROJECT: re.compile(f"prj_({_PART}{{16}})({_PART}{{18}})"),
-    INSTANCE: re.compile(f"ins_({_PART}{{16}})({_PART}{{18}})"),
-    KEY: re.compile(f"key_({_PART}{{16}})({_PART}{{18}})"),
-    INVITATION: re.compile(f"inv_({_PART}{{16}})({_PART}{{18}})"),
-    INBOX_ITEM: re.compile(f"inb_({_PART}{{16}})({_PART}{{18}})"),
-    REPOSITORY: re.compile(f"rep_({_PART}{{16}})({_PART}{{18}})"),
-    SCAN: re.compile(f"scn_({_PART}{{16}})({_PART}{{18}})"),
-    SCAN_REQUEST: re.compile(f"spr_({_PART}{{16}})({_PART}{{18}})"),
-    MEMBER: re.compile(f"mem_({_PART}{{16}})({_PART}{{16}})"),
-}
+    prefix: re.compile(f"{prefix}_({_PART}{{16}})({_PART}{{18}})")
+    for prefix in (PROJECT, INSTANCE, KEY, INVITATION, INBOX_ITEM, REPOSITORY, SCAN, SCAN_REQUEST)
+} | {MEMBER: re.compile(f"{MEMBER}_({_PART}{{16}})({_PART}{{16}})")}
 _SESSION = re.compile(f"{SESSION}_({_PART}{{18}})")
 
 
@@ -73,8 +66,8 @@ class OwnedId(str):
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Returns the id, or None if the text isn't one of this kind."""
-        match = _OWNED[cls.prefix].fullmatch(text)
-        return cls.of(f"{ORGANIZATION}_{match[1]}", match[2]) if match else None
+        located = locate(cls.prefix, text)
+        return cls.of(*located) if located else None
 
     @classmethod
     def stored(cls, text: str) -> Self:
@@ -176,11 +169,6 @@ def oldest_local(*parts: str) -> str:
 def local_at(seconds: float) -> str:
     """Returns the lowest local part of that time, as a bound for a range of sort keys."""
     return _time_part(seconds)
-
-
-def owned(prefix: str, organization_id: str, local: str) -> str:
-    """Returns the id of an item that an organization owns."""
-    return f"{prefix}_{organization_id[4:]}{local}"
 
 
 def within(prefix: str) -> str:
