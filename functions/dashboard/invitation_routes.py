@@ -4,15 +4,19 @@ from collections.abc import Callable
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError, Conflict, NotFound
+from controlplane.core.errors import ApiError
 from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
+from controlplane.store.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
 from dashboard import invitations
 from dashboard.organizations import PAGE_INVITATIONS, get_overview
 from dashboard.page_parameters import SignedIn, Submits, Text
 from dashboard.pages import page
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+# Errors that are shown above the remaining invitations.
+_NOT_ANSWERABLE = (InvitationGone, AlreadyMember, InvitationVoid, OwnsTooMany)
 
 
 @router.get("/invitations", operation_id="showInvitations")
@@ -58,7 +62,7 @@ async def unblock_organization(session: Submits) -> Response:
     """Unblocks an organization, so that its invitations are shown again."""
     try:
         name = invitations.unblock_organization(session.form.get("organization_id", ""), session.user_id)
-    except NotFound as failure:
+    except NotBlocked as failure:
         return _blocked(session, failure=failure)
     return _blocked(session, done=f"You unblocked {name}.")
 
@@ -67,7 +71,7 @@ def _answer[T](session: WebSession, answer: Callable[[str, str], T], describe: C
     """Answers the invitation in the form. Returns the remaining invitations, with the outcome or the error."""
     try:
         outcome = answer(session.form.get("invitation_id", ""), session.user_id)
-    except (NotFound, Conflict) as failure:
+    except _NOT_ANSWERABLE as failure:
         return _invitations(session, failure)
     return _invitations(session, done=describe(outcome))
 

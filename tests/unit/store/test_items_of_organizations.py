@@ -89,6 +89,13 @@ def test_stored_items_are_read_and_written_without_a_change():
     assert BlockItem.from_item(STORED_BLOCK).to_item(USER) == STORED_BLOCK
 
 
+def test_nested_attributes_of_other_releases_are_ignored():
+    invitation = {**STORED_INVITATION, "invitedBy": {**STORED_INVITATION["invitedBy"], "later": 1}}
+    assert InvitationItem.from_item(invitation).to_item() == STORED_INVITATION
+    billing = {**STORED_BILLING, "topUp": {**STORED_BILLING["topUp"], "later": 1}}
+    assert BillingItem.from_item(ORGANIZATION, billing).to_item() == STORED_BILLING
+
+
 def test_both_items_of_an_invitation_and_of_a_membership_lead_to_each_other():
     invitation, member = InvitationItem.from_item(STORED_INVITATION), MemberItem.from_item(STORED_MEMBER)
     assert invitation.lock_key == (STORED_LOCK["pk"], STORED_LOCK["sk"])

@@ -19,6 +19,10 @@ class Inviter(NamedTuple):
     name: str
     email: str
 
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["id"], item["name"], item["email"])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvitationItem:
@@ -39,7 +43,7 @@ class InvitationItem:
             role=item["role"],
             created_at=item["createdAt"],
             expires_at=item["expiresAt"],
-            invited_by=Inviter(**item["invitedBy"]),
+            invited_by=Inviter.from_item(item["invitedBy"]),
         )
 
     def to_item(self) -> dict[str, Any]:

@@ -57,6 +57,10 @@ class TopUpItem(NamedTuple):
     threshold: int | None = None
     amount: int | None = None
 
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["enabled"], item["threshold"], item["amount"])
+
 
 _NO_TOP_UP = TopUpItem()
 
@@ -71,7 +75,8 @@ class BillingItem:
 
     @classmethod
     def from_item(cls, organization_id: str, item: Mapping[str, Any]) -> Self:
-        return cls(organization_id=organization_id, credits=item["credits"], top_up=TopUpItem(**item["topUp"]))
+        top_up = TopUpItem.from_item(item["topUp"])
+        return cls(organization_id=organization_id, credits=item["credits"], top_up=top_up)
 
     def to_item(self) -> dict[str, Any]:
         return {
