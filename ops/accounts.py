@@ -40,7 +40,7 @@ from ops.personal_data import Subject
 from ops.table_scan import scan
 
 # The search ends with the first pass that finds nothing. Each pass finds less, unless the user keeps signing in.
-_LOOKS = 5
+_MAX_PASSES = 5
 _PAGE = 25
 _REASON = "ended by the operator"
 
@@ -54,23 +54,23 @@ class LastOwnerOf(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Revoked:
     """Counts of what was revoked: sessions and tokens, devices, and identities that the user signs in with."""
 
     tokens: int = 0
     devices: int = 0
     sign_ins: int = 0
 
-    def plus(self, other: "Ended") -> "Ended":
-        return Ended(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
+    def plus(self, other: "Revoked") -> "Revoked":
+        return Revoked(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
 
     def document(self) -> dict[str, int]:
         return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
 
 
-def revoke_credentials(user_id: str) -> Ended:
+def revoke_credentials(user_id: str) -> Revoked:
     """Revokes every session, token, and device of the user, who can sign in again. Raises Throttled."""
-    return _look_until_nothing_is_left(user_id, forget=False)
+    return _revoke_until_none_is_found(user_id, forget=False)
 
 
 def delete_account(user_id: str, profile: UserItem | None, *, with_organizations: bool = False) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
     if last and not with_organizations:
         raise LastOwnerOf(last)
     subject = Subject(user_id, profile.email if profile else None)
-    ended = _look(user_id, forget=True)
+    revoked = _revoke_found(user_id, forget=True)
     left = _leave_all(user_id, with_organizations=with_organizations)
     declined = _decline_all(profile) if profile else 0
     # Erase before the account is deleted: after that, a repeated command no longer knows the address.
@@ -96,10 +96,10 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
     invitees.forget_blocks(user_id)
     # From here on, no new request creates a credential for the account, but one in flight may just have written one.
     left += _leave_all(user_id, with_organizations=with_organizations)
-    ended = ended.plus(_look_until_nothing_is_left(user_id, forget=True))
+    revoked = revoked.plus(_revoke_until_none_is_found(user_id, forget=True))
     left += _leave_all(user_id, with_organizations=with_organizations)
     erased.update(personal_data.erase(subject))
-    return {**ended.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
+    return {**revoked.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
 
 
 def is_left_over(user_id: str) -> bool:
@@ -115,41 +115,41 @@ def is_left_over(user_id: str) -> bool:
     )
 
 
-def _look_until_nothing_is_left(user_id: str, *, forget: bool) -> Ended:
-    ended = Ended()
-    for _ in range(_LOOKS):
-        found = _look(user_id, forget=forget)
-        if found == Ended():
-            return ended
-        ended = ended.plus(found)
+def _revoke_until_none_is_found(user_id: str, *, forget: bool) -> Revoked:
+    revoked = Revoked()
+    for _ in range(_MAX_PASSES):
+        found = _revoke_found(user_id, forget=forget)
+        if found == Revoked():
+            return revoked
+        revoked = revoked.plus(found)
     raise Throttled("new credentials keep appearing")
 
 
-def _look(user_id: str, *, forget: bool) -> Ended:
+def _revoke_found(user_id: str, *, forget: bool) -> Revoked:
     """Revokes each credential as it is found: first the indexed ones, then, if the index may be incomplete, the rest.
 
     forget: also deletes identities and the remaining items of revoked devices.
     """
-    ended = _end_listed(user_id, forget=forget)
+    revoked = _revoke_listed(user_id, forget=forget)
     if forget:
-        ended = ended.plus(_end_identities(user_id))
+        revoked = revoked.plus(_delete_identities(user_id))
     if not credential_index.is_complete():
         for item in _scan(user_id, everything=forget):
-            ended = ended.plus(_end_unlisted(item, forget=forget))
-    return ended
+            revoked = revoked.plus(_revoke_unlisted(item, forget=forget))
+    return revoked
 
 
-def _end_listed(user_id: str, *, forget: bool) -> Ended:
-    ended, after = Ended(), None
+def _revoke_listed(user_id: str, *, forget: bool) -> Revoked:
+    revoked, after = Revoked(), None
     while True:
         page = credential_index.list_credentials(user_id, _PAGE, after)
         for credential in page.credentials:
             revocations.revoke_credential(credential, _REASON)
             if forget:
                 _forget(credential)
-            ended = ended.plus(Ended(devices=1) if credential.kind == "device" else Ended(tokens=1))
+            revoked = revoked.plus(Revoked(devices=1) if credential.kind == "device" else Revoked(tokens=1))
         if page.next_sk is None:
-            return ended
+            return revoked
         after = page.next_sk
 
 
@@ -164,14 +164,14 @@ def _forget(credential: CredentialItem) -> None:
     table.delete_all([*(keys.token_family(family) for family in families if family), *requests])
 
 
-def _end_identities(user_id: str) -> Ended:
-    ended = Ended()
+def _delete_identities(user_id: str) -> Revoked:
+    revoked = Revoked()
     for identity in identities.list_identities(user_id):
         with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
             table.delete(Delete(identity.as_subject.key, "#userId = :user", {"user": user_id}))
-            ended = ended.plus(Ended(sign_ins=1))
+            revoked = revoked.plus(Revoked(sign_ins=1))
     identities.forget(user_id)
-    return ended
+    return revoked
 
 
 def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
@@ -189,28 +189,28 @@ def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
     return scan(condition, values)
 
 
-def _end_unlisted(item: dict[str, Any], *, forget: bool) -> Ended:
+def _revoke_unlisted(item: dict[str, Any], *, forget: bool) -> Revoked:
     """Revokes a credential that the scan found. Returns the count of what was still active."""
     key = Key(item["pk"], item["sk"])
     if key.pk.startswith(IDENTITY):
         table.delete(Delete(key))
-        return Ended(sign_ins=1)
+        return Revoked(sign_ins=1)
     if key.pk.startswith(TOKEN) and "familyId" not in item:
         user_tokens.revoke_token(UserTokenItem.from_item(item))
-        return Ended(tokens=1)
-    ended = Ended()
+        return Revoked(tokens=1)
+    revoked = Revoked()
     family_id = item.get("familyId") or (key.pk.removeprefix(FAMILY) if key.pk.startswith(FAMILY) else None)
     if key.pk.startswith(DEVICE) and item["status"] == "approved":
         # A device can redeem its code during the scan, after the scan has passed its token family.
         family_id = device_approvals.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
-        ended = Ended(devices=family_id is None)
+        revoked = Revoked(devices=family_id is None)
     family = token_families.find_family(family_id) if family_id else None
     if family_id and family is not None and family.state == "live":
         token_families.revoke(family_id, _REASON)
-        ended = Ended(devices=1)
+        revoked = Revoked(devices=1)
     if key.pk.startswith(TOKEN) or forget:
         table.delete(Delete(key))
-    return ended
+    return revoked
 
 
 def _last_owner_of(user_id: str) -> list[str]:
@@ -245,14 +245,14 @@ def _leave_all(user_id: str, *, with_organizations: bool) -> int:
 
 def _decline_all(profile: UserItem) -> int:
     """Declines the invitations to the user's address and returns their number."""
-    ended = 0
+    declined = 0
     for invitation in invitees.list_for_address(profile.email):
         try:
             invitees.decline_invitation(invitation.invitation_id, profile)
         except invitees.InvitationGone:
             continue  # concurrently canceled or expired
-        ended += 1
-    return ended
+        declined += 1
+    return declined
 
 
 def _remove_profile(profile: UserItem) -> None:

@@ -1,0 +1,1 @@
+"""The web pages: sign-in, devices, invitations, sessions, organizations, and projects."""

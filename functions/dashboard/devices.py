@@ -69,7 +69,7 @@ def review_device(code: str, user_id: str, secret: str) -> Review:
         raise AlreadyDecided(request.status)
     permissions = [Permission(scope, SCOPES.get(scope, scope), _warning(scope)) for scope in request.scopes]
     age = _age(int(clock.now()) - request.created_at)
-    reviewed = _review(secret, request.user_code, request.expires_at, request.scopes)
+    reviewed = _sealed_text(secret, request.user_code, request.expires_at, request.scopes)
     seal = tokens.keyed_digest(_REVIEW, reviewed)
     return Review(request, permissions, age, seal, organizations.get_account(user_id))
 
@@ -79,7 +79,7 @@ def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
 
     Raises NothingGranted, NotReviewed, RequestExpired, AlreadyDecided, UnknownUserCode, TooManyTries.
     """
-    code, shown = _reviewed(form, secret)
+    code, shown = _verify_review(form, secret)
     granted = [scope for scope in shown if f"grant.{scope}" in form]
     if not granted:
         raise NothingGranted
@@ -88,16 +88,16 @@ def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:
 
 def deny_device(form: dict[str, str], user_id: str, secret: str) -> None:
     """Denies the device of a reviewed request. Raises the same errors, except NothingGranted."""
-    code, _ = _reviewed(form, secret)
+    code, _ = _verify_review(form, secret)
     device_approvals.deny(code, user_id)
 
 
-def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
+def _verify_review(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
     """Returns the code and scopes that this session was shown. Raises NotReviewed, RequestExpired."""
     code, until, scopes = (form.get(name, "") for name in ("user_code", "until", "scopes"))
     if not until.isascii() or not until.isdigit() or len(until) > 12:
         raise NotReviewed
-    reviewed = _review(secret, code, int(until), scopes.split())
+    reviewed = _sealed_text(secret, code, int(until), scopes.split())
     if keyring.signer_of(_REVIEW, reviewed, form.get("seal", "")) is None:
         raise NotReviewed
     # Until then, no other request can get the same code.
@@ -106,7 +106,7 @@ def _reviewed(form: dict[str, str], secret: str) -> tuple[str, list[str]]:
     return code, scopes.split()
 
 
-def _review(secret: str, code: str, until: int, scopes: list[str]) -> str:
+def _sealed_text(secret: str, code: str, until: int, scopes: list[str]) -> str:
     return f"{tokens.digest(secret)} {code} {until} {' '.join(scopes)}"
 
 

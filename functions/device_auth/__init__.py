@@ -1,0 +1,1 @@
+"""Device authorization for command-line tools, and a user's own sessions."""

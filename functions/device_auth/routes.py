@@ -27,14 +27,14 @@ CODES_PER_MINUTE = 10
 TOKENS_PER_MINUTE = 30
 
 
-def _by_anyone(counter: str, per_minute: int, *required: str) -> Anonymous:
+def _anonymous(counter: str, per_minute: int, *required: str) -> Anonymous:
     return Anonymous(counter, per_minute, service.is_enabled, {MEDIA_TYPE: OAuthForm(required)})
 
 
-RequestsCode = Annotated[AnonymousCaller, _by_anyone("device.code", CODES_PER_MINUTE)]
-RequestsToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_MINUTE, "grant_type")]
+RequestsCode = Annotated[AnonymousCaller, _anonymous("device.code", CODES_PER_MINUTE)]
+RequestsToken = Annotated[AnonymousCaller, _anonymous("device.token", TOKENS_PER_MINUTE, "grant_type")]
 # Shares the token endpoint's rate limit: both look up a secret.
-RevokesToken = Annotated[AnonymousCaller, _by_anyone("device.token", TOKENS_PER_MINUTE)]
+RevokesToken = Annotated[AnonymousCaller, _anonymous("device.token", TOKENS_PER_MINUTE)]
 
 
 @router.post("/v1/auth/device/code", operation_id="createDeviceCode", summary="Request a device code", status_code=201)

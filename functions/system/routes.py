@@ -51,7 +51,7 @@ async def get_me(access: AnyCredential) -> CallingCredential:
     reachable, active = service.list_reachable(principal)
     active_id = active.organization_id if active else None
     readable = reachable if "organizations.read" in principal.scopes else []
-    shown = CallingPrincipal(
+    public_principal = CallingPrincipal(
         type=principal.kind,
         user_id=principal.user_id,
         key_id=principal.key_id,
@@ -60,7 +60,7 @@ async def get_me(access: AnyCredential) -> CallingCredential:
         active_organization_id=active_id,
     )
     return CallingCredential(
-        principal=shown,
+        principal=public_principal,
         active_organization_id=active_id,
         scopes=sorted(principal.scopes),
         organizations=[

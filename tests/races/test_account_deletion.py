@@ -8,7 +8,7 @@ import pytest
 from controlplane.core.ids import MemberId
 from controlplane.store import device, device_approvals, keys, sessions, sign_in, token_families, users
 from controlplane.store.table import table
-from ops.accounts import Ended, LastOwnerOf, delete_account, revoke_credentials
+from ops.accounts import LastOwnerOf, Revoked, delete_account, revoke_credentials
 from tests.races.stage import Stage, moments_later
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
@@ -154,7 +154,7 @@ def test_two_concurrent_deletions_count_as_one(stage: Stage) -> None:
 
 def test_a_concurrent_sign_in_keeps_no_earlier_credential(stage: Stage) -> None:
     def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
-        assert isinstance(outcomes[0].get(), Ended)
+        assert isinstance(outcomes[0].get(), Revoked)
         assert leaver.api.get("/v1/me", leaver.a.token).status == 401
         with pytest.raises(token_families.UnknownRefreshToken):
             token_families.rotate(leaver.pair.refresh_token)

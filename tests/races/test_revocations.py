@@ -48,7 +48,7 @@ class Owner:
     def revoke(self) -> Any:
         return self.stage.api.delete(f"{SESSIONS}/{self.entry.session_id}", self.session)
 
-    def revoke_all(self) -> accounts.Ended:
+    def revoke_all(self) -> accounts.Revoked:
         return accounts.revoke_credentials(self.person.user_id)
 
     def check_dead(self, pair: dict[str, Any]) -> None:

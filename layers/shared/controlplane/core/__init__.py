@@ -1,0 +1,1 @@
+"""Code that needs neither HTTP nor the table: settings, ids, errors, tokens, time, and logs."""

@@ -1,4 +1,4 @@
-"""The outermost layer of every app, around FastAPI's own error handling."""
+"""The outermost middleware of every app: request id, time limit, uncaught errors, common headers, log line."""
 
 import time
 import uuid

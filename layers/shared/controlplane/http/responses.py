@@ -1,4 +1,4 @@
-"""Metadata that routes add to docs/openapi.json and that can't be derived from their types and access requirements.
+"""The errors that a route declares for docs/openapi.json, because its types and requirements don't imply them.
 
 It has no effect on requests: scripts/openapi reads it when it generates the document.
 """

@@ -1,0 +1,1 @@
+"""Messages between functions, and the workers that process them."""

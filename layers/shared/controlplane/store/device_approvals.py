@@ -101,7 +101,7 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
     if request is None:
         raise UnknownUserCode
     rate.return_try(user_id)
-    return _shown(user_code, request)
+    return _for_review(user_code, request)
 
 
 def approve(code: str, user_id: str, scopes: list[str]) -> None:
@@ -201,7 +201,7 @@ def _decide(
         raise AlreadyDecided(current.status) from None
 
 
-def _shown(user_code: str, request: DeviceRequestItem) -> DeviceRequest:
+def _for_review(user_code: str, request: DeviceRequestItem) -> DeviceRequest:
     is_over = request.is_expired and request.status in {"pending", "approved"}
     return DeviceRequest(
         user_code=user_code,

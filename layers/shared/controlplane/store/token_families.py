@@ -229,7 +229,7 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
         if family is None or not family.is_live or client_id not in {None, family.client_id}:
             raise UnknownRefreshToken
         if presented == family.current:
-            return _issue_successors(family, refresh_token, _within(family, scopes))
+            return _issue_successors(family, refresh_token, _check_scopes(family, scopes))
         if presented == family.previous and clock.now() < family.rotated_at + REPEAT_SECONDS:
             access_token, successor = _current_successors(refresh_token, family)
             left = family.access[-1].expires_at - int(clock.now())
@@ -308,7 +308,8 @@ def _current_successors(refresh_token: str, family: TokenFamilyItem) -> tuple[st
     raise UnknownRefreshToken
 
 
-def _within(family: TokenFamilyItem, scopes: list[str] | None) -> list[str]:
+def _check_scopes(family: TokenFamilyItem, scopes: list[str] | None) -> list[str]:
+    """Returns the requested scopes, by default the family's. Raises ScopeNotGranted."""
     if scopes is None:
         return family.scopes
     if not set(scopes) <= set(family.scopes):
