@@ -54,23 +54,23 @@ class LastOwnerOf(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Revoked:
+class RevokedCounts:
     """Counts of what was revoked: sessions and tokens, devices, and identities that the user signs in with."""
 
     tokens: int = 0
     devices: int = 0
     sign_ins: int = 0
 
-    def plus(self, other: "Revoked") -> "Revoked":
-        return Revoked(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
+    def add(self, other: "RevokedCounts") -> "RevokedCounts":
+        return RevokedCounts(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
 
     def document(self) -> dict[str, int]:
         return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
 
 
-def revoke_credentials(user_id: str) -> Revoked:
+def revoke_credentials(user_id: str) -> RevokedCounts:
     """Revokes every session, token, and device of the user, who can sign in again. Raises Throttled."""
-    return _revoke_until_none_is_found(user_id, forget=False)
+    return _revoke_until_none_left(user_id, forget=False)
 
 
 def delete_account(user_id: str, profile: UserItem | None, *, with_organizations: bool = False) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
     invitees.forget_blocks(user_id)
     # From here on, no new request creates a credential for the account, but one in flight may just have written one.
     left += _leave_all(user_id, with_organizations=with_organizations)
-    revoked = revoked.plus(_revoke_until_none_is_found(user_id, forget=True))
+    revoked = revoked.add(_revoke_until_none_left(user_id, forget=True))
     left += _leave_all(user_id, with_organizations=with_organizations)
     erased.update(personal_data.erase(subject))
     return {**revoked.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
@@ -115,45 +115,45 @@ def is_left_over(user_id: str) -> bool:
     )
 
 
-def _revoke_until_none_is_found(user_id: str, *, forget: bool) -> Revoked:
-    revoked = Revoked()
+def _revoke_until_none_left(user_id: str, *, forget: bool) -> RevokedCounts:
+    revoked = RevokedCounts()
     for _ in range(_MAX_PASSES):
         found = _revoke_found(user_id, forget=forget)
-        if found == Revoked():
+        if found == RevokedCounts():
             return revoked
-        revoked = revoked.plus(found)
+        revoked = revoked.add(found)
     raise Throttled("new credentials keep appearing")
 
 
-def _revoke_found(user_id: str, *, forget: bool) -> Revoked:
+def _revoke_found(user_id: str, *, forget: bool) -> RevokedCounts:
     """Revokes each credential as it is found: first the indexed ones, then, if the index may be incomplete, the rest.
 
     forget: also deletes identities and the remaining items of revoked devices.
     """
-    revoked = _revoke_listed(user_id, forget=forget)
+    revoked = _revoke_indexed(user_id, forget=forget)
     if forget:
-        revoked = revoked.plus(_delete_identities(user_id))
+        revoked = revoked.add(_delete_identities(user_id))
     if not credential_index.is_complete():
         for item in _scan(user_id, everything=forget):
-            revoked = revoked.plus(_revoke_unlisted(item, forget=forget))
+            revoked = revoked.add(_revoke_unindexed(item, forget=forget))
     return revoked
 
 
-def _revoke_listed(user_id: str, *, forget: bool) -> Revoked:
-    revoked, after = Revoked(), None
+def _revoke_indexed(user_id: str, *, forget: bool) -> RevokedCounts:
+    revoked, after = RevokedCounts(), None
     while True:
         page = credential_index.list_credentials(user_id, _PAGE, after)
         for credential in page.credentials:
             revocations.revoke_credential(credential, _REASON)
             if forget:
-                _forget(credential)
-            revoked = revoked.plus(Revoked(devices=1) if credential.kind == "device" else Revoked(tokens=1))
+                _delete_device_items(credential)
+            revoked = revoked.add(RevokedCounts(devices=1) if credential.kind == "device" else RevokedCounts(tokens=1))
         if page.next_sk is None:
             return revoked
         after = page.next_sk
 
 
-def _forget(credential: CredentialItem) -> None:
+def _delete_device_items(credential: CredentialItem) -> None:
     """Deletes the items of a revoked device, which would otherwise remain until they expire."""
     families, requests = {credential.family_id}, []
     if credential.request_digest is not None:
@@ -164,12 +164,12 @@ def _forget(credential: CredentialItem) -> None:
     table.delete_all([*(keys.token_family(family) for family in families if family), *requests])
 
 
-def _delete_identities(user_id: str) -> Revoked:
-    revoked = Revoked()
+def _delete_identities(user_id: str) -> RevokedCounts:
+    revoked = RevokedCounts()
     for identity in identities.list_identities(user_id):
         with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
             table.delete(Delete(identity.as_subject.key, "#userId = :user", {"user": user_id}))
-            revoked = revoked.plus(Revoked(sign_ins=1))
+            revoked = revoked.add(RevokedCounts(sign_ins=1))
     identities.forget(user_id)
     return revoked
 
@@ -189,25 +189,25 @@ def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
     return scan(condition, values)
 
 
-def _revoke_unlisted(item: dict[str, Any], *, forget: bool) -> Revoked:
+def _revoke_unindexed(item: dict[str, Any], *, forget: bool) -> RevokedCounts:
     """Revokes a credential that the scan found. Returns the count of what was still active."""
     key = Key(item["pk"], item["sk"])
     if key.pk.startswith(IDENTITY):
         table.delete(Delete(key))
-        return Revoked(sign_ins=1)
+        return RevokedCounts(sign_ins=1)
     if key.pk.startswith(TOKEN) and "familyId" not in item:
         user_tokens.revoke_token(UserTokenItem.from_item(item))
-        return Revoked(tokens=1)
-    revoked = Revoked()
+        return RevokedCounts(tokens=1)
+    revoked = RevokedCounts()
     family_id = item.get("familyId") or (key.pk.removeprefix(FAMILY) if key.pk.startswith(FAMILY) else None)
     if key.pk.startswith(DEVICE) and item["status"] == "approved":
         # A device can redeem its code during the scan, after the scan has passed its token family.
         family_id = device_approvals.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
-        revoked = Revoked(devices=family_id is None)
+        revoked = RevokedCounts(devices=family_id is None)
     family = token_families.find_family(family_id) if family_id else None
     if family_id and family is not None and family.state == "live":
         token_families.revoke(family_id, _REASON)
-        revoked = Revoked(devices=1)
+        revoked = RevokedCounts(devices=1)
     if key.pk.startswith(TOKEN) or forget:
         table.delete(Delete(key))
     return revoked

@@ -14,10 +14,10 @@ def parse_life(text: str) -> int:
     """Converts 90s, 30m, 1h, or 7d to seconds. Raises BadParameter, which becomes exit code 2."""
     match = _LIFE.fullmatch(text)
     if match is None:
-        raise typer.BadParameter("Write a number and s, m, h or d, as in 1h.")
+        raise typer.BadParameter("Use a number followed by s, m, h, or d, for example 1h.")
     seconds = int(match[1]) * _UNIT_SECONDS[match[2]]
     if seconds > MAX_LIFE_SECONDS:
-        raise typer.BadParameter("A token lives 3650d at most.")
+        raise typer.BadParameter("The maximum lifetime is 3650d.")
     return seconds
 
 
@@ -35,5 +35,5 @@ def parse_name(text: str) -> str:
 
 User = Annotated[str, typer.Argument(metavar="USER", help="Email address or user id.")]
 Organization = Annotated[str, typer.Argument(metavar="ORGANIZATION", help="Slug or organization id.")]
-Name = Annotated[str, typer.Option("--name", help="What people call it.", parser=parse_name)]
+Name = Annotated[str, typer.Option("--name", help="The display name.", parser=parse_name)]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -10,11 +10,11 @@ from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES
 from controlplane.github.client import App, Repository
 from ops.errors import NotFound, Refused
 
-NEEDED = dict(READ_CODE + WRITE_ISSUES)
+REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES)
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
 
 
-class Seen(NamedTuple):
+class InstalledRepository(NamedTuple):
     """A repository, and the App installation that can access it."""
 
     installation_id: int
@@ -23,11 +23,11 @@ class Seen(NamedTuple):
 
 def get_app() -> App:
     """Returns the App. Raises Refused if it lacks a required permission or GitHub rejects the call."""
-    with _explained():
+    with _converted_errors():
         app = client.get_app()
     missing = [
         f"{name} {level}"
-        for name, level in NEEDED.items()
+        for name, level in REQUIRED_PERMISSIONS.items()
         if _LEVELS.get(app.permissions.get(name, ""), 0) < _LEVELS[level]
     ]
     if missing:
@@ -38,34 +38,33 @@ def get_app() -> App:
     return app
 
 
-def look_at(owner: str, name: str) -> Seen:
+def find_repository(owner: str, name: str) -> InstalledRepository:
     """Returns the repository as GitHub reports it. Raises NotFound if no installation can access it; Refused."""
-    with _explained():
+    with _converted_errors():
         installation_id = client.find_installation(owner, name)
-        return Seen(installation_id, client.connect(installation_id).get_repository(owner, name))
+        return InstalledRepository(installation_id, client.connect(installation_id).get_repository(owner, name))
 
 
-def check_issues(seen: Seen) -> None:
+def check_issues(installed: InstalledRepository) -> None:
     """Lists issues with a token that can write them. Raises Refused if the installation lacks that permission."""
-    with _explained():
-        host = client.connect(seen.installation_id)
-        next(host.list_issues_since(seen.repository.owner, seen.repository.name, clock.now()), None)
+    with _converted_errors():
+        host = client.connect(installed.installation_id)
+        next(host.list_issues_since(installed.repository.owner, installed.repository.name, clock.now()), None)
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _converted_errors() -> Iterator[None]:
     try:
         yield
     except errors.AppNotConfigured:
         raise Refused(
-            "Nothing says which GitHub App to sign as. Deploy with its id in the parameter GithubAppId, and name the "
-            "stack by --stack. Without a stack: GITHUB_APP_ID, and GITHUB_APP_SECRET_ARN or "
-            "GITHUB_APP_PRIVATE_KEY_FILE."
+            "No GitHub App is configured. Deploy with its id in the parameter GithubAppId, and select the stack with "
+            "--stack. Without a stack, set GITHUB_APP_ID, and GITHUB_APP_SECRET_ARN or GITHUB_APP_PRIVATE_KEY_FILE."
         ) from None
     except errors.AppKeyUnreadable as error:
         raise Refused(
-            f"The App's private key cannot be read ({error.context.get('reason')}). It is the PEM file that GitHub "
-            "gave you, put whole into the secret GithubAppKey."
+            f"The App's private key can't be read ({error.context.get('reason')}). Store the complete PEM file from "
+            "GitHub in the secret GithubAppKey."
         ) from None
     except (errors.RepositoryGone, errors.InvalidName):
         raise NotFound(
@@ -73,16 +72,18 @@ def _explained() -> Iterator[None]:
             "App and select the repository."
         ) from None
     except errors.AccessLost:
-        needed = ", ".join(f"{name} {level}" for name, level in NEEDED.items())
+        needed = ", ".join(f"{name} {level}" for name, level in REQUIRED_PERMISSIONS.items())
         raise Refused(
-            f"The installation is suspended, or does not grant what scans and issues need: {needed}. Its owner agrees "
-            "to new permissions in GitHub's settings."
+            f"The installation is suspended, or lacks permissions that scans and issues need: {needed}. Its "
+            "owner can accept new permissions in GitHub's settings."
         ) from None
     except errors.Refused as refusal:
         if refusal.status == 401:
-            raise Refused("GitHub does not take the signature: the App's id and the private key are of two.") from None
-        raise Refused(f"GitHub answered {refusal.status}.") from None
+            raise Refused(
+                "GitHub rejected the signature: the App's id and the private key belong to different Apps."
+            ) from None
+        raise Refused(f"GitHub returned {refusal.status}.") from None
     except errors.RateLimitedByHost as limited:
-        raise Refused(f"GitHub takes no more for now: try again in {limited.retry_after_seconds} s.") from None
+        raise Refused(f"GitHub's rate limit is exceeded. Try again in {limited.retry_after_seconds} s.") from None
     except errors.CodeHostError:
-        raise Refused("GitHub gave no usable answer in time. Try again later.") from None
+        raise Refused("GitHub didn't respond, or its response was invalid. Try again later.") from None

@@ -14,33 +14,34 @@ from typer.exceptions import TyperException
 
 from ops import output, target
 from ops.errors import Misused, Refused
-from ops.output import Shown
+from ops.output import Result
 from ops.target import Options
 
 _TABLE_PANEL = "Which table"
 
 Local = Annotated[
-    bool, typer.Option("--local", help="This checkout's stack, as `make run` runs it.", rich_help_panel=_TABLE_PANEL)
+    bool,
+    typer.Option("--local", help="The table of the local stack that `make run` starts.", rich_help_panel=_TABLE_PANEL),
 ]
 Stack = Annotated[
     str | None,
-    typer.Option("--stack", metavar="NAME", help="A CloudFormation stack's.", rich_help_panel=_TABLE_PANEL),
+    typer.Option("--stack", metavar="NAME", help="A CloudFormation stack's table.", rich_help_panel=_TABLE_PANEL),
 ]
 TableName = Annotated[
     str | None,
     typer.Option(
         "--table",
         metavar="NAME",
-        help="By its name. Without any of the three: TABLE_NAME. The variable SERVICE_BRAND must be as deployed.",
+        help="A table by its name. Default, if no table is selected: TABLE_NAME. Set SERVICE_BRAND as deployed.",
         rich_help_panel=_TABLE_PANEL,
     ),
 ]
 Region = Annotated[
     str | None,
-    typer.Option("--region", help="AWS region, where the environment does not say.", rich_help_panel=_TABLE_PANEL),
+    typer.Option("--region", help="The AWS region, if the environment doesn't set it.", rich_help_panel=_TABLE_PANEL),
 ]
 EndpointUrl = Annotated[
-    str | None, typer.Option("--endpoint-url", help="Another address of AWS.", rich_help_panel=_TABLE_PANEL)
+    str | None, typer.Option("--endpoint-url", help="Another endpoint for AWS.", rich_help_panel=_TABLE_PANEL)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; errors as JSON on stderr.")]
 
@@ -63,14 +64,14 @@ def root(  # noqa: PLR0917 (Typer passes them by name)
     ctx.obj = (Options(local, stack, table, region, endpoint_url), as_json)
 
 
-def command(app: typer.Typer, name: str) -> Callable[[Callable[..., Shown]], Callable[..., Shown]]:
+def command(app: typer.Typer, name: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Registers a function as a command of `app`, with the options of `root` in addition to its own.
 
     The command prints what the function returns. Functions import the store locally, because it can only be imported
     once the table is known, and because --help must be fast.
     """
 
-    def register(function: Callable[..., Shown]) -> Callable[..., Shown]:
+    def register(function: Callable[..., Result]) -> Callable[..., Result]:
         own = inspect.signature(function, eval_str=True)
         shared = list(inspect.signature(root, eval_str=True).parameters.values())
         ctx, *options = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shared]
@@ -81,11 +82,11 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., Shown]], Cal
             as_json = values.pop("as_json") or outer_json
             inner = Options(**{parameter.name: values.pop(parameter.name) for parameter in options[:-1]})
             try:
-                shown = _call(function, values, inner.over(outer))
+                result = _call(function, values, inner.over(outer))
             except Refused as error:
                 output.show_error(error, as_json=as_json)
                 raise typer.Exit(error.exit_code) from None
-            output.show(shown, as_json=as_json)
+            output.show(result, as_json=as_json)
 
         run.__doc__ = unwrap(function.__doc__)
         run.__signature__ = inspect.Signature([ctx, *accepted, *options])  # type: ignore[attr-defined]
@@ -101,7 +102,7 @@ def unwrap(docstring: str | None) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-def _call(function: Callable[..., Shown], values: dict[str, Any], options: Options) -> Shown:
+def _call(function: Callable[..., Result], values: dict[str, Any], options: Options) -> Result:
     """Connects and calls the function. Converts errors from AWS to Refused."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 (slow to import)
 
@@ -109,21 +110,21 @@ def _call(function: Callable[..., Shown], values: dict[str, Any], options: Optio
         target.connect(options)
         return _call_connected(function, values)
     except ClientError as error:
-        raise Refused(f"AWS refused: {error}") from error
+        raise Refused(f"AWS rejected the call: {error}") from error
     except BotoCoreError as error:  # didn't reach AWS: no credentials, region, or connection
         hint = " Is the local stack running? `make run` starts it." if options.local else ""
         raise Refused(f"{error}.{hint}") from error
 
 
-def _call_connected(function: Callable[..., Shown], values: dict[str, Any]) -> Shown:
+def _call_connected(function: Callable[..., Result], values: dict[str, Any]) -> Result:
     from controlplane.store.table import TableUnavailable, Throttled  # noqa: PLC0415 (reads the environment)
 
     try:
         return function(**values)
     except Throttled as error:
-        raise Refused(f"The table takes no more for now ({error}). Look at what is there, and try again.") from error
+        raise Refused(f"The table is throttled ({error}). Check the current state, then try again.") from error
     except TableUnavailable as error:
-        raise Refused(f"The table does not answer ({error}). Look at what is there, and try again.") from error
+        raise Refused(f"The table is unavailable ({error}). Check the current state, then try again.") from error
 
 
 class Program(TyperGroup):
@@ -138,11 +139,11 @@ class Program(TyperGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        given = list(sys.argv[1:] if args is None else args)
-        wants_json = "--json" in given
+        arguments = list(sys.argv[1:] if args is None else args)
+        wants_json = "--json" in arguments
         try:
             result = super().main(
-                given, prog_name, complete_var, standalone_mode and not wants_json, windows_expand_args, **extra
+                arguments, prog_name, complete_var, standalone_mode and not wants_json, windows_expand_args, **extra
             )
         except TyperException as error:
             if not wants_json:

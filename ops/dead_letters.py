@@ -21,11 +21,11 @@ from ops.errors import NotFound, Refused
 from ops.target import find_queue
 
 # Long enough to send a thousand messages one at a time, and short enough to wait out after a crash.
-_HOLD_SECONDS = 300
+_VISIBILITY_SECONDS = 300
 _BATCH = 10  # the SQS maximum
 # Long polling queries all SQS servers, so that an empty response means an empty queue.
-_WAIT_SECONDS = 2
-_NO_REASON = "not recorded: the worker died or ran out of time each time it had the message"
+_LONG_POLL_SECONDS = 2
+_UNKNOWN_REASON = "not recorded: the worker crashed or timed out on every attempt"
 
 
 class DeadLetter(NamedTuple):
@@ -57,7 +57,7 @@ class DeadLetters:
         return int(found[names[0]])
 
     @contextmanager
-    def held(self, limit: int) -> Iterator[list[DeadLetter]]:
+    def receive(self, limit: int) -> Iterator[list[DeadLetter]]:
         """Receives up to `limit` of the current messages, hidden from other consumers. Releases those not removed.
 
         Messages that arrive later are left for the next run, so that a message that fails immediately isn't redriven
@@ -69,8 +69,8 @@ class DeadLetters:
                 answer = self._client.receive_message(
                     QueueUrl=self._url,
                     MaxNumberOfMessages=min(_BATCH, wanted - len(found)),
-                    VisibilityTimeout=_HOLD_SECONDS,
-                    WaitTimeSeconds=_WAIT_SECONDS,
+                    VisibilityTimeout=_VISIBILITY_SECONDS,
+                    WaitTimeSeconds=_LONG_POLL_SECONDS,
                     MessageAttributeNames=["All"],
                     MessageSystemAttributeNames=["SentTimestamp"],
                 )
@@ -80,9 +80,9 @@ class DeadLetters:
                 found |= {message["MessageId"]: self._read(message) for message in messages}
             yield sorted(found.values(), key=lambda letter: letter.sent_at)
         finally:
-            self._give_back(found.values())
+            self._release(found.values())
 
-    def put_back(self, letter: DeadLetter) -> None:
+    def resend(self, letter: DeadLetter) -> None:
         """Sends the original message to its work queue, and then removes it here."""
         self._client.send_message(QueueUrl=self._work_url, MessageBody=letter.body)
         self.remove(letter)
@@ -92,11 +92,11 @@ class DeadLetters:
 
     def _read(self, message: dict[str, Any]) -> DeadLetter:
         attributes = message.get("MessageAttributes", {})
-        reason = attributes.get("reason", {}).get("StringValue", _NO_REASON)
+        reason = attributes.get("reason", {}).get("StringValue", _UNKNOWN_REASON)
         sent_at = clock.timestamp(int(message["Attributes"]["SentTimestamp"]) / 1000)
         return DeadLetter(self._queue, message["MessageId"], message["Body"], reason, sent_at, message["ReceiptHandle"])
 
-    def _give_back(self, letters: Iterable[DeadLetter]) -> None:
+    def _release(self, letters: Iterable[DeadLetter]) -> None:
         """Makes the messages visible again, except those already removed.
 
         Never fails: messages that aren't released here reappear when their visibility timeout ends.
@@ -115,7 +115,7 @@ def list_letters(queues: Iterable[Queue], limit: int) -> list[dict[str, Any]]:
     """Returns the dead letters of the queues, each queue's oldest first."""
     shown: list[dict[str, Any]] = []
     for queue in queues:
-        with DeadLetters(queue).held(limit) as letters:
+        with DeadLetters(queue).receive(limit) as letters:
             shown += [document(letter) for letter in letters]
     return shown
 
@@ -133,7 +133,7 @@ def document(letter: DeadLetter) -> dict[str, Any]:
 def redrive(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
     """Redrives the given messages, or all. Raises NotFound, or Refused if it failed partway."""
     letters = DeadLetters(queue)
-    return _each(letters, message_ids, limit, letters.put_back, "redriven")
+    return _each(letters, message_ids, limit, letters.resend, "redriven")
 
 
 def discard(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _each(
     letters: DeadLetters, message_ids: list[str], limit: int, act: Callable[[DeadLetter], None], done: str
 ) -> dict[str, Any]:
     acted: list[str] = []
-    with letters.held(limit) as found:
+    with letters.receive(limit) as found:
         missing = set(message_ids) - {letter.message_id for letter in found}
         if missing:
             raise NotFound(f"There is no dead letter {', '.join(sorted(missing))}, or another operator is viewing it.")
@@ -170,8 +170,8 @@ def _each(
                 act(letter)
             except (ClientError, BotoCoreError) as error:
                 raise Refused(
-                    f"{len(acted)} messages were {done}, then SQS refused: {error}. Nothing is lost: look at what is "
-                    "left, and try again."
+                    f"{len(acted)} messages were {done}, then SQS returned an error: {error}. Nothing is lost: list "
+                    "the remaining messages, then try again."
                 ) from error
             acted.append(letter.message_id)
     return {done: len(acted), "messageIds": acted, "left": letters.count()}

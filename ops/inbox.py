@@ -88,7 +88,7 @@ def record_issue(item_id: InboxItemId, issue: GithubIssue) -> None:
     try:
         issue_attempts.complete(item_id, None, issue)
     except issue_attempts.IssueExists:
-        raise Conflict("The item has an issue already: see `inbox show`.") from None
+        raise Conflict("The item already has an issue: see `inbox show`.") from None
     except issue_attempts.AttemptChanged:
         raise NotFound(f"There is no inbox item {item_id}.") from None
 
@@ -98,11 +98,11 @@ def withdraw(attempt: AttemptItem) -> None:
     age_seconds = clock.now() - attempt.sent_at if attempt.sent_at else UNSETTLED_SECONDS
     if age_seconds < UNSETTLED_SECONDS:
         until = clock.timestamp(clock.now() - age_seconds + UNSETTLED_SECONDS)
-        raise Refused(f"The issue may have been made and not be listed yet. Look again at {until}.")
+        raise Refused(f"The issue may have been created but not listed yet. Check again at {until}.")
     try:
         issue_attempts.withdraw(attempt)
     except issue_attempts.AttemptChanged:
-        raise Conflict("The attempt has moved on since it was read: look at it again.") from None
+        raise Conflict("The attempt has changed since it was read. Check it again.") from None
 
 
 def send_message(item_id: InboxItemId) -> None:

@@ -18,7 +18,7 @@ def read_messages(text: str) -> list[Finding]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise Refused(f"That is not JSON: {error}.") from None
+        raise Refused(f"The file isn't valid JSON: {error}.") from None
     return [_check(entry, at) for at, entry in enumerate(found if isinstance(found, list) else [found])]
 
 

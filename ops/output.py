@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 _ANY_WIDTH = 10_000
 
 
-class Shown(NamedTuple):
+class Result(NamedTuple):
     """The result of a command: the document, and a note for people."""
 
     document: dict[str, Any] | list[dict[str, Any]]
     note: str | None = None
 
 
-def show(shown: Shown, *, as_json: bool) -> None:
+def show(result: Result, *, as_json: bool) -> None:
     """Prints the document to stdout and, unless `as_json`, the note to stderr."""
     if as_json:
-        print(json.dumps(shown.document, indent=2, ensure_ascii=False))
+        print(json.dumps(result.document, indent=2, ensure_ascii=False))
         return
-    if isinstance(shown.document, list):
-        _print_table(shown.document)
+    if isinstance(result.document, list):
+        _print_table(result.document)
     else:
-        _print_record(shown.document)
-    if shown.note:
-        print(shown.note, file=sys.stderr)
+        _print_record(result.document)
+    if result.note:
+        print(result.note, file=sys.stderr)
 
 
 def show_error(error: Refused, *, as_json: bool) -> None:

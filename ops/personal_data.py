@@ -41,9 +41,9 @@ _KINDS = {
     "IDEMPOTENCY": "kept answer",
 }
 # The person's own items, exported whole. From all others, only attributes that name the person are exported.
-_OWN = _KINDS.keys() - {"UC", "IDEMPOTENCY"}
+_PERSONAL_KINDS = _KINDS.keys() - {"UC", "IDEMPOTENCY"}
 # Exported in addition to the attributes that name the person.
-_BESIDE = {"statusReason", "statusAt", "decidedAt", "createdAt", "requestedAt", "at"}
+_CONTEXT_FIELDS = {"statusReason", "statusAt", "decidedAt", "createdAt", "requestedAt", "at"}
 # Secrets are stored only as digests. Neither digests nor values derived from them belong in a file.
 _SECRET_FIELDS = {"digest", "challenge", "current", "previous", "access", "claim", "payload", "attempt"}
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
@@ -110,11 +110,11 @@ def _document(subject: Subject, item: Item) -> dict[str, Any]:
         with suppress(feedback.UnknownReport):
             fields = feedback.get_report(item["reference"]).fields
             item = {**{name: item[name] for name in item if name != "detached"}, **fields}
-    own = kind in _OWN or item["pk"] == keys.user_pk(subject.user_id)
+    own = kind in _PERSONAL_KINDS or item["pk"] == keys.user_pk(subject.user_id)
     shown = {
         name: value
         for name, value in item.items()
-        if name not in _SECRET_FIELDS and (own or name in {"pk", "sk", *_BESIDE} or subject.is_in(value))
+        if name not in _SECRET_FIELDS and (own or name in {"pk", "sk", *_CONTEXT_FIELDS} or subject.is_in(value))
     }
     return {"kind": _name(item), "attributes": _without_digests(shown)}
 
@@ -168,7 +168,7 @@ def _find_erasure(subject: Subject, item: dict[str, Any]) -> Callable[[], object
     if kind == "INVITATION":
         return lambda: _delete_invitation(InvitationItem.from_item(item))
     if kind == "IDEMPOTENCY" and "data" in item:
-        return lambda: _change(key, _LOSE_ANSWER, _LOST_ANSWER)
+        return lambda: _change(key, _ERASE_RESPONSE, _ERASED_RESPONSE)
     if kind == "INBOX" and item.get("statusBy") == subject.user_id and item.get("statusReason") is not None:
         unreasoned = {"none": None, "user": subject.user_id}
         return lambda: _change(key, "SET #statusReason = :none", unreasoned, "#statusBy = :user")
@@ -176,8 +176,8 @@ def _find_erasure(subject: Subject, item: dict[str, Any]) -> Callable[[], object
 
 
 # A retry of the request is told that it took effect and that its response is lost.
-_LOSE_ANSWER = "SET #status = :status, #leaseUntil = :past, #effective = :true REMOVE #data"
-_LOST_ANSWER = {"status": IN_PROGRESS, "past": 0, "true": True}
+_ERASE_RESPONSE = "SET #status = :status, #leaseUntil = :past, #effective = :true REMOVE #data"
+_ERASED_RESPONSE = {"status": IN_PROGRESS, "past": 0, "true": True}
 
 
 def _delete_invitation(invitation: InvitationItem) -> None:

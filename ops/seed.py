@@ -164,7 +164,7 @@ def ensure_member(organization_id: str, profile: UserItem, role: Role) -> None:
     if membership is None:
         organization = organizations.find_organization(organization_id)
         if organization is None:
-            raise LookupError("the organization was there a moment ago")
+            raise LookupError("the organization was just deleted")
         members.add_member(organization, profile, role)
     elif membership.role != role:
         members.change_role(organization_id, profile.user_id, role)

@@ -44,7 +44,7 @@ def read() -> Ring:
         secret = SigningSecret.model_validate(read_signing_secret(value["SecretString"]))
     except (ValidationError, ValueError):
         raise Refused(
-            "The signing secret is neither one key nor a ring of two. Restore its previous version."
+            "The signing secret is malformed: it must contain one key or two. Restore its previous version."
         ) from None
     return Ring(secret, value["CreatedDate"].timestamp())
 
@@ -57,7 +57,7 @@ def add(*, early: bool = False) -> Ring:
     """
     ring = read()
     if ring.step == "added":
-        raise Conflict("There is a next key already. Deploy, then switch to it.")
+        raise Conflict("A next key already exists. Deploy, then switch to it.")
     if ring.step == "switched":
         _check_deployed(ring)
         _check_age(ring, early)
@@ -90,7 +90,7 @@ def _check_deployed(ring: Ring) -> None:
     """Raises Refused if functions may still run with the previous step's ring. Without a stack, it can't tell."""
     deployed_at = target.deployed_at()
     if deployed_at is not None and deployed_at < ring.since:
-        raise Refused("The last step has not been deployed yet. Deploy, and try again when that has completed.")
+        raise Refused("The last step hasn't been deployed yet. Deploy, then try again.")
 
 
 def _check_age(ring: Ring, early: bool) -> None:

@@ -55,7 +55,7 @@ def connect(options: Options) -> None:
     """
     global _connected  # noqa: PLW0603 (one command line, one connection)
     if sum((options.local, bool(options.stack), bool(options.table))) > 1:
-        raise Misused("Give one of --local, --stack and --table.")
+        raise Misused("Pass only one of --local, --stack, and --table.")
     local_variables: dict[str, str] = {}
     if options.local:
         options, local_variables = _local(options)
@@ -69,7 +69,7 @@ def connect(options: Options) -> None:
     if options.stack:
         name = _read_stack(options.stack, options.endpoint_url)
     if not name:
-        raise Misused("Say which table: --local, --stack NAME or --table NAME (or the variable TABLE_NAME).")
+        raise Misused("Select a table with --local, --stack NAME, or --table NAME (or the variable TABLE_NAME).")
     os.environ.update(local_variables)
     os.environ["TABLE_NAME"] = name
     os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
@@ -80,7 +80,7 @@ def connect(options: Options) -> None:
     try:
         from controlplane.store.table import table  # noqa: PLC0415 (reads the environment)
     except ValueError as error:  # pydantic's message also shows values, which may include a secret
-        raise Misused(f"The settings in the environment are wrong: {_wrong_settings(error)}.") from None
+        raise Misused(f"The environment's settings are invalid: {_wrong_settings(error)}.") from None
 
     table.name = name
     if options.endpoint_url:
@@ -98,11 +98,11 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
     Removes all other AWS variables, which could point elsewhere.
     """
     if options.region or options.endpoint_url:
-        raise Misused("--local knows its region and endpoint: leave out --region and --endpoint-url.")
+        raise Misused("--local sets its own region and endpoint: omit --region and --endpoint-url.")
     try:
         state = json.loads(LOCAL_STATE.read_text())
     except FileNotFoundError:
-        raise Refused("There is no local stack here. Start one with `make run`.") from None
+        raise Refused("No local stack is running. Start one with `make run`.") from None
     for variable in [name for name in os.environ if name.startswith("AWS_")]:
         del os.environ[variable]
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = _LOCAL_CREDENTIAL

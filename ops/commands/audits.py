@@ -9,12 +9,12 @@ import typer
 from ops.arguments import Yes
 from ops.command import command
 from ops.errors import Conflict, NotFound, Refused
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
 if TYPE_CHECKING:
     from controlplane.store.project_items import ProjectItem
 
-app = typer.Typer(no_args_is_help=True, help="Website audits: which are there, and what their runs found.")
+app = typer.Typer(no_args_is_help=True, help="Website audits and their results.")
 
 _RESULTS = ("passed", "failed")
 
@@ -33,10 +33,10 @@ Audit = Annotated[str, typer.Argument(metavar="AUDIT_ID", help="aud_…")]
 def create_audit(
     project: Project,
     website: Annotated[
-        str, typer.Argument(metavar="WEBSITE", help="Its id (web_…) or address, as the project has it.")
+        str, typer.Argument(metavar="WEBSITE", help="Its id (web_…) or origin, as listed in the project.")
     ],
-    every_days: Annotated[int, typer.Option("--every-days", min=1, max=365, help="How often it runs.")] = 7,
-) -> Shown:
+    every_days: Annotated[int, typer.Option("--every-days", min=1, max=365, help="The interval in days.")] = 7,
+) -> Result:
     """Schedule an audit of a website. Only websites of kind `domain` can be audited, each by at most 5 audits."""
     from controlplane.store import audits, projects
 
@@ -47,11 +47,11 @@ def create_audit(
     try:
         audit = audits.create_audit(item.project_id, audited.website_id, every_days)
     except (projects.UnknownProject, projects.UnknownWebsite):
-        raise NotFound("The website was removed a moment ago.") from None
+        raise NotFound("The website was just removed.") from None
     except audits.NotAuditable:
         raise Refused(f"{audited.origin} is of the kind {audited.kind}; only a domain can be audited.") from None
     except audits.AuditLimitReached:
-        raise Conflict("The website, or its project, has as many audits as it may. Delete one first.") from None
+        raise Conflict("The website or its project has reached its limit of audits. Delete one first.") from None
     document = {
         "auditId": audit.audit_id,
         "projectId": project,
@@ -60,19 +60,19 @@ def create_audit(
         "everyDays": every_days,
         "createdAt": audit.created_at,
     }
-    return Shown(document)
+    return Result(document)
 
 
 @command(app, "list")
-def list_audits(project: Project) -> Shown:
+def list_audits(project: Project) -> Result:
     """List a project's audits, grouped by website."""
     from ops import audits
 
-    return Shown(audits.list_audits(_get_project(project)))
+    return Result(audits.list_audits(_get_project(project)))
 
 
 @command(app, "delete")
-def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Shown:
+def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Result:
     """Delete an audit and its schedule. Its runs are kept."""
     from controlplane.store.audits import UnknownAudit
     from controlplane.store.projects import UnknownProject
@@ -83,7 +83,7 @@ def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Shown:
         audits.delete_audit(_get_project(project), audit)
     except (UnknownProject, UnknownAudit):
         raise NotFound(f"The project {project} has no audit {audit}.") from None
-    return Shown({"deleted": True, "auditId": audit})
+    return Result({"deleted": True, "auditId": audit})
 
 
 @command(app, "record")
@@ -93,7 +93,7 @@ def record_run(
     result: Annotated[
         str, typer.Option("--result", parser=_parse_result, metavar="RESULT", help=f"One of {', '.join(_RESULTS)}.")
     ],
-) -> Shown:
+) -> Result:
     """Record an audit run, and its result, as of now."""
     from controlplane.store import audits
 
@@ -103,14 +103,14 @@ def record_run(
     try:
         run = audits.record_run(item.project_id, audit, result)
     except audits.UnknownAudit:
-        raise NotFound(f"The audit {audit} was deleted a moment ago.") from None
+        raise NotFound(f"The audit {audit} was just deleted.") from None
     document = {
         "auditId": run.audit_id,
         "projectId": run.project_id,
         "startedAt": run.started_at,
         "result": run.result,
     }
-    return Shown(document)
+    return Result(document)
 
 
 def _get_project(project_id: str) -> "ProjectItem":

@@ -7,7 +7,7 @@ import typer
 
 from ops.command import command
 from ops.commands.repositories import parse_full_name
-from ops.output import Shown
+from ops.output import Result
 
 app = typer.Typer(no_args_is_help=True, help="The GitHub App.")
 
@@ -16,9 +16,11 @@ app = typer.Typer(no_args_is_help=True, help="The GitHub App.")
 def check_app(
     full_name: Annotated[
         str | None,
-        typer.Argument(metavar="OWNER/NAME", parser=parse_full_name, help="A repository that it shall see."),
+        typer.Argument(
+            metavar="OWNER/NAME", parser=parse_full_name, help="A repository that the App must have access to."
+        ),
     ] = None,
-) -> Shown:
+) -> Result:
     """Check that the App's id and private key match, and that the App has the required permissions.
 
     With a repository, also checks that the App is installed there and that the owner granted the permissions.
@@ -33,15 +35,15 @@ def check_app(
         "permissions": [f"{name} {level}" for name, level in sorted(found.permissions.items())],
     }
     if full_name is None:
-        return Shown(document)
+        return Result(document)
     owner, _, name = full_name.partition("/")
-    seen = code_host.look_at(owner, name)
-    code_host.check_issues(seen)
-    repository = seen.repository
-    return Shown(
+    installed = code_host.find_repository(owner, name)
+    code_host.check_issues(installed)
+    repository = installed.repository
+    return Result(
         document
         | {
-            "installation": seen.installation_id,
+            "installation": installed.installation_id,
             "repository": f"{repository.owner}/{repository.name}",
             "defaultBranch": repository.default_branch,
             "archived": repository.is_archived,

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from ops.command import command
-from ops.output import Shown
+from ops.output import Result
 
-app = typer.Typer(no_args_is_help=True, help="The index by which people's sessions, devices and tokens are found.")
+app = typer.Typer(no_args_is_help=True, help="The index of users' sessions, devices, and tokens.")
 
 
 @app.callback()
@@ -21,7 +21,7 @@ def index_credentials(
     again: Annotated[
         bool, typer.Option("--again", help="Start over, for instance after a rollback to an older release.")
     ] = False,
-) -> Shown:
+) -> Result:
     """Index credentials that an older release created and that haven't been used since. Revokes nothing.
 
     Run it once, after every function runs the release that introduced the index. It reads the whole table. If it is
@@ -30,4 +30,4 @@ def index_credentials(
     """
     from ops import credential_backfill
 
-    return Shown(credential_backfill.run(again=again))
+    return Result(credential_backfill.run(again=again))

@@ -8,9 +8,9 @@ import typer
 from ops.arguments import Yes
 from ops.command import command
 from ops.errors import Misused
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
-app = typer.Typer(no_args_is_help=True, help="Messages that no worker could settle, kept for 14 days.")
+app = typer.Typer(no_args_is_help=True, help="Messages that workers failed to process, kept for 14 days.")
 
 # The values of controlplane.queues.messages.Queue, which can't be imported before the table is known.
 QUEUES = ("scan-preparation", "scan-execution", "issue-creation", "finding-intake")
@@ -24,16 +24,16 @@ def _parse_queue(text: str) -> str:
 
 _HELP = f"One of {', '.join(QUEUES)}."
 Queue = Annotated[str, typer.Argument(metavar="QUEUE", parser=_parse_queue, help=_HELP)]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many of a queue at most.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="The maximum number of messages per queue.")]
 
 
 @command(app, "list")
 def list_letters(
     queue: Annotated[
-        str | None, typer.Argument(metavar="QUEUE", parser=_parse_queue, help=f"{_HELP} All if left out.")
+        str | None, typer.Argument(metavar="QUEUE", parser=_parse_queue, help=f"{_HELP} Default: all.")
     ] = None,
     limit: Limit = 100,
-) -> Shown:
+) -> Result:
     """List dead letters and the reason for each, oldest first. Nothing is removed.
 
     If a worker rejected the message, its reason is shown. Messages that SQS moved itself, after five attempts in which
@@ -43,18 +43,18 @@ def list_letters(
     from ops import dead_letters
 
     wanted = [messages.Queue(name) for name in ([queue] if queue else QUEUES)]
-    return Shown(dead_letters.list_letters(wanted, limit))
+    return Result(dead_letters.list_letters(wanted, limit))
 
 
 @command(app, "redrive")
 def redrive(
     queue: Queue,
     message: Annotated[
-        list[str] | None, typer.Option("--message", metavar="ID", help="This one; repeat it. All if left out.")
+        list[str] | None, typer.Option("--message", metavar="ID", help="A message's id; repeatable. Default: all.")
     ] = None,
     limit: Limit = 1000,
     yes: Yes = False,
-) -> Shown:
+) -> Result:
     """Send dead letters back to their work queue. Fix the cause first.
 
     Each message is sent before it is removed here: it may be delivered twice, but is never lost. Workers skip a message
@@ -63,17 +63,19 @@ def redrive(
     from controlplane.queues import messages
     from ops import dead_letters
 
-    confirm(f"Put {_named(message)} of {queue} back to work?", yes=yes)
-    return Shown(dead_letters.redrive(messages.Queue(queue), message or [], limit))
+    confirm(f"Redrive {_named(message)} of {queue}?", yes=yes)
+    return Result(dead_letters.redrive(messages.Queue(queue), message or [], limit))
 
 
 @command(app, "discard")
 def discard(
     queue: Queue,
-    message: Annotated[list[str] | None, typer.Option("--message", metavar="ID", help="Which one; repeat it.")] = None,
+    message: Annotated[
+        list[str] | None, typer.Option("--message", metavar="ID", help="A message's id; repeatable.")
+    ] = None,
     limit: Limit = 1000,
     yes: Yes = False,
-) -> Shown:
+) -> Result:
     """Permanently delete dead letters that can never succeed, such as malformed messages.
 
     A scan that waits for a deleted message is marked as failed, unless a worker is processing it.
@@ -82,9 +84,9 @@ def discard(
     from ops import dead_letters
 
     if not message:
-        raise Misused("Name what to throw away, by --message.")
-    confirm(f"Throw {_named(message)} of {queue} away?", yes=yes)
-    return Shown(dead_letters.discard(messages.Queue(queue), message, limit))
+        raise Misused("Select the messages to discard with --message.")
+    confirm(f"Discard {_named(message)} of {queue}?", yes=yes)
+    return Result(dead_letters.discard(messages.Queue(queue), message, limit))
 
 
 def _named(message: list[str] | None) -> str:

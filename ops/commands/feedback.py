@@ -8,41 +8,41 @@ import typer
 
 from ops.command import command
 from ops.errors import NotFound
-from ops.output import Shown
+from ops.output import Result
 
-app = typer.Typer(no_args_is_help=True, help="Reports on the service: read them, group them, pause their intake.")
+app = typer.Typer(no_args_is_help=True, help="Feedback reports: read them, group them, or pause new ones.")
 
 
 def _parse_day(text: str) -> str:
     try:
         return str(date.fromisoformat(text))
     except ValueError:
-        raise typer.BadParameter("Write a day as in 2026-03-04.") from None
+        raise typer.BadParameter("Write the day like this: 2026-03-04.") from None
 
 
 Day = Annotated[
-    str | None, typer.Option("--day", parser=_parse_day, metavar="DAY", help="The last UTC day; today if not said.")
+    str | None, typer.Option("--day", parser=_parse_day, metavar="DAY", help="The last day, in UTC. Default: today.")
 ]
-Days = Annotated[int, typer.Option("--days", min=1, max=400, help="How many days, up to that one.")]
+Days = Annotated[int, typer.Option("--days", min=1, max=400, help="The number of days, ending with --day.")]
 
 
 @command(app, "list")
-def list_reports(day: Day = None, days: Days = 1) -> Shown:
+def list_reports(day: Day = None, days: Days = 1) -> Result:
     """List the reports of one or more days, newest first."""
     from ops import feedback
 
     reports = feedback.read_days(day or feedback.today(), days)
-    return Shown([feedback.summary_document(report) for report in reports], _intake_note())
+    return Result([feedback.summary_document(report) for report in reports], _intake_note())
 
 
 @command(app, "show")
-def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="FDB-…")]) -> Shown:
+def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="FDB-…")]) -> Result:
     """Show a complete report."""
     from controlplane.store.feedback import UnknownReport, get_report
     from ops import feedback
 
     try:
-        return Shown(feedback.document(get_report(reference)))
+        return Result(feedback.document(get_report(reference)))
     except UnknownReport:
         raise NotFound(f"There is no report {reference}. Reports are kept for 400 days.") from None
 
@@ -53,9 +53,9 @@ def cluster_reports(
     days: Days = 7,
     least: Annotated[
         float,
-        typer.Option("--least", min=0.05, max=1.0, help="The share of words two reports must have in common."),
+        typer.Option("--least", min=0.05, max=1.0, help="The minimum fraction of words that two reports share."),
     ] = 0.5,
-) -> Shown:
+) -> Result:
     """Group similar reports, largest group first.
 
     A report joins a group of the same category if it shares at least that fraction of words (--least) with the group's
@@ -63,30 +63,30 @@ def cluster_reports(
     """
     from ops import feedback
 
-    return Shown(feedback.cluster(feedback.read_days(day or feedback.today(), days), least))
+    return Result(feedback.cluster(feedback.read_days(day or feedback.today(), days), least))
 
 
 @command(app, "pause")
-def pause_intake() -> Shown:
+def pause_intake() -> Result:
     """Stop accepting new reports. They get a 503; retries of an accepted report still get its reference."""
     return _set_intake(paused=True)
 
 
 @command(app, "resume")
-def resume_intake() -> Shown:
+def resume_intake() -> Result:
     """Accept new reports again."""
     return _set_intake(paused=False)
 
 
-def _set_intake(*, paused: bool) -> Shown:
+def _set_intake(*, paused: bool) -> Result:
     from controlplane.store import feedback
 
     feedback.set_intake(paused=paused)
-    return Shown({"paused": paused})
+    return Result({"paused": paused})
 
 
 def _intake_note() -> str | None:
     from controlplane.store import feedback
 
     paused, since = feedback.get_intake()
-    return f"Intake is paused since {since}." if paused else None
+    return f"New reports have been paused since {since}." if paused else None

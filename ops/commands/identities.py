@@ -8,7 +8,7 @@ import typer
 from ops.arguments import User, Yes
 from ops.command import command
 from ops.errors import Conflict, Misused, NotFound, Refused
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
 if TYPE_CHECKING:
     from controlplane.store.identities import IdentityItem
@@ -21,7 +21,7 @@ def _document(identity: "IdentityItem") -> dict[str, str]:
 
 
 @command(app, "identities")
-def list_identities(user: User) -> Shown:
+def list_identities(user: User) -> Result:
     """List the identities (issuer and subject) that can sign in to an account.
 
     An identity stored by an earlier version is listed after its next sign-in, or after `user record-identities`.
@@ -30,26 +30,27 @@ def list_identities(user: User) -> Shown:
     from ops.lookup import get_user
 
     found = identities.list_identities(get_user(user).user_id)
-    return Shown([_document(identity) for identity in found])
+    return Result([_document(identity) for identity in found])
 
 
 @command(app, "move-identity")
 def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     user: User,
     subject: Annotated[
-        str, typer.Argument(metavar="SUBJECT", help="The issuer's id of the person, as `user identities` lists it.")
+        str, typer.Argument(metavar="SUBJECT", help="The user's id at the issuer, as listed by `user identities`.")
     ],
     to_subject: Annotated[
-        str | None, typer.Option("--to-subject", metavar="SUBJECT", help="The subject that takes its place.")
+        str | None, typer.Option("--to-subject", metavar="SUBJECT", help="The subject that replaces it.")
     ] = None,
     to_user: Annotated[
-        str | None, typer.Option("--to-user", metavar="USER", help="The account it signs in to from now on.")
+        str | None, typer.Option("--to-user", metavar="USER", help="The account it will sign in to.")
     ] = None,
     issuer: Annotated[
-        str | None, typer.Option("--issuer", metavar="URL", help="Needed if `user identities` does not list it.")
+        str | None,
+        typer.Option("--issuer", metavar="URL", help="Required if `user identities` doesn't list the identity."),
     ] = None,
     yes: Yes = False,
-) -> Shown:
+) -> Result:
     """Replace the subject of an account's identity, or move the identity to another account.
 
     Use --to-subject if the issuer has given the user a new id. Use --to-user if the identity signs in to the wrong
@@ -63,29 +64,29 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     from ops.lookup import get_user
 
     if (to_subject is None) == (to_user is None):
-        raise Misused("Give either --to-subject or --to-user.")
+        raise Misused("Pass either --to-subject or --to-user.")
     profile = get_user(user)
     to = get_user(to_user).user_id if to_user is not None else str(to_subject)
     if to in {profile.user_id, subject}:
-        raise Misused("The identity is there already.")
+        raise Misused("The account already has this identity.")
     confirm(f"Move the identity {subject} of {profile.email} to {to_user or to_subject}?", yes=yes)
     try:
         moved = identities.move_identity(profile.user_id, subject, issuer, to=to, is_user=to_user is not None)
     except identities.UnknownIdentity:
-        raise NotFound(f"{user} has no one identity {subject}. See `user identities`, and name the --issuer.") from None
+        raise NotFound(f"{user} has no single identity {subject}. See `user identities`, and pass --issuer.") from None
     except IdentityTaken:
-        raise Conflict(f"The subject {to_subject} signs in to an account already.") from None
+        raise Conflict(f"The subject {to_subject} already signs in to an account.") from None
     except AccountHasIdentity:
         raise Conflict(
-            f"{to_user} has an identity from this issuer, or may have one that is not recorded: "
-            "`user record-identities` tells."
+            f"{to_user} has an identity from this issuer, or may have an unrecorded one. To find out, run "
+            "`user record-identities`."
         ) from None
     ended = accounts.revoke_credentials(profile.user_id)
-    return Shown({"userId": moved.user_id, **_document(moved), **ended.document()})
+    return Result({"userId": moved.user_id, **_document(moved), **ended.document()})
 
 
 @command(app, "record-identities")
-def record_identities() -> Shown:
+def record_identities() -> Result:
     """Record every identity under its account. Run it once after upgrading from a version that didn't.
 
     Until then, only identities that have signed in before can sign in to an account created by the earlier version.
@@ -93,15 +94,15 @@ def record_identities() -> Shown:
     """
     from ops import identities
 
-    return Shown({**identities.record_all()})
+    return Result({**identities.record_all()})
 
 
 @command(app, "set-email")
 def set_email(
     user: User,
-    email: Annotated[str, typer.Argument(help="The new address, taken as verified.")],
+    email: Annotated[str, typer.Argument(help="The new address. It is treated as verified.")],
     yes: Yes = False,
-) -> Shown:
+) -> Result:
     """Change an account's email address, for example to free the address of a person who left.
 
     The next sign-in changes it again, to the address that the issuer has verified, if no account has that one. Exit
@@ -121,7 +122,7 @@ def set_email(
             profile = users.change_address(profile, email)
         profile = sign_in.refresh(profile, None, None)
     except users.EmailTaken:
-        raise Conflict(f"{email} has an account already.") from None
+        raise Conflict(f"{email} already has an account.") from None
     except WriteConflict:
-        raise Refused("The account has just changed. Look at it, and try again.") from None
-    return Shown(user_document(profile))
+        raise Refused("The account has just changed. Check it, then try again.") from None
+    return Result(user_document(profile))

@@ -8,7 +8,7 @@ import typer
 from ops.arguments import Name, Organization, Yes
 from ops.command import command
 from ops.errors import Conflict, NotFound, Refused
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
 if TYPE_CHECKING:
     from controlplane.store.api_key_items import ApiKeyItem
@@ -25,9 +25,11 @@ def create_key(
     name: Name,
     created_by: Annotated[
         str,
-        typer.Option("--created-by", metavar="USER", help="The member it is attributed to: email address or user id."),
+        typer.Option(
+            "--created-by", metavar="USER", help="The member it is attributed to: an email address or user id."
+        ),
     ],
-) -> Shown:
+) -> Result:
     """Create a key and print it once: only its hash is stored. Exit code 4 if there are already 50 keys."""
     from controlplane.store import api_keys, organizations
     from ops.lookup import get_organization_id, get_user
@@ -42,21 +44,21 @@ def create_key(
     except api_keys.KeyLimitReached:
         raise Conflict(f"{organization} has reached its limit of API keys. Delete one first.") from None
     document = {"key": minted.secret, "organizationId": organization_id, **_document(minted.item)}
-    return Shown(document, "Keep the key now: it is not shown again.")
+    return Result(document, "Save the key now. It can't be shown again.")
 
 
 @command(app, "list")
-def list_keys(organization: Organization) -> Shown:
+def list_keys(organization: Organization) -> Result:
     """List an organization's keys, newest first."""
     from controlplane.store import api_keys
     from ops.lookup import get_organization_id
 
     page = api_keys.list_keys(get_organization_id(organization), _PAGE, None)  # 50 keys at most: one page has them all
-    return Shown([_document(key) for key in page.keys])
+    return Result([_document(key) for key in page.keys])
 
 
 @command(app, "delete")
-def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Shown:
+def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Result:
     """Permanently revoke a key. Its secret is rejected immediately."""
     from controlplane.core.ids import KeyId
     from controlplane.store import api_keys
@@ -69,7 +71,7 @@ def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key
         api_keys.delete_key(parsed)
     except api_keys.UnknownKey:
         raise NotFound(f"There is no key {key_id}.") from None
-    return Shown({"deleted": True, "keyId": key_id})
+    return Result({"deleted": True, "keyId": key_id})
 
 
 def _document(key: "ApiKeyItem") -> dict[str, Any]:

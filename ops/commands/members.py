@@ -8,12 +8,12 @@ import typer
 from ops.arguments import Organization, User, Yes
 from ops.command import command
 from ops.errors import Conflict, NotFound, Refused
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
 if TYPE_CHECKING:
     from controlplane.store.organizations import MemberItem
 
-app = typer.Typer(no_args_is_help=True, help="Who belongs to an organization, and in which role.")
+app = typer.Typer(no_args_is_help=True, help="An organization's members and their roles.")
 
 # The values of controlplane.store.organizations.Role, which can't be imported before the table is known.
 Role = Literal["owner", "admin", "member"]
@@ -23,8 +23,8 @@ Role = Literal["owner", "admin", "member"]
 def add_member(
     organization: Organization,
     user: User,
-    role: Annotated[Role, typer.Option("--role", help="What they may do.")] = "member",
-) -> Shown:
+    role: Annotated[Role, typer.Option("--role", help="The member's role.")] = "member",
+) -> Result:
     """Add a user to an organization without an invitation. Exit code 4 if they are already a member."""
     from ops import members
     from ops.lookup import get_organization, get_user
@@ -33,24 +33,24 @@ def add_member(
     try:
         members.add_member(joined, profile, role)
     except members.AlreadyMember:
-        raise Conflict(f"{user} is a member of {organization} already. Use `member set-role`.") from None
+        raise Conflict(f"{user} is already a member of {organization}. Use `member set-role`.") from None
     return _changed(joined.organization_id, profile.user_id, role)
 
 
 @command(app, "list")
-def list_members(organization: Organization) -> Shown:
+def list_members(organization: Organization) -> Result:
     """List an organization's members."""
     from ops import members
     from ops.lookup import get_organization_id
 
     roster = members.list_members(get_organization_id(organization))
-    return Shown([_document(member) for member in roster])
+    return Result([_document(member) for member in roster])
 
 
 @command(app, "set-role")
 def set_role(
-    organization: Organization, user: User, role: Annotated[Role, typer.Argument(help="What they may do from now on.")]
-) -> Shown:
+    organization: Organization, user: User, role: Annotated[Role, typer.Argument(help="The new role.")]
+) -> Result:
     """Change a member's role. Fails for the last owner: make another member an owner first."""
     from controlplane.store.members import LastOwner
     from ops import members
@@ -60,14 +60,14 @@ def set_role(
     try:
         members.change_role(organization_id, user_id, role)
     except members.UnknownMember:
-        raise NotFound(f"{user} is no member of {organization}.") from None
+        raise NotFound(f"{user} isn't a member of {organization}.") from None
     except LastOwner:
         raise _last_owner(organization, user) from None
     return _changed(organization_id, user_id, role)
 
 
 @command(app, "remove")
-def remove_member(organization: Organization, user: User, yes: Yes = False) -> Shown:
+def remove_member(organization: Organization, user: User, yes: Yes = False) -> Result:
     """Remove a member. Fails for the last owner: make another member an owner first."""
     from controlplane.store.members import LastOwner
     from ops import members
@@ -78,10 +78,10 @@ def remove_member(organization: Organization, user: User, yes: Yes = False) -> S
     try:
         members.remove_member(organization_id, user_id)
     except members.UnknownMember:
-        raise NotFound(f"{user} is no member of {organization}.") from None
+        raise NotFound(f"{user} isn't a member of {organization}.") from None
     except LastOwner:
         raise _last_owner(organization, user) from None
-    return Shown({"removed": True, "organizationId": organization_id, "userId": user_id})
+    return Result({"removed": True, "organizationId": organization_id, "userId": user_id})
 
 
 def _document(member: "MemberItem") -> dict[str, Any]:
@@ -94,8 +94,8 @@ def _document(member: "MemberItem") -> dict[str, Any]:
     }
 
 
-def _changed(organization_id: str, user_id: str, role: Role) -> Shown:
-    return Shown({"organizationId": organization_id, "userId": user_id, "role": role})
+def _changed(organization_id: str, user_id: str, role: Role) -> Result:
+    return Result({"organizationId": organization_id, "userId": user_id, "role": role})
 
 
 def _last_owner(organization: str, user: str) -> Refused:

@@ -8,7 +8,7 @@ import typer
 from ops.arguments import Name, Organization, Yes
 from ops.command import command
 from ops.errors import Conflict, Misused, NotFound
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
 app = typer.Typer(no_args_is_help=True, help="Organizations. New ones are on the free plan.")
 
@@ -18,9 +18,9 @@ def create_organization(
     name: Name,
     owner: Annotated[str, typer.Option("--owner", metavar="USER", help="Email address or user id of its first owner.")],
     slug: Annotated[
-        str | None, typer.Option("--slug", help="3 to 20 lowercase letters and digits; made from the name if left out.")
+        str | None, typer.Option("--slug", help="3 to 20 lowercase letters and digits. Default: derived from the name.")
     ] = None,
-) -> Shown:
+) -> Result:
     """Create an organization with its first owner. Exit code 4 if the slug is taken."""
     from pydantic import ValidationError
 
@@ -33,7 +33,7 @@ def create_organization(
         body = OrganizationCreate(name=name, slug=slug)
     except ValidationError:
         raise Misused(
-            f"{slug!r} is no slug: 3 to 20 lowercase letters and digits, with single hyphens between groups."
+            f"{slug!r} isn't a valid slug: use 3 to 20 lowercase letters and digits, separated by single hyphens."
         ) from None
     profile = get_user(owner)
     slug = body.slug or derive_slug(body.name)
@@ -41,32 +41,32 @@ def create_organization(
         made = organizations.create_organization(body.name, slug, profile)
     except organizations.SlugTaken:
         free = ", ".join(suggest_slugs(slug))
-        raise Conflict(f"Another organization has the slug {slug}. Free are: {free}.") from None
-    return Shown(organization_document(made.organization_id))
+        raise Conflict(f"Another organization has the slug {slug}. Available: {free}.") from None
+    return Result(organization_document(made.organization_id))
 
 
 @command(app, "show")
-def show_organization(organization: Organization) -> Shown:
+def show_organization(organization: Organization) -> Result:
     """Show an organization: plan, credits, and the number of owners, keys, and projects."""
     from ops.lookup import get_organization_id, organization_document
 
-    return Shown(organization_document(get_organization_id(organization)))
+    return Result(organization_document(get_organization_id(organization)))
 
 
 @command(app, "list")
 def list_organizations(
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Email address or user id.")],
-) -> Shown:
+) -> Result:
     """List the organizations that a user belongs to, sorted by slug."""
     from controlplane.store import organizations
     from ops.lookup import get_user, membership_document
 
     account = organizations.get_account(get_user(user).user_id)
-    return Shown([membership_document(it) for it in sorted(account.memberships, key=lambda it: it.slug)])
+    return Result([membership_document(it) for it in sorted(account.memberships, key=lambda it: it.slug)])
 
 
 @command(app, "delete")
-def delete_organization(organization: Organization, yes: Yes = False) -> Shown:
+def delete_organization(organization: Organization, yes: Yes = False) -> Result:
     """Permanently delete an organization. Its API keys and its members lose access immediately.
 
     Its projects, scans, findings, inbox, repositories, invitations, and the feedback that its keys sent are deleted in
@@ -83,4 +83,4 @@ def delete_organization(organization: Organization, yes: Yes = False) -> Shown:
         deletions.delete_organization(found.organization_id)
     except UnknownOrganization:
         raise NotFound(f"There is no organization {organization} any more.") from None
-    return Shown({"deleted": True, "organizationId": found.organization_id, "slug": found.slug})
+    return Result({"deleted": True, "organizationId": found.organization_id, "slug": found.slug})

@@ -10,7 +10,7 @@ import typer
 from ops.arguments import Organization, Yes
 from ops.command import command
 from ops.errors import Conflict, NotFound
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
 if TYPE_CHECKING:
     from controlplane.core.ids import RepositoryId
@@ -25,7 +25,7 @@ _VISIBILITIES = ("public", "private", "internal")
 
 def parse_full_name(text: str) -> str:
     if not _FULL_NAME.fullmatch(text):
-        raise typer.BadParameter("Write OWNER/NAME, as in acme/shop.")
+        raise typer.BadParameter("Write OWNER/NAME, for example acme/shop.")
     return text
 
 
@@ -37,7 +37,7 @@ def _parse_visibility(text: str) -> str:
 
 def _parse_folder(text: str) -> str:
     if not _FOLDER.fullmatch(text):
-        raise typer.BadParameter("Write a folder as seen from the repository's root, as in apps/web.")
+        raise typer.BadParameter("Write a path relative to the repository's root, for example apps/web.")
     return text
 
 
@@ -51,16 +51,18 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
     full_name: Annotated[str, typer.Argument(metavar="OWNER/NAME", parser=parse_full_name)],
     installation: Annotated[
         int | None,
-        typer.Option("--installation", min=1, help="Id of the GitHub App's installation; GitHub is not asked."),
+        typer.Option(
+            "--installation", min=1, help="The id of the GitHub App's installation. Skips the lookup on GitHub."
+        ),
     ] = None,
     default_branch: Annotated[
-        str | None, typer.Option("--default-branch", help="What is scanned where a link says nothing.")
+        str | None, typer.Option("--default-branch", help="The branch to scan if a link doesn't set one.")
     ] = None,
     visibility: Annotated[
         str | None, typer.Option("--visibility", parser=_parse_visibility, help=f"One of {', '.join(_VISIBILITIES)}.")
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="Its page.")] = None,
-) -> Shown:
+) -> Result:
     """Connect a repository to an organization, or update one that is already connected.
 
     Looks up the App's installation, and every value that you omit, on GitHub. With --installation, GitHub isn't called
@@ -72,7 +74,7 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
     organization_id = get_organization_id(organization)
     owner, _, name = full_name.partition("/")
     if installation is None:
-        hosted = _look_at(owner, name)
+        hosted = _fetch_repository(owner, name)
     else:
         page = f"https://github.com/{full_name}"
         hosted = repositories.HostedRepository(
@@ -89,11 +91,11 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
         default_branch=default_branch or hosted.default_branch,
         visibility=visibility or hosted.visibility,
     )
-    return Shown(_document(repositories.connect_repository(organization_id, hosted)))
+    return Result(_document(repositories.connect_repository(organization_id, hosted)))
 
 
 @command(app, "list")
-def list_repositories(organization: Organization) -> Shown:
+def list_repositories(organization: Organization) -> Result:
     """List an organization's repositories, most recently connected first."""
     from controlplane.store import repositories
     from ops.lookup import get_organization_id
@@ -104,11 +106,11 @@ def list_repositories(organization: Organization) -> Shown:
         found += [_document(repository) for repository in page.repositories]
         after = page.next_sk
         if after is None:
-            return Shown(found)
+            return Result(found)
 
 
 @command(app, "show")
-def show_repository(repository: Repository) -> Shown:
+def show_repository(repository: Repository) -> Result:
     """Show a repository and its active scan."""
     from controlplane.store import keys
     from controlplane.store.table import table
@@ -116,7 +118,7 @@ def show_repository(repository: Repository) -> Shown:
     found = _get_repository(repository)
     item = table.get(keys.repository(*found.location)) or {}
     active = item.get("activeScanId") or item.get("activeRequestId")
-    return Shown(_document(found) | {"previewUsed": found.preview_used, "activeScan": active})
+    return Result(_document(found) | {"previewUsed": found.preview_used, "activeScan": active})
 
 
 @command(app, "link")
@@ -124,14 +126,16 @@ def link_project(
     repository: Repository,
     project: Project,
     branch: Annotated[
-        str | None, typer.Option("--branch", help="The production branch; the default branch if left out.")
+        str | None, typer.Option("--branch", help="The production branch. Default: the repository's default branch.")
     ] = None,
     root_directory: Annotated[
         str | None,
-        typer.Option("--root-directory", parser=_parse_folder, help="The folder to scan; everything if left out."),
+        typer.Option(
+            "--root-directory", parser=_parse_folder, help="The folder to scan. Default: the whole repository."
+        ),
     ] = None,
     pull_request_scans: Annotated[bool, typer.Option("--pull-request-scans", help="Also scan pull requests.")] = False,
-) -> Shown:
+) -> Result:
     """Link a project of the same organization, or change its link. Scans require at least one link."""
     from controlplane.core.ids import ProjectId
     from controlplane.store import repositories
@@ -142,7 +146,7 @@ def link_project(
         raise unknown_project
     link = repositories.Link(project_id, branch, root_directory, pull_request_scans)
     try:
-        return Shown(_document(repositories.link_project(repository_id, link)))
+        return Result(_document(repositories.link_project(repository_id, link)))
     except repositories.UnknownRepository:
         raise NotFound(f"There is no repository {repository}.") from None
     except repositories.ProjectGone:
@@ -152,7 +156,7 @@ def link_project(
 
 
 @command(app, "unlink")
-def unlink_project(repository: Repository, project: Project, yes: Yes = False) -> Shown:
+def unlink_project(repository: Repository, project: Project, yes: Yes = False) -> Result:
     """Unlink a project. A repository without linked projects can't be scanned."""
     from controlplane.core.ids import ProjectId
     from controlplane.store import repositories
@@ -163,7 +167,7 @@ def unlink_project(repository: Repository, project: Project, yes: Yes = False) -
     if project_id is None:
         raise not_linked
     try:
-        return Shown(_document(repositories.unlink_project(repository_id, project_id)))
+        return Result(_document(repositories.unlink_project(repository_id, project_id)))
     except repositories.UnknownRepository:
         raise NotFound(f"There is no repository {repository}.") from None
     except repositories.NotLinked:
@@ -171,7 +175,7 @@ def unlink_project(repository: Repository, project: Project, yes: Yes = False) -
 
 
 @command(app, "disconnect")
-def disconnect_repository(repository: Repository, yes: Yes = False) -> Shown:
+def disconnect_repository(repository: Repository, yes: Yes = False) -> Result:
     """Permanently disconnect a repository from its organization. Ends a running scan.
 
     Its scans, their findings, and its inbox items are deleted in the background. If you connect it again, it is a new
@@ -180,19 +184,19 @@ def disconnect_repository(repository: Repository, yes: Yes = False) -> Shown:
     from controlplane.store import repositories
 
     found = _get_repository(repository)
-    confirm(f"Disconnect {found.owner}/{found.name} and remove all that its scans found?", yes=yes)
+    confirm(f"Disconnect {found.owner}/{found.name} and delete everything its scans found?", yes=yes)
     try:
-        return Shown({"disconnected": True, **_document(repositories.disconnect_repository(found.repository_id))})
+        return Result({"disconnected": True, **_document(repositories.disconnect_repository(found.repository_id))})
     except repositories.UnknownRepository:
         raise NotFound(f"There is no repository {repository}.") from None
 
 
-def _look_at(owner: str, name: str) -> "HostedRepository":
+def _fetch_repository(owner: str, name: str) -> "HostedRepository":
     """Returns the repository as GitHub reports it now, with its new name if it was renamed."""
     from controlplane.store.repositories import HostedRepository
     from ops import code_host
 
-    installation_id, found = code_host.look_at(owner, name)
+    installation_id, found = code_host.find_repository(owner, name)
     return HostedRepository(
         installation_id=installation_id,
         owner=found.owner,

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.command import command
-from ops.output import Shown
+from ops.output import Result
 
 if TYPE_CHECKING:
     from ops.signing_keys import Ring
 
-app = typer.Typer(no_args_is_help=True, help="The key ring that signs refresh tokens, cursors and forms.")
+app = typer.Typer(no_args_is_help=True, help="The keys that sign refresh tokens, cursors, and forms.")
 
-Early = Annotated[bool, typer.Option("--early", help="Even if the previous key still verifies refresh tokens.")]
+Early = Annotated[bool, typer.Option("--early", help="Proceed even if the previous key still verifies refresh tokens.")]
 
 
 @command(app, "show")
-def show_ring() -> Shown:
+def show_ring() -> Result:
     """Show the rotation's current step: single, added, or switched. Doesn't print any key."""
     from ops import signing_keys
 
@@ -25,7 +25,7 @@ def show_ring() -> Shown:
 
 
 @command(app, "add")
-def add_key(early: Early = False) -> Shown:
+def add_key(early: Early = False) -> Result:
     """Add a new key that is accepted in addition to the current one. Deploy afterward."""
     from ops import signing_keys
 
@@ -33,7 +33,7 @@ def add_key(early: Early = False) -> Shown:
 
 
 @command(app, "switch")
-def switch_key() -> Shown:
+def switch_key() -> Result:
     """Sign with the added key, and keep accepting the old one. Deploy afterward.
 
     Deploy after `signing-key add` before you run this: a function that doesn't have the added key would reject its
@@ -45,14 +45,14 @@ def switch_key() -> Shown:
 
 
 @command(app, "drop")
-def drop_key(early: Early = False) -> Shown:
+def drop_key(early: Early = False) -> Result:
     """Stop accepting the previous key. Deploy afterward."""
     from ops import signing_keys
 
     return _shown(signing_keys.drop(early=early))
 
 
-def _shown(ring: "Ring") -> Shown:
+def _shown(ring: "Ring") -> Result:
     from controlplane.core import clock
 
-    return Shown({"step": ring.step, "keys": len(ring.secret.keys), "since": clock.timestamp(ring.since)})
+    return Result({"step": ring.step, "keys": len(ring.secret.keys), "since": clock.timestamp(ring.since)})

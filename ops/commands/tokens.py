@@ -8,11 +8,11 @@ import typer
 from controlplane.core.scopes import SCOPES
 from ops.arguments import parse_life
 from ops.command import command
-from ops.output import Shown
+from ops.output import Result
 
 ALL = "all"
 
-app = typer.Typer(no_args_is_help=True, help="Bearer tokens that act for a person.")
+app = typer.Typer(no_args_is_help=True, help="Bearer tokens that act for a user.")
 
 
 def _parse_scope(text: str) -> str:
@@ -26,12 +26,17 @@ def create_token(
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Email address or user id.")],
     scope: Annotated[
         list[str],
-        typer.Option("--scope", parser=_parse_scope, help=f"What it may do; repeat it. `{ALL}` is every scope."),
+        typer.Option(
+            "--scope", parser=_parse_scope, help=f"A scope of the token; repeatable. `{ALL}` grants every scope."
+        ),
     ],
     life: Annotated[
-        int, typer.Option("--life", parser=parse_life, metavar="TIME", help="How long it works: 90s, 30m, 1h, 7d.")
+        int,
+        typer.Option(
+            "--life", parser=parse_life, metavar="TIME", help="The lifetime, for example 90s, 30m, 1h, or 7d."
+        ),
     ] = "1h",  # type: ignore[assignment]  # Typer parses the default as well
-) -> Shown:
+) -> Result:
     """Create a token and print it once: only its hash is stored, so it can't be shown again."""
     from controlplane.core import clock
     from controlplane.store import user_tokens
@@ -48,4 +53,4 @@ def create_token(
         "scopes": scopes,
         "expiresAt": expires_at,
     }
-    return Shown(document, "Keep the token now: it is not shown again.")
+    return Result(document, "Save the token now. It can't be shown again.")

@@ -8,17 +8,17 @@ import typer
 from ops.arguments import Name, Organization, User, Yes
 from ops.command import command
 from ops.errors import Conflict, Misused, NotFound, Refused
-from ops.output import Shown, confirm
+from ops.output import Result, confirm
 
-app = typer.Typer(no_args_is_help=True, help="People's accounts. Those of one organization: `member list`.")
+app = typer.Typer(no_args_is_help=True, help="User accounts. To list an organization's users, use `member list`.")
 
 
 @command(app, "create")
 def create_user(
-    email: Annotated[str, typer.Argument(help="Their address, taken as verified.")],
+    email: Annotated[str, typer.Argument(help="The user's address. It is treated as verified.")],
     name: Name,
     image: Annotated[str | None, typer.Option("--image", metavar="URL", help="Their picture.")] = None,
-) -> Shown:
+) -> Result:
     """Create an account. The person who signs in with the address gets it. Exit code 4 if the address is taken."""
     from controlplane.core.emails import is_email
     from controlplane.store import users
@@ -29,37 +29,37 @@ def create_user(
     try:
         profile = users.create_user(email, name, image)
     except users.EmailTaken:
-        raise Conflict(f"{email} has an account already.") from None
-    return Shown(user_document(profile))
+        raise Conflict(f"{email} already has an account.") from None
+    return Result(user_document(profile))
 
 
 @command(app, "show")
-def show_user(user: User) -> Shown:
+def show_user(user: User) -> Result:
     """Show an account and its organizations."""
     from controlplane.store import organizations
     from ops.lookup import get_user, membership_document, user_document
 
     profile = get_user(user)
     memberships = organizations.get_account(profile.user_id).memberships
-    shown = [membership_document(membership) for membership in memberships]
-    return Shown({**user_document(profile), "organizations": shown})
+    documents = [membership_document(membership) for membership in memberships]
+    return Result({**user_document(profile), "organizations": documents})
 
 
 @command(app, "set-organization")
-def set_organization(user: User, organization: Organization) -> Shown:
+def set_organization(user: User, organization: Organization) -> Result:
     """Set the organization for requests that don't name one. The user must be a member of it."""
     from controlplane.store import organizations
     from ops.lookup import get_organization_id, get_user, user_document
 
     user_id, organization_id = get_user(user).user_id, get_organization_id(organization)
     if organizations.find_membership(user_id, organization_id) is None:
-        raise Refused(f"{user} is no member of {organization}. Use `member add` first.")
+        raise Refused(f"{user} isn't a member of {organization}. Use `member add` first.")
     organizations.save_organization(user_id, organization_id)
-    return Shown(user_document(get_user(user_id)))
+    return Result(user_document(get_user(user_id)))
 
 
 @command(app, "revoke")
-def revoke_credentials(user: User, yes: Yes = False) -> Shown:
+def revoke_credentials(user: User, yes: Yes = False) -> Result:
     """Revoke every session, token, and device of a user immediately. The user can sign in again.
 
     Uses the index of the user's credentials. Until `credential index` has completed once, also scans the whole table,
@@ -70,13 +70,13 @@ def revoke_credentials(user: User, yes: Yes = False) -> Shown:
     from ops.lookup import get_user
 
     profile = get_user(user)
-    confirm(f"End every session, token and device of {profile.email}?", yes=yes)
+    confirm(f"Revoke every session, token, and device of {profile.email}?", yes=yes)
     ended = accounts.revoke_credentials(profile.user_id)
-    return Shown({"userId": profile.user_id, "email": profile.email, **ended.document()})
+    return Result({"userId": profile.user_id, "email": profile.email, **ended.document()})
 
 
 @command(app, "export")
-def export_user(user: User) -> Shown:
+def export_user(user: User) -> Result:
     """Show everything that is stored about a user, without secrets. Use --json to save it to a file.
 
     Reads the whole table. You can also pass the id of a deleted account, to see the records that still contain the id.
@@ -89,7 +89,7 @@ def export_user(user: User) -> Shown:
     if profile is None and not ids.is_root(ids.USER, user):
         raise NotFound(f"There is no user {user}.")
     subject = personal_data.Subject(profile.user_id if profile else user, profile.email if profile else None)
-    return Shown(personal_data.export(subject))
+    return Result(personal_data.export(subject))
 
 
 @command(app, "delete")
@@ -99,7 +99,7 @@ def delete_user(
     with_organizations: Annotated[
         bool, typer.Option("--with-organizations", help="Also delete the organizations without another owner.")
     ] = False,
-) -> Shown:
+) -> Result:
     """Permanently delete a user's account. Fails if the user is the only owner of an organization.
 
     Deletes sessions, tokens, devices, identities, invitations from and to the user, memberships, name and address,
@@ -125,4 +125,4 @@ def delete_user(
             f"{user_id} is the last owner of {', '.join(failure.slugs)}. Make another member an owner there first "
             "(`member set-role`, or `member add` with --role owner), or delete these too with --with-organizations."
         ) from None
-    return Shown({"deleted": True, "userId": user_id, **ended})
+    return Result({"deleted": True, "userId": user_id, **ended})

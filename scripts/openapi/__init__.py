@@ -1,7 +1,7 @@
-"""docs/openapi.json: one OpenAPI 3.1 document of all functions, made from their routes.
+"""Generates docs/openapi.json, the OpenAPI 3.1 document of all functions, from their routes.
 
-FastAPI describes parameters and bodies; answers, refusals, headers, examples and security are added here from what each
-route declares, because at run time none of that is built. No function imports this package.
+FastAPI describes parameters and bodies. This package adds responses, errors, headers, examples, and security from each
+route's declarations. None of that is built at run time. No function imports this package.
 
 The `system` function serves a copy, which `scripts.reference` puts into its package.
 """

@@ -1,12 +1,12 @@
-"""Writes the document. `--check` compares instead, for `make lint`."""
+"""Writes docs/openapi.json. `--check` compares instead, for `make lint`."""
 
 import argparse
 import os
 import sys
 
-from scripts.openapi.words import BASE_URL, DOCUMENT, PAGES_URL
+from scripts.openapi.texts import BASE_URL, DOCUMENT, PAGES_URL
 
-# The settings that examples show; they are read when the first function is imported.
+# The settings used in examples. They are read when the first function is imported.
 os.environ |= {
     "TABLE_NAME": "assent",
     "PUBLIC_BASE_URL": BASE_URL,
@@ -23,13 +23,13 @@ from scripts.openapi.document import describe
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail where the file differs from what the code describes")
+    parser.add_argument("--check", action="store_true", help="fail if the file is out of date")
     options = parser.parse_args()
     text = describe()
     if not options.check:
         DOCUMENT.write_text(text)
     elif not DOCUMENT.exists() or DOCUMENT.read_text() != text:
-        sys.exit("docs/openapi.json is not what the code describes: run `make openapi`")
+        sys.exit("docs/openapi.json is out of date: run `make openapi`")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scripts.openapi.refusals import Refusal
+from scripts.openapi.errors import ErrorResponse
 from scripts.openapi.schemas import Schema, Schemas
 
 type Object = dict[str, Any]
@@ -17,13 +17,13 @@ def header_name(name: str) -> str:
 
 
 def headers(*names: str) -> Object:
-    """The headers of one answer, after those of every answer."""
+    """Returns references to the headers of one response, starting with those of every response."""
     every = ("X-Request-Id", "Cache-Control")
     return {name: reference("headers", header_name(name)) for name in dict.fromkeys((*every, *names))}
 
 
 class Components:
-    """Schemas, examples, responses and parameters. One name is one thing: SystemExit where it would be two."""
+    """Schemas, examples, responses and parameters. Raises SystemExit if two different ones share a name."""
 
     def __init__(self, documents: dict[str, tuple[str, Schema, Any]]) -> None:
         self.schemas = Schemas()
@@ -32,9 +32,9 @@ class Components:
         self.responses: Object = {}
         self.parameters: Object = {}
 
-    def example(self, refusal: Refusal) -> dict[str, str]:
-        shown = {"summary": refusal.summary, "value": refusal.body}
-        return self._shared("examples", self.examples, refusal.name, shown)
+    def example(self, error: ErrorResponse) -> dict[str, str]:
+        shown = {"summary": error.summary, "value": error.body}
+        return self._shared("examples", self.examples, error.name, shown)
 
     def response(self, name: str, response: Object) -> dict[str, str]:
         return self._shared("responses", self.responses, name, response)
@@ -50,5 +50,5 @@ class Components:
     @staticmethod
     def _shared(kind: str, collected: Object, name: str, value: Object) -> dict[str, str]:
         if collected.setdefault(name, value) != value:
-            raise SystemExit(f"components.{kind}.{name} would be two different things")
+            raise SystemExit(f"components.{kind}.{name} has two different definitions")
         return reference(kind, name)

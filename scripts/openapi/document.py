@@ -1,4 +1,4 @@
-"""The whole document, put together."""
+"""Assembles the OpenAPI document from the routes of all functions."""
 
 import importlib
 import json
@@ -8,33 +8,33 @@ from typing import Any
 from fastapi.openapi.utils import get_openapi
 
 from controlplane.core.scopes import API_KEY_SCOPES
-from scripts.openapi import links, words
+from scripts.openapi import links, texts
 from scripts.openapi.components import Components, header_name
 from scripts.openapi.documents import documents
 from scripts.openapi.examples import scopes_in_words
 from scripts.openapi.operations import finish
-from scripts.openapi.schemas import fixed
+from scripts.openapi.schemas import fixed_schemas
 
 ROOT = Path(__file__).parents[2]
 
 
 def apps() -> dict[str, Any]:
-    """The app of each function, by group."""
+    """Returns the app of each function, by group."""
     groups = sorted(path.parent.name for path in (ROOT / "functions").glob("*/routes.py"))
     return {group: importlib.import_module(f"{group}.app").app for group in groups}
 
 
 def describe() -> str:
-    """The document as text, the same for the same routes."""
-    components = Components(documents(words.INFO))
-    components.schemas.add(fixed())
+    """Returns the document as text. The output depends only on the routes."""
+    components = Components(documents(texts.INFO))
+    components.schemas.add(fixed_schemas())
     paths = _paths(components)
     links.add(paths, components.parameters)
     document = {
         "openapi": "3.1.0",
-        "info": words.INFO,
-        "externalDocs": words.REFERENCE,
-        "servers": words.SERVERS,
+        "info": texts.INFO,
+        "externalDocs": texts.REFERENCE,
+        "servers": texts.SERVERS,
         "tags": _tags(paths),
         "paths": paths,
         "components": _components(components),
@@ -46,7 +46,7 @@ def _paths(components: Components) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     seen: set[str] = set()
     for app in apps().values():
-        part = get_openapi(title=app.title, version=words.INFO["version"], openapi_version="3.1.0", routes=app.routes)
+        part = get_openapi(title=app.title, version=texts.INFO["version"], openapi_version="3.1.0", routes=app.routes)
         found = part.get("components", {}).get("schemas", {})
         components.schemas.add({name: schema for name, schema in found.items() if "ValidationError" not in name})
         for route in app.routes:
@@ -56,7 +56,7 @@ def _paths(components: Components) -> dict[str, Any]:
                 operation = finish(route, part["paths"][route.path][method.lower()], components)
                 for unique in (operation["operationId"], operation["summary"]):
                     if unique in seen:
-                        raise SystemExit(f"two operations are called {unique}")
+                        raise SystemExit(f"two operations are both named {unique}")
                     seen.add(unique)
                 paths.setdefault(route.path, {})[method.lower()] = operation
     return dict(sorted(paths.items()))
@@ -64,20 +64,20 @@ def _paths(components: Components) -> dict[str, Any]:
 
 def _tags(paths: dict[str, Any]) -> list[dict[str, str]]:
     used = {tag for path in paths.values() for operation in path.values() for tag in operation["tags"]}
-    if used != set(words.TAGS):
-        raise SystemExit(f"the tags in use and those in words.py differ: {sorted(used ^ set(words.TAGS))}")
-    return [{"name": name, "description": about} for name, about in sorted(words.TAGS.items())]
+    if used != set(texts.TAGS):
+        raise SystemExit(f"the tags in use and those in texts.py differ: {sorted(used ^ set(texts.TAGS))}")
+    return [{"name": name, "description": about} for name, about in sorted(texts.TAGS.items())]
 
 
 def _components(components: Components) -> dict[str, Any]:
-    schemes = json.loads(json.dumps(words.SECURITY_SCHEMES))
+    schemes = json.loads(json.dumps(texts.SECURITY_SCHEMES))
     key, user = schemes["organizationApiKey"], schemes["userToken"]
     key["description"] = key["description"].format(key_scopes=", ".join(f"`{scope}`" for scope in API_KEY_SCOPES))
     user["description"] = user["description"].format(scopes=scopes_in_words())
     return {
         "securitySchemes": schemes,
         "parameters": dict(sorted(components.parameters.items())),
-        "headers": {header_name(name): header for name, header in words.HEADERS.items()},
+        "headers": {header_name(name): header for name, header in texts.HEADERS.items()},
         "responses": dict(sorted(components.responses.items())),
         "examples": dict(sorted(components.examples.items())),
         "schemas": dict(sorted(components.schemas.collected.items())),

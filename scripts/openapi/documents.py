@@ -1,4 +1,4 @@
-"""The documents under well-known addresses: other people's formats, so no envelope and no models of ours."""
+"""Describes the well-known documents. Their formats are external standards: no envelope, and no models."""
 
 from typing import Any
 
@@ -141,28 +141,29 @@ _DESCRIPTION = {
 
 
 def _described(info: dict[str, Any]) -> dict[str, Any]:
-    shown = {name: info[name] for name in ("title", "version", "summary")}
-    return {"openapi": "3.1.0", "info": shown, "paths": {}}
+    summary = {name: info[name] for name in ("title", "version", "summary")}
+    return {"openapi": "3.1.0", "info": summary, "paths": {}}
 
 
-def _shown(schema: Schema, value: Any) -> Schema:
-    """The schema with the values of the document itself as the examples of its fields."""
+def _with_examples(schema: Schema, value: Any) -> Schema:
+    """Returns the schema with the document's own values as the examples of its fields."""
     if "additionalProperties" in schema:
-        each = _shown(schema["additionalProperties"], next(iter(value.values())))
+        each = _with_examples(schema["additionalProperties"], next(iter(value.values())))
         return {**schema, "additionalProperties": each, "examples": [value]}
     if "properties" not in schema:
         return {**schema, "examples": [value]}
-    properties = {name: _shown(field, value[name]) for name, field in schema["properties"].items()}
+    properties = {name: _with_examples(field, value[name]) for name, field in schema["properties"].items()}
     return {**schema, "properties": properties}
 
 
 def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema, Any]]:
-    """By operation: the component's name, its schema, and the document itself where it is small."""
+    """Returns, by operation: the component's name, its schema, and an example document."""
     found = {
         "getOpenapi": ("OpenApiDocument", _DESCRIPTION, _described(info)),
         "getAuthorizationServer": ("AuthorizationServerMetadata", _SERVER, service.describe_authorization_server()),
         "getAgentFeedback": ("FeedbackDiscovery", _FEEDBACK, service.describe_feedback()),
     }
     return {
-        operation: (name, _shown(schema, document), document) for operation, (name, schema, document) in found.items()
+        operation: (name, _with_examples(schema, document), document)
+        for operation, (name, schema, document) in found.items()
     }

@@ -1,6 +1,6 @@
 """Examples of whole bodies, composed from those of the fields in the models.
 
-Where one body has several forms, the table below says what sets each apart.
+If a body has several forms, the tables below define how each differs.
 """
 
 import re
@@ -17,14 +17,14 @@ type Examples = dict[str, dict[str, Any]]
 
 
 class _Absent:
-    """Takes a field out of an example."""
+    """Marks a field to remove from an example."""
 
 
 ABSENT = _Absent()
 
 
 class Form(NamedTuple):
-    """One form of a body: what it shows, and how it differs from the examples of its fields."""
+    """One form of a body: its summary, and how it differs from the examples of its fields."""
 
     summary: str
     changes: Mapping[str, Any] = MappingProxyType({})
@@ -32,7 +32,7 @@ class Form(NamedTuple):
 
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _ORGANIZATION = "org_3f8k2m9q7r1s5t6v"
-_BEGINNING = {
+_QUEUED = {
     "status": "queued",
     "findingCount": None,
     "issueCount": None,
@@ -66,7 +66,7 @@ REQUESTS: dict[str, dict[str, Form]] = {
 }
 
 # By operation and status.
-ANSWERS: dict[tuple[str, int], dict[str, Form]] = {
+RESPONSES: dict[tuple[str, int], dict[str, Form]] = {
     ("getMe", 200): {
         "userToken": Form(
             "A person's token",
@@ -82,18 +82,18 @@ ANSWERS: dict[tuple[str, int], dict[str, Form]] = {
         ),
     },
     ("startScan", 202): {
-        "scanStarted": Form("The scan exists", {"scan": _BEGINNING}),
-        "scanStarting": Form("The scan does not exist yet"),
-        "scanNotStarted": Form("There will be no scan"),
+        "scanStarted": Form("The scan exists", {"scan": _QUEUED}),
+        "scanStarting": Form("The scan doesn't exist yet"),
+        "scanNotStarted": Form("The scan won't be created"),
     },
     ("getScanRequest", 200): {
-        "scanStarted": Form("The scan exists", {"scan": _BEGINNING}),
-        "scanStarting": Form("The scan does not exist yet"),
-        "scanNotStarted": Form("There will be no scan"),
+        "scanStarted": Form("The scan exists", {"scan": _QUEUED}),
+        "scanStarting": Form("The scan doesn't exist yet"),
+        "scanNotStarted": Form("The scan won't be created"),
     },
     ("createProject", 201): {
-        "createdProject": Form("To the current shape"),
-        "listedProject": Form("To the older shape"),
+        "createdProject": Form("For a request in the current shape"),
+        "listedProject": Form("For a request in the older shape"),
     },
     ("createFeedback", 200): {"feedbackReceipt": Form("The same report again", {"alreadySubmitted": True})},
     ("createFeedback", 201): {"feedbackReceipt": Form("A new report")},
@@ -101,7 +101,7 @@ ANSWERS: dict[tuple[str, int], dict[str, Form]] = {
 
 
 def compose(schema: Schema, schemas: Schemas, at: str, *, request: bool = False) -> Any:
-    """A value that the schema allows, from the examples of its parts. Raises SystemExit where a part has none."""
+    """Composes a valid value from the examples of the schema's parts. Raises SystemExit if a part has none."""
     schema = schemas.resolve(schema)
     if "examples" in schema:
         return schema["examples"][0]
@@ -111,7 +111,7 @@ def compose(schema: Schema, schemas: Schemas, at: str, *, request: bool = False)
         return {
             name: compose(part, schemas, f"{at}.{name}", request=request)
             for name, part in schema["properties"].items()
-            # A request of today has no field that is on its way out.
+            # Examples of requests omit deprecated fields.
             if not (request and schemas.resolve(part).get("deprecated"))
         }
     alternatives: list[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
@@ -120,11 +120,11 @@ def compose(schema: Schema, schemas: Schemas, at: str, *, request: bool = False)
         return compose(choices[0], schemas, at, request=request)
     if schema.get("type") == "array":
         return [compose(schema["items"], schemas, f"{at}[]", request=request)]
-    raise SystemExit(f"{at} has no example: give its field one in the model")
+    raise SystemExit(f"{at} has no example: add one to the field in the model")
 
 
 def merge(value: Any, changes: Any) -> Any:
-    """The value with the changes: objects field by field, lists entry by entry, anything else as a whole."""
+    """Applies the changes: to objects field by field, to lists entry by entry, to anything else as a whole."""
     if isinstance(changes, Mapping) and not changes:
         return value
     if isinstance(value, dict) and isinstance(changes, Mapping):
@@ -136,7 +136,7 @@ def merge(value: Any, changes: Any) -> Any:
 
 
 def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bool = False) -> Examples:
-    """The bodies that an operation takes, as OAuth spells them or as JSON."""
+    """Returns example bodies of an operation's request, with OAuth's field names or as JSON."""
     whole = compose(schema, schemas, operation_id, request=True)
     forms = REQUESTS.get(operation_id, {"request": Form("With every field")})
     examples = {}
@@ -146,11 +146,11 @@ def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bo
     return examples
 
 
-def of_answer(operation_id: str, status: int, schema: Schema, schemas: Schemas) -> Examples:
-    """The contents (`data`) that an operation answers."""
+def of_response(operation_id: str, status: int, schema: Schema, schemas: Schemas) -> Examples:
+    """Returns example contents (`data`) of an operation's response."""
     choices = schema.get("anyOf", [schema])
     by_name = {_name(choice): choice for choice in choices}
-    forms = ANSWERS.get((operation_id, status), {name: Form(_words(name)) for name in by_name})
+    forms = RESPONSES.get((operation_id, status), {name: Form(_name_in_words(name)) for name in by_name})
     examples = {}
     for name, form in forms.items():
         chosen = by_name.get(name, choices[0])
@@ -165,7 +165,7 @@ def _name(schema: Schema) -> str:
     return model[0].lower() + model[1:]
 
 
-def _words(name: str) -> str:
+def _name_in_words(name: str) -> str:
     return re.sub(r"(?=[A-Z])", " ", name).capitalize()
 
 

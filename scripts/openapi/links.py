@@ -1,6 +1,6 @@
 """Links from values in a response to the parameters of the next operation. Programs and tests follow them.
 
-A list also links to its own next page, with the parameters it was asked with.
+A list also links to its own next page, with the same query parameters.
 """
 
 from scripts.openapi.components import Object
@@ -11,8 +11,8 @@ _ITEM = {"getInboxItem", "updateInboxItem", "createGithubIssue"}
 _KEY = {"rollApiKey", "deleteApiKey"}
 _MEMBER = {"updateMember", "deleteMember"}
 
-# By operation: the place in `data`, the parameter it is for, and the operations that take it.
-_FOLLOWED: dict[str, list[tuple[str, str, set[str]]]] = {
+# By operation: the path in `data`, the parameter that it fills, and the target operations.
+_SINGLE: dict[str, list[tuple[str, str, set[str]]]] = {
     "createApiKey": [("keyId", "keyId", _KEY)],
     "createInvitation": [("id", "invitationId", {"deleteInvitation"})],
     "createOrganization": [
@@ -39,8 +39,8 @@ _FOLLOWED: dict[str, list[tuple[str, str, set[str]]]] = {
     "updateInboxItem": [("id", "itemId", _ITEM)],
     "updateProject": [("projectId", "projectId", _PROJECT)],
 }
-# Links that take more than one thing along.
-_TOGETHER: dict[str, dict[str, dict[str, str]]] = {
+# Links that fill more than one parameter.
+_COMBINED: dict[str, dict[str, dict[str, str]]] = {
     "createProject": {"deleteWebsite": {"projectId": "id", "websiteId": "websites/0/id"}},
     "getProject": {"deleteWebsite": {"projectId": "id", "websiteId": "websites/0/id"}},
     "getInboxItem": {"decideVendor": {"projectId": "runtimeVendor/projectId", "vendorId": "runtimeVendor/vendorId"}},
@@ -49,41 +49,41 @@ _TOGETHER: dict[str, dict[str, dict[str, str]]] = {
 
 
 def add(paths: Object, parameters: Object) -> None:
-    """Adds the links to the usual success of each operation. Raises SystemExit for one that leads nowhere."""
+    """Adds the links to the success response of each operation. Raises SystemExit if a target doesn't exist."""
     operations = {operation["operationId"]: operation for path in paths.values() for operation in path.values()}
-    taken = {name: _places(operation, parameters) for name, operation in operations.items()}
-    for name in {*_FOLLOWED, *_TOGETHER, *operations}:
+    accepted = {name: _locations(operation, parameters) for name, operation in operations.items()}
+    for name in {*_SINGLE, *_COMBINED, *operations}:
         if name not in operations:
-            raise SystemExit(f"{name} has links, and is no operation")
-        links = _links(name, taken[name])
+            raise SystemExit(f"{name} has links, but isn't an operation")
+        links = _links(name, accepted[name])
         for link in links.values():
-            if not link["parameters"].keys() <= taken.get(link["operationId"], {}).keys():
-                raise SystemExit(f"{name} links to what {link['operationId']} does not take")
+            if not link["parameters"].keys() <= accepted.get(link["operationId"], {}).keys():
+                raise SystemExit(f"{name} links to a parameter that {link['operationId']} doesn't have")
         if links:
-            usual = max(status for status in operations[name]["responses"] if status.startswith("2"))
-            operations[name]["responses"][usual]["links"] = links
+            success = max(status for status in operations[name]["responses"] if status.startswith("2"))
+            operations[name]["responses"][success]["links"] = links
 
 
-def _places(operation: Object, parameters: Object) -> dict[str, str]:
-    """Where the operation takes each of its parameters, by name."""
+def _locations(operation: Object, parameters: Object) -> dict[str, str]:
+    """Returns the location (`in`) of each of the operation's parameters, by name."""
     found = [
         parameters[one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in operation.get("parameters", ())
     ]
     return {parameter["name"]: parameter["in"] for parameter in found}
 
 
-def _links(name: str, taken: dict[str, str]) -> Object:
+def _links(name: str, accepted: dict[str, str]) -> Object:
     links = {}
-    if "cursor" in taken:
-        same = {other: f"$request.query.{other}" for other, place in taken.items() if place == "query"}
+    if "cursor" in accepted:
+        same = {other: f"$request.query.{other}" for other, place in accepted.items() if place == "query"}
         links["nextPage"] = {
             "operationId": name,
             "description": "The next page of the same list.",
             "parameters": {**same, "cursor": "$response.body#/pagination/nextCursor"},
         }
-    for place, parameter, targets in _FOLLOWED.get(name, ()):
+    for place, parameter, targets in _SINGLE.get(name, ()):
         links |= {target: _link(target, {parameter: place}) for target in sorted(targets)}
-    return links | {target: _link(target, places) for target, places in _TOGETHER.get(name, {}).items()}
+    return links | {target: _link(target, places) for target, places in _COMBINED.get(name, {}).items()}
 
 
 def _link(operation_id: str, places: dict[str, str]) -> Object:

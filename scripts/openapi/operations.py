@@ -1,15 +1,15 @@
-"""One operation: what FastAPI knows of it, completed and put in order."""
+"""One operation of the document: FastAPI's description, completed and ordered."""
 
 from controlplane.core.roles import RANK
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.access import Requires
 from controlplane.http.route import ControlRoute
-from scripts.openapi import answers, requests
+from scripts.openapi import requests, responses
 from scripts.openapi.components import Components, Object
 
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
-    """The operation as the document has it. Raises SystemExit where its route says too little."""
+    """Returns the complete operation. Raises SystemExit if its route has no summary or docstring."""
     if route.summary is None or not operation.get("description"):
         raise SystemExit(f"{operation['operationId']} has no summary or no docstring")
     (tag,) = operation["tags"]
@@ -22,21 +22,21 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
     if operation.get("deprecated"):
         finished["deprecated"] = True
     finished["security"] = _security(route)
-    finished |= _asked(route)
+    finished |= _requirements(route)
     if "parameters" in operation:
-        taken = [requests.parameter(parameter) for parameter in operation["parameters"]]
-        finished["parameters"] = [components.parameter(parameter) for parameter in taken]
+        described = [requests.parameter(parameter) for parameter in operation["parameters"]]
+        finished["parameters"] = [components.parameter(parameter) for parameter in described]
     if "requestBody" in operation:
         finished["requestBody"] = requests.body(route, operation, components)
     finished["responses"] = {
-        **answers.successes(route, operation, components),
-        **answers.refused(route, operation, components),
+        **responses.successes(route, operation, components),
+        **responses.failures(route, operation, components),
     }
     return finished
 
 
 def _security(route: ControlRoute) -> list[dict[str, list[str]]]:
-    """The kinds of credential that the operation takes; empty where it takes none."""
+    """Returns the kinds of credential that the operation accepts; empty if it needs none."""
     requires = route.requirements_as(Requires)
     if requires is None:
         return []
@@ -45,14 +45,14 @@ def _security(route: ControlRoute) -> list[dict[str, list[str]]]:
     return [{kind: []} for kind in kinds]
 
 
-def _asked(route: ControlRoute) -> Object:
+def _requirements(route: ControlRoute) -> Object:
     """Returns the required scopes, for programs: OpenAPI 3.1 has no place for the scopes of a bearer token."""
-    requires, asked = route.requirements_as(Requires), {}
+    requires, required = route.requirements_as(Requires), {}
     if requires is not None and requires.scope is not None:
-        asked["x-required-scopes"] = [scope for scope in (requires.scope, requires.or_scope) if scope]
+        required["x-required-scopes"] = [scope for scope in (requires.scope, requires.or_scope) if scope]
     if roles := _roles(route):
-        asked["x-required-roles"] = roles
-    return asked
+        required["x-required-roles"] = roles
+    return required
 
 
 def _roles(route: ControlRoute) -> list[str]:
@@ -64,7 +64,7 @@ def _roles(route: ControlRoute) -> list[str]:
 
 
 def _needs(route: ControlRoute) -> str:
-    """The same for people."""
+    """Returns the same as a sentence."""
     requires = route.requirements_as(Requires)
     if requires is None:
         return "Needs no credential."

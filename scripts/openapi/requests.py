@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_snake
 
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.route import ControlRoute
-from scripts.openapi import examples, words
+from scripts.openapi import examples, texts
 from scripts.openapi.components import Components, Object
 from scripts.openapi.schemas import Schema, reference, tidy, without_null
 
@@ -15,9 +15,9 @@ _JSON = "application/json"
 
 
 def parameter(described: Object) -> Object:
-    """The parameter with a description and an example. Raises SystemExit where it has none."""
+    """Returns the parameter with a description and an example. Raises SystemExit if it lacks one."""
     schema = without_null(tidy(described["schema"]))
-    about, example = words.PARAMETERS.get(described["name"], (None, None))
+    about, example = texts.PARAMETERS.get(described["name"], (None, None))
     own = schema.pop("examples", None)
     if own is not None:
         example = own[0]
@@ -36,7 +36,7 @@ def parameter(described: Object) -> Object:
 
 
 def body(route: ControlRoute, operation: Object, components: Components) -> Object:
-    """The body in each media type that the operation takes."""
+    """Returns the request body in each media type that the operation accepts."""
     operation_id, schemas = operation["operationId"], components.schemas
     schema = tidy(operation["requestBody"]["content"][_JSON]["schema"])
     content = {_JSON: {"schema": schema, "examples": examples.of_request(operation_id, schema, schemas)}}
@@ -52,7 +52,7 @@ def body(route: ControlRoute, operation: Object, components: Components) -> Obje
 
 
 def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:
-    form: Schema = _in_oauths_spelling(tidy(model.model_json_schema(by_alias=False)))
+    form: Schema = _in_snake_case(tidy(model.model_json_schema(by_alias=False)))
     form["description"] = f"The same with OAuth's field names, for `{media_type}`."
     form["required"] = [*dict.fromkeys([*required, *form.get("required", ())])]
     form["properties"] = {
@@ -62,7 +62,7 @@ def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) ->
 
 
 def _field(schema: Schema, *, required: bool) -> Schema:
-    """A field as a form has it: text that is never null, and empty where it is left out (RFC 6749 section 3.2)."""
+    """Returns a field's schema in a form: never null, and empty if it is omitted (RFC 6749 section 3.2)."""
     schema = {key: value for key, value in without_null(schema).items() if key != "default"}
     if not required:
         schema.pop("minLength", None)
@@ -71,15 +71,15 @@ def _field(schema: Schema, *, required: bool) -> Schema:
     return schema
 
 
-def _in_oauths_spelling(schema: Any) -> Any:
-    """The schema with the names of properties in snake_case, wherever it names them."""
+def _in_snake_case(schema: Any) -> Any:
+    """Returns the schema with all names of properties in snake_case."""
     if isinstance(schema, list):
-        return [_in_oauths_spelling(part) for part in schema]
+        return [_in_snake_case(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    spelt = {key: _in_oauths_spelling(value) for key, value in schema.items()}
+    renamed = {key: _in_snake_case(value) for key, value in schema.items()}
     if "properties" in schema:
-        spelt["properties"] = {to_snake(name): part for name, part in spelt["properties"].items()}
+        renamed["properties"] = {to_snake(name): part for name, part in renamed["properties"].items()}
     if isinstance(schema.get("required"), list):
-        spelt["required"] = [to_snake(name) for name in schema["required"]]
-    return spelt
+        renamed["required"] = [to_snake(name) for name in schema["required"]]
+    return renamed

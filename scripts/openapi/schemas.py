@@ -1,4 +1,4 @@
-"""The component schemas: collected from the models, and put as plainly as JSON Schema allows."""
+"""The component schemas: collected from the models, and simplified."""
 
 from typing import Any, get_args
 
@@ -16,7 +16,7 @@ type Schema = dict[str, Any]
 
 REFERENCE = "#/components/schemas/"
 
-# Values that several models name: described once.
+# Enumerations that several models share, described once.
 _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "Role": (
         "A member's role. Owners can do everything; admins can do everything that doesn't concern owners.",
@@ -86,7 +86,7 @@ def _shared(schema: Schema) -> Schema:
 
 
 def without_null(schema: Schema) -> Schema:
-    """A parameter is there or is not; it is never null."""
+    """Returns the schema without null: an omitted parameter is absent, never null."""
     if isinstance(schema.get("type"), list):
         schema = {**schema, "type": schema["type"][0]}
     choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
@@ -96,7 +96,7 @@ def without_null(schema: Schema) -> Schema:
     return schema
 
 
-class _Sent(GenerateJsonSchema):
+class _SerializedSchema(GenerateJsonSchema):
     """Returns the schema of a request: fields with defaults are optional, and an omitted field is never null."""
 
     def field_is_required(
@@ -112,19 +112,19 @@ class _Sent(GenerateJsonSchema):
         return described if schema.get("serialization_exclude_if") is None else without_null(described)
 
 
-def sent(answer: Any, *, by_alias: bool = True) -> Schema:
-    """The JSON Schema of what is sent of that type, with definitions of its own."""
-    schema: Schema = TypeAdapter(answer).json_schema(
+def serialized(model: Any, *, by_alias: bool = True) -> Schema:
+    """Returns the JSON Schema of the type as it is serialized, with its own definitions."""
+    schema: Schema = TypeAdapter(model).json_schema(
         mode="serialization",
         by_alias=by_alias,
         ref_template=REFERENCE + "{model}",
-        schema_generator=_Sent,
+        schema_generator=_SerializedSchema,
     )
     return schema
 
 
 class Schemas:
-    """The component schemas, collected; two models of one name must have one shape."""
+    """The collected component schemas. Two models with the same name must have the same schema."""
 
     def __init__(self) -> None:
         self.collected: dict[str, Schema] = {}
@@ -140,11 +140,11 @@ class Schemas:
         for name, schema in schemas.items():
             tidied = tidy(schema)
             if self.collected.setdefault(name, tidied) != tidied:
-                raise SystemExit(f"two models are called {name} and differ")
+                raise SystemExit(f"two different models are both named {name}")
 
-    def of(self, answer: Any) -> Schema:
-        """A reference to the schema of a type that goes over the wire."""
-        schema = sent(answer)
+    def of(self, model: Any) -> Schema:
+        """Adds a serialized type's schema, and returns a reference to it, or the schema if it has no name."""
+        schema = serialized(model)
         self.add(schema.pop("$defs", {}))
         if schema.get("type") == "object" and "title" in schema:
             name = schema["title"]
@@ -161,7 +161,7 @@ class Schemas:
         return {**self.collected[schema["$ref"].removeprefix(REFERENCE)], **keywords}
 
 
-def fixed() -> dict[str, Schema]:
+def fixed_schemas() -> dict[str, Schema]:
     """Returns the schemas that no model describes: errors, pagination, and OAuth's errors."""
     problem = {
         "type": "object",
@@ -200,7 +200,7 @@ def fixed() -> dict[str, Schema]:
             "details": details,
         },
     }
-    refused = {
+    error_body = {
         "type": "object",
         "description": "The body of an error response.",
         "required": ["success", "error"],
@@ -240,7 +240,7 @@ def fixed() -> dict[str, Schema]:
         },
     }
     return {
-        "Error": refused,
+        "Error": error_body,
         "ErrorDescription": error,
         "OAuthError": oauth_error,
         "Pagination": pagination,

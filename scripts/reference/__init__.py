@@ -1,4 +1,4 @@
-"""The API reference, made from docs/openapi.json: a page for people, Markdown files and llms.txt for agents.
+"""Generates the API reference from docs/openapi.json: a page for people, Markdown files and llms.txt for agents.
 
 `python -m scripts.reference` writes them into the package of the `system` function, which serves them at /docs and
 /llms.txt. They aren't committed: `make` writes them when the document has changed.

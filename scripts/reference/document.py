@@ -25,7 +25,7 @@ class Field:
 
 @dataclass
 class Variant:
-    """One of several shapes that a value may have."""
+    """One of several shapes that a value can have."""
 
     title: str
     description: str
@@ -34,7 +34,7 @@ class Variant:
 
 @dataclass
 class Example:
-    """A value in the media type that it is sent or answered in."""
+    """An example request or response body in one media type."""
 
     title: str
     value: Any
@@ -62,7 +62,7 @@ class Body:
 
 
 @dataclass
-class Answer:
+class Response:
     status: str
     name: str
     description: str
@@ -88,21 +88,21 @@ class Operation:
     parameters: dict[str, list[Field]]
     body_required: bool
     bodies: list[Body]
-    answers: list[Answer]
+    responses: list[Response]
     request: str
 
     @property
     def other_requests(self) -> list[Example]:
-        """The bodies that could be sent in the place of the one in the request."""
+        """The other example bodies, apart from the one in the sample request."""
         return [example for body in self.bodies for example in body.examples][1:]
 
     @property
-    def successes(self) -> list[Answer]:
-        return [answer for answer in self.answers if answer.is_success]
+    def successes(self) -> list[Response]:
+        return [response for response in self.responses if response.is_success]
 
     @property
-    def refusals(self) -> list[Answer]:
-        return [answer for answer in self.answers if not answer.is_success]
+    def errors(self) -> list[Response]:
+        return [response for response in self.responses if not response.is_success]
 
 
 @dataclass
@@ -114,5 +114,5 @@ class Tag:
 
 
 def slug(text: str) -> str:
-    """The anchor of a heading."""
+    """Returns the anchor of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

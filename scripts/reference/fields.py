@@ -1,4 +1,4 @@
-"""Schemas in words: the name, type, limits, and children of each field."""
+"""Describes schemas in words: the name, type, limits, and children of each field."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from scripts.reference.document import Field, Variant
 from scripts.reference.samples import Samples
 
 _FORMATS = {"date-time": "RFC 3339 time", "uri": "URI", "email": "email address"}
-# A longer pattern is for programs, and they have the document.
+# Longer patterns are left to the OpenAPI document.
 _LONGEST_PATTERN = 50
 
 
@@ -29,7 +29,9 @@ class Fields:
         several = len(shapes) > 1
         return [
             Variant(
-                _spaced(shape.get("title", "")) if several else "", shape.get("description", ""), self._fields(shape)
+                _title_in_words(shape.get("title", "")) if several else "",
+                shape.get("description", ""),
+                self._fields(shape),
             )
             for shape in shapes
         ]
@@ -60,7 +62,9 @@ class Fields:
         deeper = (*ancestors, title)
         if others and inner.get("properties"):
             read.variants = [
-                Variant(_spaced(shape.get("title", "")), shape.get("description", ""), self._fields(shape, deeper))
+                Variant(
+                    _title_in_words(shape.get("title", "")), shape.get("description", ""), self._fields(shape, deeper)
+                )
                 for shape in (only, *others)
             ]
         elif inner.get("properties"):
@@ -103,7 +107,7 @@ class Fields:
             if 0 < len(one.get("pattern", "")) <= _LONGEST_PATTERN:
                 facts.append(f"matches {_plain(one['pattern'])}")
         if node.get("default") is not None and "const" not in node:
-            facts.append(f"{_plain(node['default'])} where left out")
+            facts.append(f"{_plain(node['default'])} if omitted")
         return list(dict.fromkeys(facts))
 
 
@@ -118,18 +122,18 @@ def _type_of_value(node: dict[str, Any]) -> str:
     return "any value" if node.keys() - {"description", "title"} == set() else ""
 
 
-def _spaced(title: str) -> str:
+def _title_in_words(title: str) -> str:
     """`ScanNotStarted` as `Scan not started`."""
     return re.sub(r"(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", title)
 
 
-def _between(least: int | None, most: int | None, unit: str) -> list[str]:
+def _between(minimum: int | None, maximum: int | None, unit: str) -> list[str]:
     """`3 to 20 characters`, `at most 512 characters`."""
-    number = most if most is not None else least
+    number = maximum if maximum is not None else minimum
     noun = f" {unit}{'' if number == 1 else 's'}" if unit else ""
-    if least is not None and most is not None:
-        return [f"{least:,}{noun}" if least == most else f"{least:,} to {most:,}{noun}"]
-    if most is not None:
-        return [f"at most {most:,}{noun}"]
-    # Not empty, and not negative, is what everybody expects.
-    return [f"at least {least:,}{noun}"] if least is not None and least > (1 if unit else 0) else []
+    if minimum is not None and maximum is not None:
+        return [f"{minimum:,}{noun}" if minimum == maximum else f"{minimum:,} to {maximum:,}{noun}"]
+    if maximum is not None:
+        return [f"at most {maximum:,}{noun}"]
+    # Readers expect text that isn't empty and numbers that aren't negative.
+    return [f"at least {minimum:,}{noun}"] if minimum is not None and minimum > (1 if unit else 0) else []

@@ -1,10 +1,10 @@
-"""The reference as Markdown: a page for each operation, the introduction, all of it in one file, and llms.txt."""
+"""Renders the reference as Markdown: a page per operation, the introduction, all of it in one file, and llms.txt."""
 
 import re
 
 from jinja2 import Environment
 
-from scripts.openapi.words import BASE_URL
+from scripts.openapi.texts import BASE_URL
 from scripts.reference.document import Field, Operation, Tag
 
 _CREDENTIALS = {
@@ -19,7 +19,7 @@ def credential_words(operation: Operation) -> str:
 
 
 def field_lines(fields: list[Field], *, sent: bool, depth: int = 0) -> list[str]:
-    """A nested list of the fields. Of what is sent it says what is required, of what is answered what may be absent."""
+    """Lists the fields, nested. In requests it marks required fields, in responses fields that may be absent."""
     lines = []
     for one in fields:
         marks = [one.type] if one.type else []
@@ -42,25 +42,25 @@ def field_lines(fields: list[Field], *, sent: bool, depth: int = 0) -> list[str]
 
 
 def files(environment: Environment, introduction: str, tags: list[Tag], title: str, about: str) -> dict[str, str]:
-    """The content of each Markdown file, by name."""
+    """Returns the content of each Markdown file, by name."""
     operations = [operation for tag in tags for operation in tag.operations]
     pages = {one.id: environment.get_template("operation.md").render(operation=one) for one in operations}
-    linked = _with_addresses(introduction, tags)
+    linked = _absolute_links(introduction, tags)
     lists = environment.get_template("operations.md").render(tags=tags)
     head = f"# {title}\n\n"
-    made = {f"{name}.md": text for name, text in pages.items()}
-    made["introduction.md"] = f"{head}{linked.strip()}\n\n{lists}"
+    files_by_name = {f"{name}.md": text for name, text in pages.items()}
+    files_by_name["introduction.md"] = f"{head}{linked.strip()}\n\n{lists}"
     chapters = [
         f"## {tag.name}\n\n{tag.description}\n\n" + "\n".join(_deeper(pages[one.id]) for one in tag.operations)
         for tag in tags
     ]
-    made["reference.md"] = f"{head}{linked.strip()}\n\n" + "\n".join(chapters)
-    made["llms.txt"] = environment.get_template("llms.txt").render(tags=tags, title=title, about=about)
-    return {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in made.items()}
+    files_by_name["reference.md"] = f"{head}{linked.strip()}\n\n" + "\n".join(chapters)
+    files_by_name["llms.txt"] = environment.get_template("llms.txt").render(tags=tags, title=title, about=about)
+    return {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in files_by_name.items()}
 
 
-def _with_addresses(text: str, tags: list[Tag]) -> str:
-    """Links inside the page, as addresses that work from anywhere."""
+def _absolute_links(text: str, tags: list[Tag]) -> str:
+    """Converts links within the page to absolute URLs."""
     pages = {operation.id: f"{BASE_URL}/docs/{operation.id}.md" for tag in tags for operation in tag.operations}
 
     def address(match: re.Match[str]) -> str:

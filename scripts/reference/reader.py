@@ -1,4 +1,4 @@
-"""Reads an OpenAPI document into what a reader is told."""
+"""Converts an OpenAPI document into the data that the reference's templates render."""
 
 import re
 import shlex
@@ -6,15 +6,15 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from scripts.openapi.words import BASE_URL
-from scripts.reference.document import Answer, Body, Example, Field, Operation, Tag, Variant, slug
+from scripts.openapi.texts import BASE_URL
+from scripts.reference.document import Body, Example, Field, Operation, Response, Tag, Variant, slug
 from scripts.reference.fields import Fields
 from scripts.reference.samples import Samples
 
-# Headers that every answer has. The introduction explains them once.
-_USUAL_HEADERS = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
-# The document's own sentence on credentials. What it says is told apart here.
-_NEEDS = re.compile(r"\n*Needs (?:[^\n.]|\.(?=\w))*\.\s*$")
+# Headers of every response. The introduction explains them once.
+_COMMON_HEADERS = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
+# The sentence on credentials that ends each description. The reference shows the credential as a field instead.
+_CREDENTIAL_SENTENCE = re.compile(r"\n*Needs (?:[^\n.]|\.(?=\w))*\.\s*$")
 _CREDENTIALS = {"organizationApiKey", "userToken"}
 
 
@@ -27,7 +27,7 @@ class Reader:
         self._fields = Fields(self._samples)
 
     def tags(self) -> list[Tag]:
-        """The tags in the document's order, each with its operations by path; tags it does not list come last."""
+        """Returns the tags in the document's order, each with its operations by path. Unlisted tags come last."""
         described = {tag["name"]: tag.get("description", "") for tag in self._document.get("tags", [])}
         grouped: dict[str, list[Operation]] = {name: [] for name in described}
         for path, item in self._document["paths"].items():
@@ -56,7 +56,7 @@ class Reader:
             method=method.upper(),
             path=path,
             summary=node.get("summary", node["operationId"]),
-            description=_NEEDS.sub("", description).strip(),
+            description=_CREDENTIAL_SENTENCE.sub("", description).strip(),
             credential=_credential(security),
             scopes=node.get("x-required-scopes", []),
             role=f"an {' or '.join(roles)}" if roles else None,
@@ -68,7 +68,7 @@ class Reader:
             },
             body_required=body.get("required", False),
             bodies=bodies,
-            answers=[self._answer(status, answer) for status, answer in sorted(node["responses"].items())],
+            responses=[self._response(status, response) for status, response in sorted(node["responses"].items())],
             request=self._curl(method.upper(), path, raw, bodies, needs_token=bool(security)),
         )
 
@@ -81,18 +81,18 @@ class Reader:
         read.deprecated = read.deprecated or node.get("deprecated", False)
         return read
 
-    def _answer(self, status: str, node: dict[str, Any]) -> Answer:
+    def _response(self, status: str, node: dict[str, Any]) -> Response:
         resolved = self._samples.resolve(node)
         headers = []
         for name, header in resolved.get("headers", {}).items():
-            if name.lower() not in _USUAL_HEADERS:
+            if name.lower() not in _COMMON_HEADERS:
                 whole = self._samples.resolve(header)
                 headers.append(Field(name, "", required=False, description=whole.get("description", "")))
         name = _status_name(status)
         description = resolved.get("description", "")
-        if description.rstrip(".") in {"Success", "Successful Response", "The answer", name}:
+        if description.rstrip(".") in {"Success", "Successful Response", name}:
             description = ""
-        return Answer(status, name, description, headers, self._bodies(resolved, is_request=False))
+        return Response(status, name, description, headers, self._bodies(resolved, is_request=False))
 
     def _bodies(self, node: dict[str, Any], *, is_request: bool) -> list[Body]:
         return [
@@ -131,7 +131,7 @@ class Reader:
     def _curl(
         self, method: str, path: str, parameters: list[dict[str, Any]], bodies: list[Body], *, needs_token: bool
     ) -> str:
-        """The request on a command line, with an example in the place of what differs."""
+        """Returns the request as a curl command with example values."""
         values = {one["name"]: self._parameter_sample(one) for one in parameters}
         for one in parameters:
             if one["in"] == "path":
@@ -159,15 +159,15 @@ class Reader:
 
 
 def _credential(security: list[dict[str, list[str]]]) -> str:
-    """Which credentials an operation takes: `none`, `user`, or `any`."""
+    """Returns which credentials an operation accepts: `none`, `user`, or `any`."""
     kinds = {kind for one in security for kind in one}
     if unknown := kinds - _CREDENTIALS:
-        raise ValueError(f"nothing is said here of the credential {', '.join(sorted(unknown))}")
+        raise ValueError(f"unknown credential: {', '.join(sorted(unknown))}")
     return "any" if "organizationApiKey" in kinds else "user" if kinds else "none"
 
 
 def _status_name(status: str) -> str:
-    """`Not found` for 404. Nothing for a status that HTTP does not know."""
+    """Returns the status's name, such as `Not found` for 404, or an empty string if it is unknown."""
     if not status.isdigit():
         return "Any other"
     try:

@@ -1,4 +1,4 @@
-"""Example values of a schema: those that it states, and where it states none, one made from its parts."""
+"""Returns example values of schemas: the declared ones or, if there are none, values composed from the parts."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _BY_TYPE: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "string"
 
 
 class Samples:
-    """Makes examples from the schemas of one document. What refers to itself ends with an empty value."""
+    """Composes examples from the schemas of one document. Recursive schemas end with an empty value."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -20,7 +20,7 @@ class Samples:
     def resolve(self, node: dict[str, Any]) -> dict[str, Any]:
         """Resolves a reference; keywords next to the reference override the target's.
 
-        A schema without a title gets its name for one.
+        A schema without a title gets its name as the title.
         """
         seen = set()
         while "$ref" in node:
@@ -36,7 +36,7 @@ class Samples:
         return node
 
     def merge(self, node: dict[str, Any]) -> dict[str, Any]:
-        """The node resolved, and the parts of its `allOf` made into one."""
+        """Resolves the node and merges the parts of its `allOf`."""
         node = self.resolve(node)
         if "allOf" not in node:
             return node
@@ -53,7 +53,7 @@ class Samples:
     def variants(self, node: dict[str, Any]) -> list[dict[str, Any]]:
         """Returns the options of a union without null, or the node itself if it isn't a union.
 
-        A node with members of its own only says with its union which of them go together.
+        If a node has properties of its own, its union only defines which of them can be combined.
         """
         options = node.get("anyOf") or node.get("oneOf")
         if not options or "properties" in node:
@@ -62,7 +62,7 @@ class Samples:
         return [option for option in merged if option.get("type") != "null"] or merged
 
     def of(self, schema: dict[str, Any], depth: int = 0) -> Any:
-        """One value of the schema: the stated example, else the default, else one of its type."""
+        """Returns one value of the schema: the declared example, else the default, else one of its type."""
         node = self.merge(schema)
         if "example" in node:
             return node["example"]
@@ -75,9 +75,9 @@ class Samples:
             return node["enum"][0]
         if self.variants(node) != [node]:
             return self.of(self.variants(node)[0], depth)
-        return self._made(node, depth)
+        return self._composed(node, depth)
 
-    def _made(self, node: dict[str, Any], depth: int) -> Any:
+    def _composed(self, node: dict[str, Any], depth: int) -> Any:
         too_deep = depth > 8
         kinds = node.get("type", "object" if "properties" in node else "string")
         kind = next((it for it in kinds if it != "null"), "null") if isinstance(kinds, list) else kinds

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from controlplane.core.plans import PLANS
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from scripts.openapi.words import BASE_URL, PAGES_URL
+from scripts.openapi.texts import BASE_URL, PAGES_URL
 from scripts.reference import markdown
 from scripts.reference.document import Tag
 from scripts.reference.reader import Reader

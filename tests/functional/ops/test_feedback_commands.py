@@ -46,7 +46,7 @@ class TestList:
     def test_feedback_list_says_that_intake_is_paused(self, plain: Ops):
         assert "paused" not in plain("feedback", "list").stderr
         feedback.set_intake(paused=True)
-        assert "Intake is paused since 2026-03-04T05:06:07.000Z." in plain("feedback", "list").stderr
+        assert "New reports have been paused since 2026-03-04T05:06:07.000Z." in plain("feedback", "list").stderr
 
     @pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "2026-3-4", "", "FEEDBACK#"])
     def test_feedback_list_exits_2_for_an_invalid_day(self, ops: Ops, day: str):

@@ -80,9 +80,9 @@ class TestCheck:
         [
             ({"github_app_id": None}, "GithubAppId"),
             ({"github_app_private_key_file": None}, "GITHUB_APP_SECRET_ARN"),
-            ({"github_app_private_key_file": "/nowhere/key.pem"}, "cannot be read"),
+            ({"github_app_private_key_file": "/nowhere/key.pem"}, "can't be read"),
             ({"github_app_private_key_file": "/dev/null"}, "PEM"),
-            ({"github_app_id": "2"}, "are of two"),
+            ({"github_app_id": "2"}, "different Apps"),
         ],
     )
     def test_github_check_exits_1_with_the_problem_of_the_id_or_key(

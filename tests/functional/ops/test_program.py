@@ -94,7 +94,7 @@ class TestTable:
         outcome = anywhere("user", "show", "a@b.example", "--table", "nowhere")
         assert outcome.exit_code == 1
         assert not outcome.stdout
-        assert outcome.stderr.startswith("Error: AWS refused: ")
+        assert outcome.stderr.startswith("Error: AWS rejected the call: ")
         assert outcome.stderr.count("\n") == 1
 
 

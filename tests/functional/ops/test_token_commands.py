@@ -47,7 +47,7 @@ class TestCreate:
         lines = [line for line in shown.stdout.splitlines() if "assent_at_" in line]
         assert len(lines) == 1
         assert len(lines[0].split()[-1]) == len("assent_at_") + 36
-        assert "not shown again" in shown.stderr
+        assert "can't be shown again" in shown.stderr
 
     def test_token_create_stores_only_a_hash(self, ops: Ops, world: World):
         made = ops("token", "create", "--user", world.person().email, "--scope", "projects.read").document

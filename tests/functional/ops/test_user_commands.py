@@ -255,17 +255,17 @@ class TestDelete:
     def test_user_delete_ends_every_credential_before_it_scans_for_texts(self, ops: Ops, api: Api, guest: Guest):
         forget_index()
         ops("credential", "index")
-        seen = []
+        installed = []
 
         def around(call, proceed):
-            if call.operation == "Scan" and not seen:
-                seen.append(None)
+            if call.operation == "Scan" and not installed:
+                installed.append(None)
                 guest.assert_out(api)
             return proceed()
 
         with intercepted(table.client, around):
             ops("user", "delete", guest.email, "--yes")
-        assert seen
+        assert installed
         assert "desktop" not in str(table_dump())
         left = {item["pk"]["S"].partition("#")[0] for item in table_dump() if guest.user_id in str(item)}
         assert left == set()

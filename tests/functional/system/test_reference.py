@@ -13,7 +13,7 @@ import pytest
 
 from controlplane.core.settings import settings
 from scripts import artifacts
-from scripts.openapi.words import DOCUMENT
+from scripts.openapi.texts import DOCUMENT
 from system import documents
 from tests.support.api import Api, Reply
 from tests.support.operations import operations

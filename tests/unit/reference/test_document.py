@@ -29,9 +29,9 @@ def field(schema) -> Field:
     return Fields(Samples({"components": {"schemas": SCHEMAS}})).read("x", schema, required=False)
 
 
-def answer(schema, status: str = "200"):
+def response(schema, status: str = "200"):
     node = {status: {"description": "Fine.", "content": {"application/json": {"schema": schema}}}}
-    (only,) = read(responses=node).answers
+    (only,) = read(responses=node).responses
     return only
 
 
@@ -61,7 +61,7 @@ def test_a_type_is_named(schema, words):
         ({"type": "string", "minLength": 1, "maxLength": 1}, ["1 character"]),
         ({"type": "string", "maxLength": 1_024}, ["at most 1,024 characters"]),
         ({"type": "string", "minLength": 1}, []),
-        ({"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, ["1 to 100", "`50` where left out"]),
+        ({"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, ["1 to 100", "`50` if omitted"]),
         ({"type": "integer", "minimum": 0}, []),
         ({"type": "integer", "minimum": 5}, ["at least 5"]),
         (
@@ -76,7 +76,7 @@ def test_a_type_is_named(schema, words):
         ({"type": "string", "pattern": "^" + "a" * 60}, []),
         (
             {"anyOf": [{"maxLength": 5}, {"type": "null"}], "default": False},
-            ["at most 5 characters", "`false` where left out"],
+            ["at most 5 characters", "`false` if omitted"],
         ),
     ],
 )
@@ -101,33 +101,33 @@ class TestFields:
 class TestResponses:
     def test_responses_are_shown_without_their_envelope(self):
         envelope = {"type": "object", "properties": {"success": {"const": True}, "data": THING}}
-        (body,) = answer(envelope).bodies
+        (body,) = response(envelope).bodies
         assert (body.is_enveloped, body.is_paged, body.type) == (True, False, "object")
         assert [one.name for one in body.variants[0].fields] == ["id", "n"]
 
     def test_paginated_responses_are_shown_as_pages(self):
         listed = {"type": "array", "items": THING}
-        (body,) = answer({"type": "object", "properties": {"data": listed, "pagination": {}}}).bodies
+        (body,) = response({"type": "object", "properties": {"data": listed, "pagination": {}}}).bodies
         assert (body.is_paged, body.type) == (True, "array of objects")
 
     def test_responses_without_an_envelope_are_marked_among_others(self):
         envelope = {"type": "object", "properties": {"success": {"const": True}, "data": {**SCHEMAS["Thing"]}}}
         bare = {"type": "object", "properties": {"id": {"type": "string"}}}
-        (body,) = answer({"oneOf": [envelope, bare]}).bodies
+        (body,) = response({"oneOf": [envelope, bare]}).bodies
         assert [shape.title for shape in body.variants] == ["In the envelope", "Without the envelope"]
 
     def test_headers_of_some_responses_are_shown(self):
         headers = {"X-Request-Id": {}, "Retry-After": {"description": "Seconds."}}
-        (only,) = read(responses={"429": {"description": "Slow down.", "headers": headers}}).answers
+        (only,) = read(responses={"429": {"description": "Slow down.", "headers": headers}}).responses
         assert [(header.name, header.description) for header in only.headers] == [("Retry-After", "Seconds.")]
 
-    @pytest.mark.parametrize("words", ["OK", "Successful Response", "The answer."])
+    @pytest.mark.parametrize("words", ["OK", "Successful Response"])
     def test_responses_dont_repeat_what_their_status_says(self, words: str):
-        assert read(responses={"200": {"description": words}}).answers[0].description == ""
+        assert read(responses={"200": {"description": words}}).responses[0].description == ""
 
     def test_responses_can_have_any_status(self):
-        answers = read(responses={"418": {"description": "Tea."}, "default": {"description": "Else."}}).answers
-        assert [(one.status, one.name) for one in answers] == [("418", "I'm a teapot"), ("default", "Any other")]
+        responses = read(responses={"418": {"description": "Tea."}, "default": {"description": "Else."}}).responses
+        assert [(one.status, one.name) for one in responses] == [("418", "I'm a teapot"), ("default", "Any other")]
 
 
 class TestCredentials:

@@ -11,7 +11,7 @@ from controlplane.core.plans import PLANS
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.core.settings import Settings
 from controlplane.store.token_families import ACCESS_SECONDS
-from scripts.openapi.words import DOCUMENT
+from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
 
@@ -61,11 +61,11 @@ class TestFiles:
         assert build(DOCUMENT.read_text(encoding="utf-8")) == files
 
     def test_the_files_of_the_smallest_document_are_complete(self):
-        made = build(json.dumps(SMALL))
-        assert "A control plane" in made["index.html"]
-        assert made["getThing.md"].startswith("# getThing\n\n`GET /v1/things`\n\nOne thing.\n")
-        assert "> Things, and no more." in made["llms.txt"]
-        assert made["openapi.json"] == json.dumps(SMALL)
+        files_by_name = build(json.dumps(SMALL))
+        assert "A control plane" in files_by_name["index.html"]
+        assert files_by_name["getThing.md"].startswith("# getThing\n\n`GET /v1/things`\n\nOne thing.\n")
+        assert "> Things, and no more." in files_by_name["llms.txt"]
+        assert files_by_name["openapi.json"] == json.dumps(SMALL)
 
     def test_assets_are_named_after_their_content(self, files: dict[str, str]):
         names = {name for name in files if name.endswith((".css", ".js"))}
@@ -73,15 +73,15 @@ class TestFiles:
         assert all(f'"docs/{name}"' in files["index.html"] for name in names)
 
     def test_without_npm_the_page_lists_the_operations_and_loads_no_script(self, tmp_path: Path):
-        made = build(json.dumps(SMALL), redoc=tmp_path / "absent.js")
-        assert not [name for name in made if name.endswith(".js")]
-        assert "<script" not in made["index.html"]
-        assert '<a href="docs/getThing.md">getThing</a> <code>GET /v1/things</code>' in made["index.html"]
+        files_by_name = build(json.dumps(SMALL), redoc=tmp_path / "absent.js")
+        assert not [name for name in files_by_name if name.endswith(".js")]
+        assert "<script" not in files_by_name["index.html"]
+        assert '<a href="docs/getThing.md">getThing</a> <code>GET /v1/things</code>' in files_by_name["index.html"]
 
     def test_the_documents_text_is_escaped_on_the_page(self):
         operation = {**OPERATION, "summary": "<script>alert(1)</script>"}
-        made = build(json.dumps({**SMALL, "paths": {"/v1/things": {"get": operation}}}))
-        assert "<script>alert" not in made["index.html"]
+        files_by_name = build(json.dumps({**SMALL, "paths": {"/v1/things": {"get": operation}}}))
+        assert "<script>alert" not in files_by_name["index.html"]
 
 
 class TestProgram:

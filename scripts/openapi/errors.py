@@ -1,4 +1,4 @@
-"""The refusals an operation can meet: from its access, its parameters, its body, and what its route declares."""
+"""The error responses of an operation: from its access, its parameters, its body, and its route's declarations."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from controlplane.http.route import ControlRoute
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-# What the errors are made of that tell something of the state they met, by group and class.
+# Constructor arguments of the errors that describe the state they found, by group and class.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "code_audit.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "controlplane.RateLimited": (12,),
@@ -52,11 +52,11 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "scans.NothingToUnlock": ("running",),
     "scans.ScanInProgress": (_PREPARATION, _SCAN),
 }
-# The same errors with other details, under names of their own.
+# The same errors with other details, under their own names.
 _VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "scans.ScanInProgress": ("scans.ScanInPreparation", (_PREPARATION, None)),
 }
-# The constructors of these read the table, or are not what makes them.
+# Details of errors that can't be constructed directly, because the constructor needs the table.
 _DETAILS: dict[str, Any] = {
     "controlplane.KeyOfAnotherRequest": [
         {
@@ -68,8 +68,8 @@ _DETAILS: dict[str, Any] = {
 }
 
 
-class Refusal(NamedTuple):
-    """One refusal: the name of its example, and what is answered."""
+class ErrorResponse(NamedTuple):
+    """One error response: the name of its example, and its contents."""
 
     name: str
     status: int
@@ -80,12 +80,12 @@ class Refusal(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name among the examples of one answer."""
+        """The name among the examples of one response."""
         return f"form{self._fact}" if self.name.startswith("OAuth.") else self._fact[0].lower() + self._fact[1:]
 
     @property
     def summary(self) -> str:
-        """The fact that the error's class is named after."""
+        """The error class's name, in words."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self._fact).capitalize()
 
     @property
@@ -97,8 +97,8 @@ def _name(kind: type[ApiError]) -> str:
     return f"{kind.__module__.removeprefix('controlplane.store.').partition('.')[0]}.{kind.__name__}"
 
 
-def _made(kind: type[ApiError]) -> ApiError:
-    """An error of the kind, as an operation raises it."""
+def _example(kind: type[ApiError]) -> ApiError:
+    """Returns an error of the class, as an operation raises it."""
     name = _name(kind)
     if name not in _DETAILS:
         return kind(*_ARGUMENTS.get(name, ()))
@@ -107,31 +107,31 @@ def _made(kind: type[ApiError]) -> ApiError:
     return error
 
 
-def _refusal(error: ApiError, name: str | None = None) -> Refusal:
+def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
     public: dict[str, Any] = {"code": error.code, "message": error.public}
     if error.details is not None:
         public["details"] = error.details
     name = name or _name(type(error)).removeprefix("controlplane.")
-    return Refusal(
+    return ErrorResponse(
         name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)
     )
 
 
-def of(route: ControlRoute, operation: dict[str, Any]) -> list[Refusal]:
-    """Every refusal in the envelope, by status."""
+def enveloped(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorResponse]:
+    """Returns every error response in the envelope, sorted by status."""
     found = [_invalid(route, operation), *_of_access(route), *_of_request(route, operation)]
     for kind in refusals_of(route.service_endpoint):
-        found.append(_refusal(_made(kind)))
+        found.append(_describe(_example(kind)))
         if variant := _VARIANTS.get(_name(kind)):
             name, arguments = variant
-            found.append(_refusal(kind(*arguments), name))
-    found += [_refusal(_made(RateLimited)), _refusal(InternalError()), _refusal(DatabaseUnavailable())]
-    by_name = {refusal.name: refusal for refusal in found}
-    return sorted(by_name.values(), key=lambda refusal: refusal.status)
+            found.append(_describe(kind(*arguments), name))
+    found += [_describe(_example(RateLimited)), _describe(InternalError()), _describe(DatabaseUnavailable())]
+    by_name = {error.name: error for error in found}
+    return sorted(by_name.values(), key=lambda error: error.status)
 
 
-def in_oauth(route: ControlRoute) -> list[Refusal]:
-    """The same refusals as a form-encoded request meets them, by status."""
+def in_oauth(route: ControlRoute) -> list[ErrorResponse]:
+    """Returns the same errors in OAuth's format, for form-encoded requests, sorted by status."""
     anonymous = route.requirements_as(Anonymous)
     if anonymous is None:
         return []
@@ -141,46 +141,46 @@ def in_oauth(route: ControlRoute) -> list[Refusal]:
         [next(iter(getattr(dialect, "required", ())), "token")], "This parameter is missing.", "missing"
     )
     found = {}
-    for error in (missing, *map(_made, kinds)):
+    for error in (missing, *map(_example, kinds)):
         answer = dialect.failure(error)
         body = json.loads(bytes(answer.body))
         headers = ("Retry-After",) if "retry-after" in answer.headers else ()
         name = f"OAuth.{_name(type(error)).removeprefix('controlplane.')}"
         if error is missing:
             name += f".{route.operation_id}"
-        found[name] = Refusal(name, answer.status_code, body["error"], body["error_description"], body, headers)
-    return sorted(found.values(), key=lambda refusal: refusal.status)
+        found[name] = ErrorResponse(name, answer.status_code, body["error"], body["error_description"], body, headers)
+    return sorted(found.values(), key=lambda error: error.status)
 
 
-def _of_access(route: ControlRoute) -> list[Refusal]:
+def _of_access(route: ControlRoute) -> list[ErrorResponse]:
     requires = route.requirements_as(Requires)
     if requires is None:
-        return [_refusal(RouteNotFound())] if route.requirements_as(Anonymous) is not None else []
-    found = [_refusal(Unauthorized()), _refusal(PlanRequired())]
+        return [_describe(RouteNotFound())] if route.requirements_as(Anonymous) is not None else []
+    found = [_describe(Unauthorized()), _describe(PlanRequired())]
     if requires.scope is not None:
-        found.append(_refusal(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
+        found.append(_describe(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
     personal = requires.user_token and requires.scope is None
     if requires.organization == "query" or requires.role != "member" or personal:
-        found.append(_refusal(Forbidden()))
+        found.append(_describe(Forbidden()))
     if requires.organization == "path" or requires.resource is not None:
-        found.append(_refusal(NotFound()))
+        found.append(_describe(NotFound()))
     return found
 
 
-def _of_request(route: ControlRoute, operation: dict[str, Any]) -> list[Refusal]:
+def _of_request(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorResponse]:
     found = []
     if route.body_field is not None:
-        found += [_refusal(PayloadTooLarge()), _refusal(UnsupportedMediaType())]
+        found += [_describe(PayloadTooLarge()), _describe(UnsupportedMediaType())]
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
-        found += [_refusal(_made(kind)) for kind in (KeyOfAnotherRequest, RequestInFlight, AnswerLost)]
+        found += [_describe(_example(kind)) for kind in (KeyOfAnotherRequest, RequestInFlight, AnswerLost)]
     return found
 
 
-def _invalid(route: ControlRoute, operation: dict[str, Any]) -> Refusal:
+def _invalid(route: ControlRoute, operation: dict[str, Any]) -> ErrorResponse:
     """Returns the error for a likely mistake in the operation's own request."""
     if route.body_field is not None:
         details = _mistakes(route.body_field.field_info.annotation)
-        return _refusal(InvalidPayload(details=details), f"InvalidPayload.{operation['operationId']}")
+        return _describe(InvalidPayload(details=details), f"InvalidPayload.{operation['operationId']}")
     query = {one["name"]: one for one in operation.get("parameters", ()) if one["in"] == "query"}
     required = [name for name, one in query.items() if one.get("required")]
     if required:
@@ -190,7 +190,7 @@ def _invalid(route: ControlRoute, operation: dict[str, Any]) -> Refusal:
     else:
         # Any parameter, known or not: two readers of such a query would see two requests.
         place, code, message = next(iter(query), "trace"), "repeated", "This parameter is given more than once."
-    return _refusal(InvalidPayload.at([place], message, code), f"InvalidPayload.{place}")
+    return _describe(InvalidPayload.at([place], message, code), f"InvalidPayload.{place}")
 
 
 def _mistakes(model: Any) -> list[dict[str, Any]]:
@@ -204,4 +204,4 @@ def _mistakes(model: Any) -> list[dict[str, Any]]:
                 {"code": found["type"], "message": found["msg"], "path": [str(part) for part in found["loc"]]}
                 for found in error.errors()
             ]
-    raise SystemExit(f"{model.__name__} takes anything: say what it refuses")
+    raise SystemExit(f"{model.__name__} accepts any body: add an invalid example")

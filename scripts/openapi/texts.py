@@ -1,4 +1,4 @@
-"""The texts of the document that belong to no route and no model, and where the document is."""
+"""The document's texts that don't belong to a route or model, and its path and addresses."""
 
 from pathlib import Path
 from typing import Any
