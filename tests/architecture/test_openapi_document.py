@@ -11,7 +11,7 @@ from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.responses import refusals_of
 from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
 from tests.support.api import FORM
-from tests.support.described import PATH, Described, document, operations_described, parts, resolve
+from tests.support.documented import PATH, DocumentedOperation, document, documented_operations, parts, resolve
 from tests.support.operations import operations
 
 JSON = "application/json"
@@ -22,25 +22,25 @@ UNCOUNTED = {401, 413}
 ROUTES = {operation.name: operation for operation in operations() if operation.route.include_in_schema}
 
 
-def _named(operation: Described) -> str:
+def _named(operation: DocumentedOperation) -> str:
     return operation.name
 
 
-every_operation = pytest.mark.parametrize("operation", operations_described(), ids=_named)
+every_operation = pytest.mark.parametrize("operation", documented_operations(), ids=_named)
 
 
-def _requires(operation: Described):
+def _requires(operation: DocumentedOperation):
     return ROUTES[operation.name].requires
 
 
-def _parameters(operation: Described):
+def _parameters(operation: DocumentedOperation):
     return [resolve(parameter) for parameter in operation.content.get("parameters", [])]
 
 
 class TestDocument:
     def test_the_document_describes_every_route_except_pages(self):
         assert document()["openapi"].startswith("3.1.")
-        assert {operation.name for operation in operations_described()} == ROUTES.keys()
+        assert {operation.name for operation in documented_operations()} == ROUTES.keys()
 
     def test_the_document_names_contact_servers_and_further_reading(self):
         described = document()
@@ -50,7 +50,7 @@ class TestDocument:
 
     def test_the_document_declares_the_tags_in_order_with_descriptions(self):
         tags = document()["tags"]
-        used = {tag for operation in operations_described() for tag in operation.content["tags"]}
+        used = {tag for operation in documented_operations() for tag in operation.content["tags"]}
         assert [tag["name"] for tag in tags] == sorted(used)
         assert all(tag["description"].endswith(".") for tag in tags)
 
@@ -83,23 +83,23 @@ class TestDocument:
 class TestNames:
     def test_no_two_operations_share_an_id_or_a_summary(self):
         for field in ("operationId", "summary"):
-            found = Counter(operation.content[field] for operation in operations_described())
+            found = Counter(operation.content[field] for operation in documented_operations())
             assert [name for name, times in found.items() if times > 1] == []
 
     @every_operation
-    def test_operation_ids_are_verb_and_noun_and_summaries_short_sentences(self, operation: Described):
+    def test_operation_ids_are_verb_and_noun_and_summaries_short_sentences(self, operation: DocumentedOperation):
         assert re.fullmatch(r"[a-z]+([A-Z][a-z]*)+", operation.content["operationId"])
         assert re.fullmatch(r"[A-Z][^.]{3,50}", operation.content["summary"])
 
     @every_operation
-    def test_an_operation_has_one_tag_and_a_description(self, operation: Described):
+    def test_an_operation_has_one_tag_and_a_description(self, operation: DocumentedOperation):
         assert len(operation.content["tags"]) == 1
         assert operation.content["description"].endswith(".")
 
 
 class TestSecurity:
     @every_operation
-    def test_the_documented_security_is_what_the_route_requires(self, operation: Described):
+    def test_the_documented_security_is_what_the_route_requires(self, operation: DocumentedOperation):
         requires = _requires(operation)
         kinds = [kind for one in operation.content["security"] for kind in one]
         if requires is None:
@@ -112,7 +112,7 @@ class TestSecurity:
         assert all(f"`{scope}`" in operation.content["description"] for scope in scopes)
 
     @every_operation
-    def test_roles_are_documented_unless_every_member_is_allowed(self, operation: Described):
+    def test_roles_are_documented_unless_every_member_is_allowed(self, operation: DocumentedOperation):
         requires = _requires(operation)
         expected = {None: None, "member": None, "admin": ["admin", "owner"], "owner": ["owner"]}
         assert operation.content.get("x-required-roles") == expected[requires and requires.role]
@@ -120,14 +120,14 @@ class TestSecurity:
 
 class TestRequests:
     @every_operation
-    def test_every_parameter_has_a_description_and_an_example(self, operation: Described):
+    def test_every_parameter_has_a_description_and_an_example(self, operation: DocumentedOperation):
         for parameter in _parameters(operation):
             assert {"description", "example", "schema"} <= parameter.keys(), parameter["name"]
             assert parameter["description"].endswith(".")
             assert "null" not in json.dumps(parameter["schema"])
 
     @every_operation
-    def test_the_body_has_an_example_in_every_media_type(self, operation: Described):
+    def test_the_body_has_an_example_in_every_media_type(self, operation: DocumentedOperation):
         described = ROUTES[operation.name]
         taken = {JSON} if described.route.body_field is not None else set()
         if described.anonymous is not None:
@@ -139,7 +139,7 @@ class TestRequests:
     def test_creations_that_accept_an_idempotency_key_document_it(self):
         keyed = {
             operation.name: operation
-            for operation in operations_described()
+            for operation in documented_operations()
             if any(parameter["name"] == "Idempotency-Key" for parameter in _parameters(operation))
         }
         assert "POST /v1/projects" in keyed
@@ -153,7 +153,7 @@ class TestRequests:
 
 class TestResponses:
     @every_operation
-    def test_each_response_has_a_description_an_example_and_the_request_id(self, operation: Described):
+    def test_each_response_has_a_description_an_example_and_the_request_id(self, operation: DocumentedOperation):
         for status, answer in operation.responses().items():
             assert answer["description"]
             assert "X-Request-Id" in answer["headers"]
@@ -161,7 +161,7 @@ class TestResponses:
                 assert answer["content"][JSON]["examples"], status
 
     @every_operation
-    def test_response_headers_are_those_of_the_status(self, operation: Described):
+    def test_response_headers_are_those_of_the_status(self, operation: DocumentedOperation):
         counts = _requires(operation) is not None
         for status, answer in operation.responses().items():
             headers = {*answer["headers"]}
@@ -176,11 +176,11 @@ class TestResponses:
             assert {"description", "example", "schema"} <= header.keys(), name
 
     @every_operation
-    def test_every_operation_has_one_400_one_429_and_one_500(self, operation: Described):
+    def test_every_operation_has_one_400_one_429_and_one_500(self, operation: DocumentedOperation):
         assert {400, 429, 500} <= operation.responses().keys()
 
     @every_operation
-    def test_errors_that_depend_on_the_request_are_documented_only_where_possible(self, operation: Described):
+    def test_errors_that_depend_on_the_request_are_documented_only_where_possible(self, operation: DocumentedOperation):
         described, statuses = ROUTES[operation.name], operation.responses().keys()
         assert (413 in statuses) is (415 in statuses) is (described.route.body_field is not None)
         if described.requires is not None:
@@ -190,7 +190,7 @@ class TestResponses:
             assert statuses.isdisjoint({401, 402, 403})
 
     @every_operation
-    def test_an_error_has_the_code_of_its_status(self, operation: Described):
+    def test_an_error_has_the_code_of_its_status(self, operation: DocumentedOperation):
         for status, answer in operation.responses().items():
             for example in answer.get("content", {JSON: {"examples": {}}})[JSON]["examples"].values():
                 error = resolve(example)["value"].get("error")
@@ -198,7 +198,7 @@ class TestResponses:
                     assert CATALOG[error["code"]] == status or (status, error["code"]) == (415, "INVALID_PAYLOAD")
 
     @every_operation
-    def test_a_routes_own_errors_have_examples(self, operation: Described):
+    def test_a_routes_own_errors_have_examples(self, operation: DocumentedOperation):
         shown = json.dumps(operation.responses())
         for kind in refusals_of(ROUTES[operation.name].route.service_endpoint):
             assert re.search(rf'[/.]{kind.__name__}"', shown), kind

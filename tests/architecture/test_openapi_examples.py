@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.described import Described, document, operations_described, parts, problems, resolve
+from tests.support.documented import DocumentedOperation, document, documented_operations, parts, problems, resolve
 
 Example = tuple[str, dict[str, Any], Any]
 
@@ -16,7 +16,7 @@ def _of_content(at: str, part: dict[str, Any]) -> Iterator[Example]:
             yield f"{at} {media_type} {name}", media["schema"], resolve(example)["value"]
 
 
-def _of_operation(operation: Described) -> Iterator[Example]:
+def _of_operation(operation: DocumentedOperation) -> Iterator[Example]:
     yield from _of_content("request", operation.content.get("requestBody", {}))
     for parameter in map(resolve, operation.content.get("parameters", [])):
         yield parameter["name"], parameter["schema"], parameter["example"]
@@ -26,8 +26,8 @@ def _of_operation(operation: Described) -> Iterator[Example]:
             yield f"{status} {name}", resolve(header)["schema"], resolve(header)["example"]
 
 
-@pytest.mark.parametrize("operation", operations_described(), ids=lambda operation: operation.name)
-def test_an_operations_examples_are_valid(operation: Described):
+@pytest.mark.parametrize("operation", documented_operations(), ids=lambda operation: operation.name)
+def test_an_operations_examples_are_valid(operation: DocumentedOperation):
     found = {place: problems(schema, value) for place, schema, value in _of_operation(operation)}
     assert found
     assert {place: said for place, said in found.items() if said} == {}

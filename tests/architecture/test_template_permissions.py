@@ -211,7 +211,7 @@ class TestRecording:
 
     @pytest.fixture(autouse=True)
     def _nothing_seen(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(permissions, "seen", set())
+        monkeypatch.setattr(permissions, "used", set())
 
     def test_an_empty_recording_finds_every_permission_unused(self):
         assert len(permissions.unused()) == len(permissions.granted()) > 100
@@ -220,52 +220,54 @@ class TestRecording:
     def test_one_superfluous_permission_is_detected(self):
         one = Permission("billing", "dynamodb:GetItem", "Table", "USER#*")
         assert one in permissions.granted()
-        permissions.seen.update(permissions.granted() - {one})
+        permissions.used.update(permissions.granted() - {one})
         assert permissions.unused() == ["billing: dynamodb:GetItem on Table with keys USER#*"]
 
     def test_one_missing_permission_is_detected(self):
-        permissions.seen.update(permissions.granted() | {Permission("billing", "dynamodb:PutItem", "Table", "TH#*")})
+        permissions.used.update(permissions.granted() | {Permission("billing", "dynamodb:PutItem", "Table", "TH#*")})
         assert permissions.missing() == ["billing: dynamodb:PutItem on Table with keys TH#*"]
 
     def test_a_call_for_items_of_another_kind_is_detected(self):
-        permissions.seen.update(permissions.granted() | {Permission("billing", "dynamodb:GetItem", "Table", "KH#*")})
+        permissions.used.update(permissions.granted() | {Permission("billing", "dynamodb:GetItem", "Table", "KH#*")})
         assert permissions.missing() == ["billing: dynamodb:GetItem on Table with keys KH#*"]
 
     def test_a_call_without_a_partition_key_is_detected(self):
-        self.note("Query", {"KeyConditionExpression": "pk = :other", "ExpressionAttributeValues": {":other": {}}})
+        self.record_call(
+            "Query", {"KeyConditionExpression": "pk = :other", "ExpressionAttributeValues": {":other": {}}}
+        )
         assert permissions.missing() == ["billing: dynamodb:Query on Table"]
 
     def test_a_transactions_legs_require_their_permissions(self):
         key, other = {"pk": {"S": "TH#9f86d0"}}, {"pk": {"S": "SCANWATCH"}}
         legs = [{"Put": {"Item": other}}, *({kind: {"Key": key}} for kind in ("ConditionCheck", "Update", "Delete"))]
-        self.note("TransactWriteItems", {"TransactItems": legs})
+        self.record_call("TransactWriteItems", {"TransactItems": legs})
         actions = {"ConditionCheckItem", "UpdateItem", "DeleteItem"}
-        assert permissions.seen == {
+        assert permissions.used == {
             Permission("billing", "dynamodb:PutItem", "Table", "SCANWATCH"),
             *(Permission("billing", f"dynamodb:{action}", "Table", "TH#*") for action in actions),
         }
 
     def test_every_item_of_a_batch_or_query_requires_its_key(self):
         keys = [{"pk": {"S": "ORG#1"}, "sk": {"S": "META"}}, {"pk": {"S": "USER#1"}, "sk": {"S": "PROFILE"}}]
-        self.note("BatchGetItem", {"RequestItems": {"t": {"Keys": keys}}})
+        self.record_call("BatchGetItem", {"RequestItems": {"t": {"Keys": keys}}})
         writes = [{"PutRequest": {"Item": keys[0]}}, {"DeleteRequest": {"Key": keys[1]}}]
-        self.note("BatchWriteItem", {"RequestItems": {"t": writes}})
-        self.note("Query", {"ExpressionAttributeValues": {":pk": {"S": "OUTBOX#3"}}})
+        self.record_call("BatchWriteItem", {"RequestItems": {"t": writes}})
+        self.record_call("Query", {"ExpressionAttributeValues": {":pk": {"S": "OUTBOX#3"}}})
         expected = {(f"Batch{kind}Item", keys) for kind in ("Get", "Write") for keys in ("ORG#*", "USER#*")}
-        assert permissions.seen == {
+        assert permissions.used == {
             Permission("billing", f"dynamodb:{action}", "Table", keys)
             for action, keys in expected | {("Query", "OUTBOX#*")}
         }
 
-    def note(self, operation: str, parameters: dict) -> None:
+    def record_call(self, operation: str, parameters: dict) -> None:
         """Records a call as if the function `billing` had made it."""
         group = "billing"  # the group that tests/support/api.py keeps in the frame that calls a function
-        code = compile("note('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
-        exec(code, {"note": permissions.note, "operation": operation, "parameters": parameters, "group": group})
+        code = compile("record_call('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
+        exec(code, {"note": permissions.record_call, "operation": operation, "parameters": parameters, "group": group})
 
     def test_calls_of_tests_are_not_attributed_to_a_function(self):
-        permissions.note("dynamodb", "Scan", {})
-        assert permissions.seen == set()
+        permissions.record_call("dynamodb", "Scan", {})
+        assert permissions.used == set()
 
     @pytest.mark.parametrize(("deselected", "whole"), [([], True), (["one"], False)])
     def test_only_a_run_of_all_functional_tests_is_judged(self, deselected, whole):

@@ -15,7 +15,7 @@ from local.template import load_template
 from sweeper import app as sweeper
 from sweeper import service as sweeps
 from tests.support.logs import captured_logs
-from tests.support.mailbox import Mailbox
+from tests.support.sqs import FakeSqs
 from tests.support.template import api_functions, resources
 
 # The metrics that AWS publishes: namespace, dimensions, metrics.
@@ -97,7 +97,7 @@ def emitted() -> dict[str, list[set[str]]]:
     lines: list[str] = []
     with pytest.MonkeyPatch.context() as patched, captured_logs() as log:
         patched.setattr(observability.metrics.provider, "service", "any")
-        patched.setattr("controlplane.queues.messages.sender._client", Mailbox())
+        patched.setattr("controlplane.queues.messages.sender._client", FakeSqs())
         patched.setattr("builtins.print", lambda text, **_: lines.append(text))
         count_request(failed=True)
         count_limited("pro")
@@ -122,9 +122,9 @@ def take_badly() -> None:
     def fail(message: Message) -> None:
         raise ArithmeticError
 
-    mailbox = Mailbox()
-    mailbox.send_message(QueueUrl=Queue.SCAN_EXECUTION.url, MessageBody='{"version":1}')
-    (letter,) = mailbox.letters
+    sqs = FakeSqs()
+    sqs.send_message(QueueUrl=Queue.SCAN_EXECUTION.url, MessageBody='{"version":1}')
+    (letter,) = sqs.letters
     letter.receives = MAX_RECEIVES
     handler = create_worker(Queue.SCAN_EXECUTION, TypeAdapter(Message), fail)
     assert handler({"Records": [letter.record]}, None) == {"batchItemFailures": []}

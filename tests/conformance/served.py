@@ -40,7 +40,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.engines import sequential_engine
 from tests.support.issue_host import IssueHost
-from tests.support.mailbox import Handler, Mailbox
+from tests.support.sqs import FakeSqs, Handler
 from tests.support.table import create_table
 from tests.support.world import World
 
@@ -77,8 +77,8 @@ class _Clock:
 class _Background:
     """Runs the workers on each message as soon as the request that sent it is over."""
 
-    def __init__(self, mailbox: Mailbox, host: FakeHost) -> None:
-        self._mailbox = mailbox
+    def __init__(self, sqs: FakeSqs, host: FakeHost) -> None:
+        self._sqs = sqs
         prepare = create_worker(
             Queue.SCAN_PREPARATION, TypeAdapter(PrepareScan), lambda message: prepare_scan(message, host.connect)
         )
@@ -97,8 +97,8 @@ class _Background:
 
     def work(self) -> None:
         for queue, handler in self._workers.items():
-            for letter in self._mailbox.due(queue.url):
-                self._mailbox.deliver(letter, handler, queue.dead_letters_url)
+            for letter in self._sqs.due(queue.url):
+                self._sqs.deliver(letter, handler, queue.dead_letters_url)
 
 
 def _fill(base_url: str) -> tuple[Served, FakeHost]:
@@ -142,7 +142,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 @contextmanager
 def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
     """Yields the functions on their own engine, with data in it."""
-    now, mailbox = _Clock(), Mailbox()
+    now, sqs = _Clock(), FakeSqs()
     with (
         sequential_engine("fast") as opened,
         opened() as client,
@@ -151,10 +151,10 @@ def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
     ):
         table._client = client
         create_table(client, table.name)
-        patch.setattr(messages.sender, "_client", mailbox)
+        patch.setattr(messages.sender, "_client", sqs)
         patch.setattr(clock, "source", now)
         served, host = _fill(base_url)
-        background = _Background(mailbox, host)
+        background = _Background(sqs, host)
 
         async def pause(seconds: float) -> None:
             """Runs the workers instead of waiting."""

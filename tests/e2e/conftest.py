@@ -8,20 +8,21 @@ from controlplane.store.client import create_client
 from controlplane.store.table import table
 from tests.e2e import deployment
 from tests.e2e.deployment import ROOT, Stack
-from tests.e2e.mishaps import (
+from tests.e2e.external import ExternalServices, running_services
+from tests.e2e.failures import (
     dead_letters,
     deleted_project,
-    forgotten,
     late_issue,
     refused_scan,
     second_scan,
     swept,
-    unsent,
+    unfinished_deletion,
+    unsent_message,
 )
-from tests.e2e.outside import Outside, running_outside
 from tests.e2e.story import (
     ada,
     advisory,
+    approved_device,
     call,
     decision,
     detection,
@@ -29,7 +30,6 @@ from tests.e2e.story import (
     grace,
     issue,
     key,
-    let_in,
     operator,
     organization,
     preview,
@@ -47,18 +47,17 @@ from tests.support.world import Company, World
 __all__ = [
     "ada",
     "advisory",
+    "approved_device",
     "call",
     "dead_letters",
     "decision",
     "deleted_project",
     "detection",
     "findings",
-    "forgotten",
     "grace",
     "issue",
     "key",
     "late_issue",
-    "let_in",
     "operator",
     "organization",
     "preview",
@@ -70,8 +69,9 @@ __all__ = [
     "scans",
     "second_scan",
     "swept",
+    "unfinished_deletion",
     "unlock",
-    "unsent",
+    "unsent_message",
     "vendor_decision",
 ]
 
@@ -93,21 +93,21 @@ def sizes() -> str:
 
 
 @pytest.fixture(scope="session")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
-    with running_outside(tmp_path_factory.mktemp("github")) as outside:
-        yield outside
+def external(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExternalServices]:
+    with running_services(tmp_path_factory.mktemp("github")) as services:
+        yield services
 
 
 @pytest.fixture(scope="session")
-def stack(sizes: str, outside: Outside) -> Iterator[Stack]:
+def stack(sizes: str, external: ExternalServices) -> Iterator[Stack]:
     with pytest.MonkeyPatch.context() as environment:
         # MiniStack then enforces the functions' own roles: a call that a policy doesn't allow is denied here too.
         environment.setenv("AUTH", "true")
         with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
-            deployment.deploy(engine.endpoint_url, outside.parameters)
+            deployment.deploy(engine.endpoint_url, external.parameters)
             deployed = Stack(engine.endpoint_url)
             deployment.import_gateway_responses(deployed)
-            deployment.connect(deployed, outside)
+            deployment.connect(deployed, external)
             yield deployed
 
 

@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import boto3
 
-from tests.e2e.outside import Outside
+from tests.e2e.external import ExternalServices
 from tests.support.api import Reply
-from tests.support.response_checks import check_answer
+from tests.support.response_checks import check_response
 
 ROOT = Path(__file__).parents[2]
 # A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
@@ -146,7 +146,7 @@ class Stack:
         cookies = response.headers.get_all("set-cookie", [])
         reply = Reply.read(response.status, answered, text, cookies)
         self.secrets |= _credentials_in(reply)
-        check_answer(target.partition("?")[0], sent, reply)
+        check_response(target.partition("?")[0], sent, reply)
         return reply
 
     def logs(self) -> dict[str, list[str]]:
@@ -198,11 +198,11 @@ def import_gateway_responses(stack: Stack) -> None:
     )
 
 
-def connect(stack: Stack, outside: Outside) -> None:
+def connect(stack: Stack, external: ExternalServices) -> None:
     """Passes on values that exist only after the deployment: the GitHub App's key, and the user pool's URL."""
-    outside.pool_url = f"{stack.endpoint_url}/{stack.physical_ids['UserPool']}"
+    external.pool_url = f"{stack.endpoint_url}/{stack.physical_ids['UserPool']}"
     secret = stack.physical_ids["GithubAppKey"]
-    stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=outside.app_key)
+    stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=external.app_key)
 
 
 # Response fields that hold a credential: in JSON by their names on the wire, in pages as form fields.

@@ -16,7 +16,7 @@ import pytest
 from local.github import setup
 from local.github.faults import Fault
 from tests.e2e.deployment import ROOT, Stack
-from tests.e2e.outside import Outside
+from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Device, Operator, Person
 from tests.support.api import Reply
 from tests.support.browser import text_of
@@ -28,15 +28,15 @@ LIMITED = Fault(429, {"Retry-After": "1"}, {"message": "You have exceeded a seco
 _PATIENCE_SECONDS = 60
 
 
-def eventually[T](look: Callable[[], T | None], what: str, stack: Stack) -> T:
-    """Polls `look` until it returns something, because workers run asynchronously."""
+def eventually[T](poll: Callable[[], T | None], what: str, stack: Stack) -> T:
+    """Polls `poll` until it returns something, because workers run asynchronously."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
-        found = look()
+        found = poll()
         if found is not None:
             return found
         time.sleep(0.3)
-    raise AssertionError(f"within {_PATIENCE_SECONDS} s not seen: {what}\n{stack.errors()}")
+    raise AssertionError(f"within {_PATIENCE_SECONDS} s: {what} didn't happen\n{stack.errors()}")
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def ada(stack: Stack) -> Person:
 
 
 @dataclass
-class LetIn:
+class ApprovedDevice:
     """A device that Ada approved, with the responses it got on the way."""
 
     device: Device
@@ -63,20 +63,20 @@ class LetIn:
 
 
 @pytest.fixture(scope="session")
-def let_in(stack: Stack, ada: Person) -> LetIn:
+def approved_device(stack: Stack, ada: Person) -> ApprovedDevice:
     device = Device(stack, "Ada's laptop")
     waiting = device.poll()
     ada.open(200, device.link)
     review = text_of(ada.submit(200, "/device"))
     ada.submit(200, "/device/approve")
     device.redeem()
-    return LetIn(device, waiting, review, device.refresh())
+    return ApprovedDevice(device, waiting, review, device.refresh())
 
 
 @pytest.fixture(scope="session")
-def call(stack: Stack, let_in: LetIn) -> Caller:
+def call(stack: Stack, approved_device: ApprovedDevice) -> Caller:
     """Returns a caller that uses the API as Ada's device."""
-    return Caller(stack, let_in.device.access_token)
+    return Caller(stack, approved_device.device.access_token)
 
 
 @dataclass
@@ -146,13 +146,15 @@ def reported(stack: Stack, key: str) -> Reported:
 
 
 @pytest.fixture(scope="session")
-def repository(operator: Operator, organization: Organization, project: dict[str, Any], outside: Outside) -> str:
+def repository(
+    operator: Operator, organization: Organization, project: dict[str, Any], external: ExternalServices
+) -> str:
     """Returns the ID of the demo repository, connected and linked to the project."""
     owner, name = setup.DEMO_OWNER, setup.DEMO_NAME
     installation = str(setup.installation_id(owner))
     connected = operator(
         *("repository", "connect", organization.slug, f"{owner}/{name}"),
-        *("--installation", installation, "--url", f"{outside.url}/{owner}/{name}"),
+        *("--installation", installation, "--url", f"{external.url}/{owner}/{name}"),
     )
     repository_id: str = connected["repositoryId"]
     operator("repository", "link", repository_id, project["id"])
@@ -182,12 +184,12 @@ class Scans:
     def wait_for_answer(self, preparation_id: str) -> dict[str, Any]:
         """Waits for the outcome of a scan request."""
 
-        def look() -> dict[str, Any] | None:
+        def poll() -> dict[str, Any] | None:
             target = f"/v1/code-audit/scan-requests/{preparation_id}?repositoryId={self._repository_id}"
             answer: dict[str, Any] = self._call(200, "GET", target)
             return None if answer["status"] == "starting" else answer
 
-        return eventually(look, "the outcome of a request for a scan", self._call.stack)
+        return eventually(poll, "the outcome of a request for a scan", self._call.stack)
 
     def wait_for_start(self, preparation_id: str) -> str:
         answer = self.wait_for_answer(preparation_id)
@@ -196,11 +198,11 @@ class Scans:
         return scan_id
 
     def wait_for_end(self, scan_id: str) -> dict[str, Any]:
-        def look() -> dict[str, Any] | None:
+        def poll() -> dict[str, Any] | None:
             scan: dict[str, Any] = self._call(200, "GET", f"/v1/code-audit/scans/{scan_id}")
             return scan if scan["status"] not in {"queued", "running"} else None
 
-        return eventually(look, "the end of a scan", self._call.stack)
+        return eventually(poll, "the end of a scan", self._call.stack)
 
 
 @pytest.fixture(scope="session")
@@ -256,11 +258,11 @@ def unlock(
 def findings(stack: Stack, call: Caller, scan: dict[str, Any], unlock: Unlock) -> list[dict[str, Any]]:
     """Returns the inbox with all findings of the scan, including those published after the unlock."""
 
-    def look() -> list[dict[str, Any]] | None:
+    def poll() -> list[dict[str, Any]] | None:
         found = list_code_findings(call)
         return found if len(found) == scan["issueCount"] else None
 
-    return eventually(look, "every finding in the inbox", stack)
+    return eventually(poll, "every finding in the inbox", stack)
 
 
 @dataclass
@@ -289,12 +291,12 @@ class Opened:
 
 
 @pytest.fixture(scope="session")
-def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: Outside) -> Opened:
+def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], external: ExternalServices) -> Opened:
     """Returns the issue that the deployed worker created after the code host throttled it."""
-    outside.github.faults.add("POST /repos/{owner}/{repo}/issues", LIMITED)
+    external.github.faults.add("POST /repos/{owner}/{repo}/issues", LIMITED)
     target = f"/v1/inbox/{findings[-1]['id']}/github-issue"
 
-    def look() -> dict[str, Any] | None:
+    def poll() -> dict[str, Any] | None:
         reply = stack.call("POST", target, call.token)
         if reply.status == 409 and reply.error["details"] == {"status": "creation_pending"}:
             return None  # on a slow machine, the request's wait ends first: the response says to retry
@@ -302,7 +304,7 @@ def issue(stack: Stack, call: Caller, findings: list[dict[str, Any]], outside: O
         item: dict[str, Any] = reply.data
         return item
 
-    return Opened(eventually(look, "an issue at the code host", stack), call(201, "POST", target))
+    return Opened(eventually(poll, "an issue at the code host", stack), call(201, "POST", target))
 
 
 def send_event(stack: Stack, name: str, **changes: Any) -> None:

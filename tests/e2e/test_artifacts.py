@@ -13,7 +13,7 @@ from tests.e2e.deployment import BUILD, ROOT, Stack
 from tests.e2e.runtime import running_function
 from tests.support.api import Reply
 from tests.support.operations import is_page
-from tests.support.response_checks import check_answer
+from tests.support.response_checks import check_response
 from tests.support.template import resources
 from tests.support.world import World
 
@@ -104,7 +104,7 @@ class TestEachFunctionInTheLambdaRuntime:
                 continue
             headers = {header.lower(): value for header, value in answer["headers"].items()}
             reply = Reply.read(answer["statusCode"], headers, answer["body"])
-            check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
+            check_response(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
             # The events contain IDs and a page session that don't exist.
             expected = {200, 201, 404}
             if is_page(event["path"]):

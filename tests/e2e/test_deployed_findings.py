@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from local.github import setup
-from tests.e2e.outside import Outside
+from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller
 from tests.e2e.story import UNLOCK_CREDITS, Decision, Opened, Preview, Unlock, list_code_findings
 
 
 class TestScan:
-    def test_a_scan_is_completed_at_the_branchs_head(self, scan: dict[str, Any], outside: Outside):
+    def test_a_scan_is_completed_at_the_branchs_head(self, scan: dict[str, Any], external: ExternalServices):
         assert (scan["status"], scan["failure"]) == ("completed", None)
-        hosted = outside.github.repositories.find(setup.DEMO_OWNER, setup.DEMO_NAME)
+        hosted = external.github.repositories.find(setup.DEMO_OWNER, setup.DEMO_NAME)
         assert hosted is not None
         head = hosted.find_commit("refs/heads/main")
         assert head is not None
@@ -69,9 +69,9 @@ class TestUnlock:
 
 
 class TestInbox:
-    def test_a_finding_has_its_evidence(self, call: Caller, findings: list[dict[str, Any]], outside: Outside):
+    def test_a_finding_has_its_evidence(self, call: Caller, findings: list[dict[str, Any]], external: ExternalServices):
         item = call(200, "GET", f"/v1/inbox/{findings[-1]['id']}")
-        assert item["evidence"][0]["url"].startswith(f"{outside.url}/{setup.DEMO_OWNER}/{setup.DEMO_NAME}/blob/")
+        assert item["evidence"][0]["url"].startswith(f"{external.url}/{setup.DEMO_OWNER}/{setup.DEMO_NAME}/blob/")
 
     def test_a_finding_is_dismissed_and_listed_as_dismissed(self, call: Caller, decision: Decision):
         listed = call(200, "GET", "/v1/inbox?status=dismissed")
@@ -83,13 +83,13 @@ class TestInbox:
 
 
 class TestIssue:
-    def test_the_issue_exists_once_at_the_code_host(self, issue: Opened, outside: Outside):
-        standing = outside.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
+    def test_the_issue_exists_once_at_the_code_host(self, issue: Opened, external: ExternalServices):
+        standing = external.github.issues.list(setup.DEMO_OWNER, setup.DEMO_NAME)
         (made,) = [it for it in standing if it.number == issue.first["githubIssue"]["number"]]
         assert issue.first["title"] in made.title
         # Only this attempt's text contains it.
         assert [it.number for it in standing if it.body == made.body] == [made.number]
-        assert issue.first["githubIssue"]["url"].startswith(outside.url)
+        assert issue.first["githubIssue"]["url"].startswith(external.url)
 
     def test_requesting_the_issue_again_returns_it(self, issue: Opened):
         assert issue.again["githubIssue"] == issue.first["githubIssue"]

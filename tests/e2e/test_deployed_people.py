@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.e2e.deployment import Stack
 from tests.e2e.people import Caller, Device, Person
-from tests.e2e.story import ORIGIN, LetIn, Organization, Reported
+from tests.e2e.story import ORIGIN, ApprovedDevice, Organization, Reported
 from tests.support.api import Reply
 from tests.support.browser import text_of
 from tests.support.world import ALL_SCOPES
@@ -35,16 +35,16 @@ class TestSignIn:
 
 
 class TestDevice:
-    def test_the_device_waits_for_a_decision(self, let_in: LetIn):
-        assert (let_in.waiting.status, let_in.waiting.code) == (409, "CONFLICT")
+    def test_the_device_waits_for_a_decision(self, approved_device: ApprovedDevice):
+        assert (approved_device.waiting.status, approved_device.waiting.code) == (409, "CONFLICT")
 
-    def test_the_device_is_shown_with_its_request(self, let_in: LetIn):
-        assert let_in.device.user_code in let_in.review
-        assert "Ada's laptop" in let_in.review
-        assert "projects.write" in let_in.review
+    def test_the_device_is_shown_with_its_request(self, approved_device: ApprovedDevice):
+        assert approved_device.device.user_code in approved_device.review
+        assert "Ada's laptop" in approved_device.review
+        assert "projects.write" in approved_device.review
 
-    def test_the_device_refreshes_its_token(self, let_in: LetIn):
-        assert let_in.refreshed.status == 200, let_in.refreshed.text
+    def test_the_device_refreshes_its_token(self, approved_device: ApprovedDevice):
+        assert approved_device.refreshed.status == 200, approved_device.refreshed.text
 
     def test_the_device_acts_as_the_user_with_every_scope(self, call: Caller):
         me = call(200, "GET", "/v1/me")

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.e2e.deployment import Stack
-from tests.e2e.mishaps import QUEUES
-from tests.e2e.outside import Outside
+from tests.e2e.external import ExternalServices
+from tests.e2e.failures import QUEUES
 from tests.e2e.people import Caller, Person
 from tests.support.template import resources
 
@@ -25,8 +25,10 @@ class TestLogs:
         groups = {resource["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for resource in FUNCTIONS.values()}
         assert written == {stack.physical_ids[group] for group in groups}
 
-    def test_logs_contain_no_credential(self, stack: Stack, outside: Outside):
-        secrets = stack.secrets | outside.secrets | {stack.function_environment("DeviceAuthFunction")["SIGNING_SECRET"]}
+    def test_logs_contain_no_credential(self, stack: Stack, external: ExternalServices):
+        secrets = (
+            stack.secrets | external.secrets | {stack.function_environment("DeviceAuthFunction")["SIGNING_SECRET"]}
+        )
         assert len(secrets) > 30
         leaked = {
             f"{secret[:12]}... in {group}"

@@ -19,7 +19,7 @@ from tests.e2e import containers
 from tests.e2e.deployment import BUILD, ROOT
 from tests.support.api import Reply
 from tests.support.engines import free_port, wait_until_listening
-from tests.support.response_checks import check_answer
+from tests.support.response_checks import check_response
 
 _SCREEN_END = "Ctrl-C stops everything."
 
@@ -137,7 +137,7 @@ class TestStartApi:
     def test_start_api_reaches_the_table(self, api: str):
         reply = _call(api, "GET", "/health")
         assert reply.status == 200, reply.text
-        check_answer("/health", {}, reply)
+        check_response("/health", {}, reply)
 
     def test_start_api_accepts_a_key_and_uses_the_local_stacks_data(self, api: str, credentials: dict[str, Any]):
         key = credentials["apiKeys"][0]["key"]
@@ -170,7 +170,7 @@ class TestStartApi:
 
     def test_start_api_refuses_a_missing_credential(self, api: str):
         reply = _call(api, "GET", "/v1/projects")
-        check_answer("/v1/projects", {}, reply)
+        check_response("/v1/projects", {}, reply)
         assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
 
 

@@ -14,11 +14,11 @@ from tests.support import permissions
 from tests.support.api import Api
 from tests.support.engines import sequential_engine
 from tests.support.issue_host import host
-from tests.support.mailbox import mailbox
+from tests.support.sqs import sqs
 from tests.support.table import create_table
 from tests.support.world import World
 
-__all__ = ["host", "mailbox"]
+__all__ = ["host", "sqs"]
 
 _TABLES = count(1)
 

@@ -24,9 +24,9 @@ from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_
 from tests.support.api import Api, Reply
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.hung import Ill, hung_server
+from tests.support.hung_server import FailureMode, hung_server
 from tests.support.operations import operations
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World, table_dump
 
 HEALTH_SECONDS, REQUEST_SECONDS = 2, 6
@@ -51,9 +51,9 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def broken_table(monkeypatch: pytest.MonkeyPatch, ill: Ill = Ill.SILENT) -> Iterator[None]:
+def broken_table(monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode = FailureMode.SILENT) -> Iterator[None]:
     """Points the table's client to a server that doesn't respond, while open."""
-    with hung_server(ill) as server, monkeypatch.context() as patch:
+    with hung_server(failure_mode) as server, monkeypatch.context() as patch:
         patch.setattr(table, "_client", create_client(server.url))
         yield
 
@@ -82,9 +82,9 @@ class TestShippedDefaults:
             lambda: timed(lambda: api.get("/v1/me", tokens.mint("assent_at"))),
             lambda: timed(lambda: api.get("/organizations", headers={"cookie": session})),
         ]
-        for ill in (Ill.SILENT, Ill.TRICKLING):
-            with broken_table(monkeypatch, ill):
-                (health, health_seconds), *others = [outcome.get() for outcome in hammer(acts)]
+        for failure_mode in (FailureMode.SILENT, FailureMode.TRICKLING):
+            with broken_table(monkeypatch, failure_mode):
+                (health, health_seconds), *others = [outcome.get() for outcome in run_repeatedly(acts)]
             assert (health.status, health.code) == (503, "SERVICE_UNAVAILABLE")
             assert health_seconds < HEALTH_SECONDS
             for reply, seconds in others:
@@ -94,15 +94,19 @@ class TestShippedDefaults:
 
 @pytest.mark.usefixtures("hurried")
 class TestTable:
-    @pytest.mark.parametrize("ill", list(Ill))
-    def test_health_reports_any_failure_of_the_table(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
-        with broken_table(monkeypatch, ill):
+    @pytest.mark.parametrize("failure_mode", list(FailureMode))
+    def test_health_reports_any_failure_of_the_table(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode
+    ):
+        with broken_table(monkeypatch, failure_mode):
             reply, seconds = timed(lambda: api.get("/health"))
         assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
         assert seconds < HEALTH_SECONDS
 
-    @pytest.mark.parametrize("ill", list(Ill))
-    def test_every_route_responds_in_time_whatever_fails_in_the_table(self, monkeypatch: pytest.MonkeyPatch, ill: Ill):
+    @pytest.mark.parametrize("failure_mode", list(FailureMode))
+    def test_every_route_responds_in_time_whatever_fails_in_the_table(
+        self, monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode
+    ):
         api = DirectApi()
         cookie = f"{web_session.cookie_name('session')}={tokens.mint('assent_st')}"
 
@@ -119,8 +123,8 @@ class TestTable:
             reply, seconds = timed(lambda: api.call(operation.method, path, token, json_body=body, headers=headers))
             return operation.name, reply, seconds
 
-        with broken_table(monkeypatch, ill):
-            outcomes = hammer([lambda operation=operation: send(operation) for operation in operations()])
+        with broken_table(monkeypatch, failure_mode):
+            outcomes = run_repeatedly([lambda operation=operation: send(operation) for operation in operations()])
             answered = [outcome.get() for outcome in outcomes]
         for name, reply, seconds in answered:
             assert seconds < REQUEST_SECONDS, name
@@ -183,20 +187,21 @@ class TestCreationOfUnknownOutcome:
         company = world.company()
         with hung_server() as server:
             hung = create_client(server.url)
-            struck: list[Call] = []
+            interrupted: list[Call] = []
 
             def around(call: Call, proceed: Proceed) -> Any:
-                if struck or call.operation == "TransactWriteItems":
-                    if applied and not struck:
+                if interrupted or call.operation == "TransactWriteItems":
+                    if applied and not interrupted:
                         proceed()
-                    struck.append(call)
+                    interrupted.append(call)
                     return hung._make_api_call(call.operation, call.parameters)
                 return proceed()
 
             with intercepted(table.client, around):
                 check_unavailable(create_key(api, company))
         assert (
-            len({call.parameters["ClientRequestToken"] for call in struck if "TransactItems" in call.parameters}) == 1
+            len({call.parameters["ClientRequestToken"] for call in interrupted if "TransactItems" in call.parameters})
+            == 1
         )
         assert create_key(api, company).error["details"] == {"reason": "in_flight"}
         now.advance(31)
@@ -207,13 +212,13 @@ class TestCreationOfUnknownOutcome:
 
 
 class TestQueue:
-    @pytest.mark.parametrize("ill", list(Ill))
+    @pytest.mark.parametrize("failure_mode", list(FailureMode))
     def test_a_scan_is_accepted_and_its_message_waits_in_the_outbox(
-        self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch, ill: Ill
+        self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode
     ):
         company = world.company()
         repository = world.connected_repository(company)
-        with hung_server(ill) as server:
+        with hung_server(failure_mode) as server:
             monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", server.url)
             monkeypatch.setattr(messages.sender, "_client", None)
             monkeypatch.setitem(settings.__dict__, "scan_preparation_queue_url", f"{server.url}/1/scan-preparation")
@@ -225,7 +230,7 @@ class TestQueue:
                     json_body={"repositoryId": repository.repository_id},
                 )
             )
-            assert server.connections > 0 or ill is Ill.REFUSING
+            assert server.connections > 0 or failure_mode is FailureMode.REFUSING
         assert reply.status == 202
         assert seconds < REQUEST_SECONDS
         assert len([item for item in table_dump() if item["pk"]["S"].startswith("OUTBOX#")]) == 1
@@ -233,9 +238,11 @@ class TestQueue:
 
 @pytest.mark.usefixtures("hurried")
 class TestIssuer:
-    @pytest.mark.parametrize("ill", list(Ill))
-    def test_a_sign_in_ends_with_an_error_page(self, api: Api, monkeypatch: pytest.MonkeyPatch, ill: Ill):
-        with hung_server(ill) as server:
+    @pytest.mark.parametrize("failure_mode", list(FailureMode))
+    def test_a_sign_in_ends_with_an_error_page(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode
+    ):
+        with hung_server(failure_mode) as server:
             monkeypatch.setattr("dashboard.sign_in._providers", {})
             monkeypatch.setitem(settings.__dict__, "sign_in_issuer", server.url)
             monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "pages")

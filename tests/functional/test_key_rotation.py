@@ -15,11 +15,11 @@ from controlplane.store import device_approvals
 from controlplane.store.device import LIFE_SECONDS, USER_CODE_LETTERS
 from controlplane.store.device_approvals import UnknownUserCode
 from controlplane.store.table import table
-from tests.functional.device_auth.devices import ask, refresh, works
+from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.dying import Died, dead_from
+from tests.support.crashes import Died, dies_at
 from tests.support.issuer import Issuer, callback
 from tests.support.rings import ADDED, ADDED_AGAIN, BEFORE, MIXED_FLEETS, NEW, SWITCHED, use_ring
 from tests.support.world import Company, World
@@ -69,12 +69,12 @@ def keys_of(api: Api, company: Company, query: str = "") -> Reply:
 @contextmanager
 def dead_before_creation() -> Iterator[None]:
     """Kills the function after it has stored the Idempotency-Key and before the creation's transaction."""
-    struck = []
+    interrupted = []
 
     def around(call: Call, proceed: Proceed) -> Any:
         # Storing the key is a transaction of two items while the ring has two keys.
-        if struck or len(call.parameters.get("TransactItems", ())) > 2:
-            struck.append(call)
+        if interrupted or len(call.parameters.get("TransactItems", ())) > 2:
+            interrupted.append(call)
             raise Died
         return proceed()
 
@@ -83,7 +83,7 @@ def dead_before_creation() -> Iterator[None]:
 
 
 def first_pair(api: Api, world: World) -> dict[str, Any]:
-    pair: dict[str, Any] = ask(api).approved(world.person().user_id).redeem().data
+    pair: dict[str, Any] = request_code(api).approved(world.person().user_id).redeem().data
     return pair
 
 
@@ -98,7 +98,7 @@ class TestAcrossAMixedFleet:
     def test_a_device_is_approved_and_redeems_its_code_across_the_rotation(self, api: Api, world: World, fleet: Fleet):
         browser = Browser(api).signed_in(world.person().user_id)
         fleet.first()
-        device = ask(api, scope="projects.read")
+        device = request_code(api, scope="projects.read")
         browser.get("/device")
         fleet.second()
         assert browser.submit("/device", user_code=device.user_code).status == 200
@@ -114,13 +114,13 @@ class TestAcrossAMixedFleet:
             secrets, "choice", lambda among: next(letters) if among == USER_CODE_LETTERS else choose(among)
         )
         fleet.first()
-        assert ask(api).user_code == "BBBB-BBBB"
+        assert request_code(api).user_code == "BBBB-BBBB"
         fleet.second()
-        assert ask(api).user_code == "CCCC-CCCC"
+        assert request_code(api).user_code == "CCCC-CCCC"
 
     def test_a_reissued_code_means_the_later_device(self, api: Api, world: World, fleet: Fleet, now):
         fleet.first()
-        user_code = ask(api, deviceName="old").user_code
+        user_code = request_code(api, deviceName="old").user_code
         now.advance(LIFE_SECONDS)
         letters = iter(user_code.replace("-", ""))
         choose = secrets.choice
@@ -129,7 +129,7 @@ class TestAcrossAMixedFleet:
                 secrets, "choice", lambda among: next(letters) if among == USER_CODE_LETTERS else choose(among)
             )
             fleet.second()
-            assert ask(api, deviceName="new").user_code == user_code
+            assert request_code(api, deviceName="new").user_code == user_code
         fleet.first()
         assert device_approvals.find_by_user_code(user_code, world.person().user_id).device_name == "new"
 
@@ -198,7 +198,7 @@ class TestARetriedCreation:
     ):
         company = world.company()
         fleet.first()
-        with dead_from("UpdateItem", applied=False):
+        with dies_at("UpdateItem", applied=False):
             assert create_key(api, company).status == 500
         fleet.second()
         assert create_key(api, company).error["details"] == {"reason": "in_flight"}
@@ -252,7 +252,7 @@ class TestAfterTheOldKeyIsDropped:
             world.key(company)
         only_new.first()
         token = first_pair(api, world)["refreshToken"]
-        device = ask(api)
+        device = request_code(api)
         cursor = keys_of(api, company, "&limit=1").body["pagination"]["nextCursor"]
         leads_to = stranger.get("/sign-in").headers["location"]
         browser.get("/device")

@@ -20,7 +20,7 @@ from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan
 from tests.support.calls import intercepted
 from tests.support.cleanup import clean_up, clean_up_failing
-from tests.support.estate import detection
+from tests.support.populated_organization import detection
 from tests.support.world import Company, World, table_dump
 
 DAY = 86_400

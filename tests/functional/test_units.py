@@ -21,7 +21,7 @@ from tests.support.audits import make_scan, preparation_worker
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.engines import find_engine, sequential_engine
-from tests.support.mailbox import Mailbox
+from tests.support.sqs import FakeSqs
 from tests.support.table import create_table
 from tests.support.world import World
 
@@ -84,7 +84,7 @@ def test_a_request_consumes_the_same_however_many_items_there_are(api: Api, worl
     assert consumed() == few
 
 
-def test_a_scan_consumes_what_the_simulation_says(api: Api, world: World, mailbox: Mailbox, now: FakeClock):
+def test_a_scan_consumes_what_the_simulation_says(api: Api, world: World, sqs: FakeSqs, now: FakeClock):
     """benchmarks/scale.py computes with these numbers."""
     company = world.company()
     repository = world.connected_repository(company)
@@ -97,10 +97,10 @@ def test_a_scan_consumes_what_the_simulation_says(api: Api, world: World, mailbo
             "/v1/code-audit/scans", company.owner.token, json_body={"repositoryId": repository.repository_id}
         )
         assert reply.status == 202
-        (letter,) = mailbox.due(Queue.SCAN_PREPARATION.url)
-        mailbox.deliver(letter, preparation_worker(host), Queue.SCAN_PREPARATION.dead_letters_url)
-        (letter,) = mailbox.due(Queue.SCAN_EXECUTION.url)
-        mailbox.deliver(letter, worker(host), Queue.SCAN_EXECUTION.dead_letters_url)
+        (letter,) = sqs.due(Queue.SCAN_PREPARATION.url)
+        sqs.deliver(letter, preparation_worker(host), Queue.SCAN_PREPARATION.dead_letters_url)
+        (letter,) = sqs.due(Queue.SCAN_EXECUTION.url)
+        sqs.deliver(letter, worker(host), Queue.SCAN_EXECUTION.dead_letters_url)
     scan = reads.list_scans(company.organization_id, 1, None).scans[0]
     assert scan.issue_count == 6
     # Approximate: a changed attribute must not fail this, but another write per finding must.

@@ -7,19 +7,19 @@ import pytest
 
 from controlplane.core import clock
 from controlplane.store.table import table
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.support.engines import Engine, engine
 from tests.support.issue_host import host
-from tests.support.mailbox import mailbox
+from tests.support.sqs import sqs
 
-__all__ = ["engine", "host", "mailbox"]
+__all__ = ["engine", "host", "sqs"]
 
 
 @pytest.fixture(autouse=True)
-def own_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def thread_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Returns a function that sets the calling thread's clock, as each instance has its own. Others stay stopped."""
     own = threading.local()
-    monkeypatch.setattr(clock, "source", lambda: getattr(own, "seconds", STILL_AT))
+    monkeypatch.setattr(clock, "source", lambda: getattr(own, "seconds", RACE_TIME))
 
     def set_seconds(seconds: float) -> None:
         own.seconds = seconds

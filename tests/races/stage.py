@@ -16,13 +16,13 @@ from tests.support.table import create_table
 from tests.support.world import World
 
 # 2026-03-04T05:06:07Z: the time of every race, unless an act has a clock of its own.
-STILL_AT = 1_772_600_767.0
+RACE_TIME = 1_772_600_767.0
 
 
 @contextmanager
-def moments_later(milliseconds: int) -> Iterator[None]:
+def clock_advanced(milliseconds: int) -> Iterator[None]:
     """Moves the clock while an item is created, to determine the order of lists."""
-    with mock.patch.object(clock, "source", return_value=STILL_AT + milliseconds / 1000):
+    with mock.patch.object(clock, "source", return_value=RACE_TIME + milliseconds / 1000):
         yield
 
 
@@ -44,7 +44,7 @@ class Stage:
         table.name = name
         return World()
 
-    def hold(self) -> Items:
+    def check_invariants(self) -> Items:
         """Reads the whole table and checks all invariants. Returns the items."""
         items = invariants.read_items(self.client, table.name)
         invariants.check_all(items)

@@ -14,7 +14,7 @@ from tests.races.yields import beyond_the_token
 from tests.support.asgi import DirectApi
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Person, World, get_profile
 
 pytestmark = pytest.mark.races
@@ -75,7 +75,7 @@ def race(stage: Stage) -> Callable[..., None]:
             invited = Invited(stage.fresh(), stage.api, role)
 
             def check_run(outcomes: list[Outcome]) -> None:
-                stage.hold()
+                stage.check_invariants()
                 check(invited, outcomes)
 
             return Race([invited.accept, lambda: other(invited)], check_run)
@@ -134,8 +134,8 @@ def test_accepting_uses_the_inviters_role_at_that_moment(
 
 def test_sixteen_accepting_threads_create_one_membership(stage: Stage) -> None:
     invited = Invited(stage.fresh(), stage.api, "owner")
-    outcomes = hammer([invited.accept] * 16)
+    outcomes = run_repeatedly([invited.accept] * 16)
     assert Counter(outcome.error is None for outcome in outcomes) == {True: 1, False: 15}
     assert all(outcome.error is None or isinstance(outcome.error, GONE) for outcome in outcomes)
     assert invited.is_member()
-    stage.hold()
+    stage.check_invariants()

@@ -8,13 +8,13 @@ import pytest
 from controlplane.core.ids import MemberId
 from controlplane.store import device, device_approvals, keys, sessions, sign_in, token_families, users
 from controlplane.store.table import table
-from ops.accounts import LastOwnerOf, Revoked, delete_account, revoke_credentials
-from tests.races.stage import Stage, moments_later
+from ops.accounts import LastOwnerOf, RevokedCounts, delete_account, revoke_credentials
+from tests.races.stage import Stage, clock_advanced
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
-from tests.support.older import forget_index
+from tests.support.legacy_table import delete_index
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.world import Company, Person, World
@@ -31,7 +31,7 @@ def writes_and_looks(call: Call) -> bool:
     return not counts and call.operation not in {"GetItem", "BatchGetItem", "Query"}
 
 
-class Leaver:
+class DeletedAccount:
     """An owner, A, whose account is deleted, and another owner, B. A signs in at an issuer and has a device."""
 
     def __init__(self, world: World, api: DirectApi) -> None:
@@ -50,7 +50,7 @@ class Leaver:
         token = world.token(self.user_id)
         self.a = world.member(self.company, "owner", Person(self.user_id, "ada@example.com", "Ada", token))
         self.b = self.company.owner
-        with moments_later(1):
+        with clock_advanced(1):
             issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
         device_approvals.approve(issued.user_code, self.user_id, ["projects.read"])
         request = device.find(issued.device_code)
@@ -80,88 +80,88 @@ def _may_stay(item: dict[str, Any]) -> bool:
     return item["sk"]["S"].startswith("KEY#") or item["pk"]["S"].startswith("TRIES#")
 
 
-def race(stage: Stage, acts: Callable[[Leaver], list[Callable[[], Any]]], check: Callable[..., None]) -> None:
+def race(stage: Stage, acts: Callable[[DeletedAccount], list[Callable[[], Any]]], check: Callable[..., None]) -> None:
     """Runs the acts in every order. Calls `check` with the outcomes after checking the invariants."""
 
     def scenario() -> Race:
-        leaver = Leaver(stage.fresh(), stage.api)
+        account = DeletedAccount(stage.fresh(), stage.api)
 
         def check_run(outcomes: list[Outcome]) -> None:
-            stage.hold()
-            check(leaver, outcomes)
+            stage.check_invariants()
+            check(account, outcomes)
 
-        return Race(acts(leaver), check_run)
+        return Race(acts(account), check_run)
 
     assert explore(stage.client, scenario, yields_at=writes_and_looks).exhaustive
 
 
 def test_of_two_owners_one_is_deleted_or_the_other_steps_down(stage: Stage) -> None:
-    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
+    def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
         deletion, demotion = outcomes
-        roles = [leaver.role(leaver.user_id), leaver.role(leaver.b.user_id)]
+        roles = [account.role(account.user_id), account.role(account.b.user_id)]
         assert roles.count("owner") == 1
         if demotion.get().status == 200:
             assert isinstance(deletion.error, LastOwnerOf)
-            assert users.find_user(leaver.user_id) is not None
+            assert users.find_user(account.user_id) is not None
         else:
             assert demotion.get().status == 403
             assert deletion.get()["memberships"] == 1
-            assert leaver.is_gone()
+            assert account.is_gone()
 
-    race(stage, lambda leaver: [leaver.delete(), leaver.demote_b], check)
+    race(stage, lambda account: [account.delete(), account.demote_b], check)
 
 
 def test_a_token_that_is_refreshed_concurrently_does_not_work(stage: Stage) -> None:
-    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
+    def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
         deletion, refresh = outcomes
         assert deletion.error is None
-        assert leaver.is_gone()
+        assert account.is_gone()
         if refresh.error is None:
-            assert leaver.api.get("/v1/me", refresh.value.access_token).status == 401
+            assert account.api.get("/v1/me", refresh.value.access_token).status == 401
         else:
             assert isinstance(refresh.error, token_families.UnknownRefreshToken)
 
-    race(stage, lambda leaver: [leaver.delete(), lambda: token_families.rotate(leaver.pair.refresh_token)], check)
+    race(stage, lambda account: [account.delete(), lambda: token_families.rotate(account.pair.refresh_token)], check)
 
 
 def test_a_concurrent_sign_in_gets_a_new_account_or_none(stage: Stage) -> None:
-    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
+    def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
         deletion, signed_in = outcomes
         assert deletion.error is None
-        assert users.find_user(leaver.user_id) is None
+        assert users.find_user(account.user_id) is None
         assert signed_in.error is None
         # The next sign-in never gets the deleted account, whatever the concurrent one got.
-        later = sign_in.sign_in(leaver.identity)
-        assert later.user_id != leaver.user_id
+        later = sign_in.sign_in(account.identity)
+        assert later.user_id != account.user_id
 
-    race(stage, lambda leaver: [leaver.delete(), lambda: sign_in.sign_in(leaver.identity)], check)
+    race(stage, lambda account: [account.delete(), lambda: sign_in.sign_in(account.identity)], check)
 
 
 def test_two_concurrent_deletions_count_as_one(stage: Stage) -> None:
     def scenario() -> Race:
-        leaver = Leaver(stage.fresh(), stage.api)
+        account = DeletedAccount(stage.fresh(), stage.api)
 
         def check(outcomes: list[Outcome]) -> None:
-            stage.hold()
+            stage.check_invariants()
             assert [outcome.error for outcome in outcomes] == [None, None]
             assert sum(outcome.value["memberships"] for outcome in outcomes) == 1
-            assert leaver.is_gone()
+            assert account.is_gone()
 
-        return Race([leaver.delete(), leaver.delete()], check)
+        return Race([account.delete(), account.delete()], check)
 
     explore(stage.client, scenario, yields_at=writes_and_looks, limit=30)
 
 
 def test_a_concurrent_sign_in_keeps_no_earlier_credential(stage: Stage) -> None:
-    def check(leaver: Leaver, outcomes: list[Outcome]) -> None:
-        assert isinstance(outcomes[0].get(), Revoked)
-        assert leaver.api.get("/v1/me", leaver.a.token).status == 401
+    def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
+        assert isinstance(outcomes[0].get(), RevokedCounts)
+        assert account.api.get("/v1/me", account.a.token).status == 401
         with pytest.raises(token_families.UnknownRefreshToken):
-            token_families.rotate(leaver.pair.refresh_token)
+            token_families.rotate(account.pair.refresh_token)
 
     race(
         stage,
-        lambda leaver: [lambda: revoke_credentials(leaver.user_id), lambda: sessions.create(leaver.user_id)],
+        lambda account: [lambda: revoke_credentials(account.user_id), lambda: sessions.create(account.user_id)],
         check,
     )
 
@@ -171,7 +171,7 @@ def test_a_device_that_redeems_its_code_during_the_scan_is_signed_out(stage: Sta
     user_id = stage.fresh().person().user_id
     issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
     device_approvals.approve(issued.user_code, user_id, ["projects.read"])
-    forget_index()
+    delete_index()
     given: list[token_families.Pair] = []
 
     def around(call: Call, proceed: Proceed) -> Any:
@@ -192,17 +192,17 @@ def test_a_device_that_redeems_its_code_during_the_scan_is_signed_out(stage: Sta
 
 def test_a_deletion_interrupted_anywhere_is_finished_by_the_next(stage: Stage) -> None:
     def scenario() -> Trial:
-        leaver = Leaver(stage.fresh(), stage.api)
+        account = DeletedAccount(stage.fresh(), stage.api)
 
         def check(case: Case) -> None:
-            stage.hold()
+            stage.check_invariants()
             if case.fault.kind is Kind.CRASH:
                 assert isinstance(case.first.error, Crashed)
             assert case.second.error is None
-            assert leaver.is_gone()
-            assert leaver.role(leaver.b.user_id) == "owner"
+            assert account.is_gone()
+            assert account.role(account.b.user_id) == "owner"
 
-        return Trial(leaver.delete(), check)
+        return Trial(account.delete(), check)
 
     assert explore_faults(stage.client, scenario) > 50
 
@@ -220,7 +220,7 @@ def test_a_deletion_with_organizations_interrupted_anywhere_is_finished_by_the_n
             kept = ("SLUG#", "LEDGER#")
             assert not any(
                 user_id in str(item) or company.organization_id in str(item)
-                for key, item in stage.hold().items()
+                for key, item in stage.check_invariants().items()
                 if not (key.sk if key.pk.startswith("ORG#") else key.pk).startswith(kept)
             )
 

@@ -10,13 +10,13 @@ from controlplane.core.settings import settings
 from controlplane.store import invitations, invitees, organizations, users
 from controlplane.store.invitees import OwnsTooMany
 from controlplane.store.table import table
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import beyond_the_token, only_writes
 from tests.support.api import Reply
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Company, Person, World
 
 pytestmark = pytest.mark.races
@@ -91,7 +91,7 @@ class TestOwnedOrganizations:
             def check(outcomes: list[Outcome]) -> None:
                 assert sorted(outcome.get() for outcome in outcomes) == [False, True]
                 assert owned(grants.person) == LIMIT
-                stage.hold()
+                stage.check_invariants()
 
             return Race([lambda way=WAYS[way]: way(grants) for way in ways], check)
 
@@ -104,12 +104,12 @@ class TestOwnedOrganizations:
             body = {"name": "Acme", "slug": f"acme-{number}"}
             return lambda: stage.api.post("/v1/organizations", person.token, json_body=body)
 
-        statuses = Counter(outcome.get().status for outcome in hammer([create(number) for number in range(16)]))
+        statuses = Counter(outcome.get().status for outcome in run_repeatedly([create(number) for number in range(16)]))
         # A thread with too much contention gets a 429.
         assert statuses[201] == LIMIT
         assert set(statuses) <= {201, 409, 429}
         assert owned(person) == LIMIT
-        stage.hold()
+        stage.check_invariants()
 
     def test_a_creation_interrupted_anywhere_counts_once(self, stage: Stage) -> None:
         def scenario() -> Trial:
@@ -121,7 +121,7 @@ class TestOwnedOrganizations:
                 return stage.api.post("/v1/organizations", person.token, json_body=body, headers=headers)
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 assert case.second.get().status in {201, 409}  # 409: the first one's lease hasn't expired
                 assert owned(person) <= 1
                 profile = users.find_user(person.user_id)
@@ -158,21 +158,21 @@ def pending_for(email: str) -> int:
 class TestPendingInvitations:
     @pytest.mark.parametrize("expired", [False, True], ids=["first", "after expired ones"])
     def test_of_two_addresses_one_gets_an_organizations_last_invitation(
-        self, stage: Stage, own_clock: Callable[[float], None], expired: bool
+        self, stage: Stage, thread_clock: Callable[[float], None], expired: bool
     ) -> None:
         def scenario() -> Race:
             inviters = Inviters(stage, stage.fresh(), 1)
             if expired:
-                own_clock(STILL_AT - EIGHT_DAYS)
+                thread_clock(RACE_TIME - EIGHT_DAYS)
                 for number in range(LIMIT):
                     assert inviters.invite(0, f"old{number}@example.com")().status == 201
-                own_clock(STILL_AT)
+                thread_clock(RACE_TIME)
             assert inviters.invite(0, "first@example.com")().status == 201
 
             def check(outcomes: list[Outcome]) -> None:
                 assert sorted(outcome.get().status for outcome in outcomes) == [201, 409]
                 assert inviters.sent(0) == LIMIT
-                stage.hold()
+                stage.check_invariants()
 
             return Race([inviters.invite(0, "ada@example.com"), inviters.invite(0, GRACE)], check)
 
@@ -188,7 +188,7 @@ class TestPendingInvitations:
             def check(outcomes: list[Outcome]) -> None:
                 assert sorted(outcome.get().status for outcome in outcomes) == [201, 409]
                 assert pending_for(GRACE) == LIMIT
-                stage.hold()
+                stage.check_invariants()
 
             return Race([inviters.invite(1, GRACE), inviters.invite(2, GRACE)], check)
 
@@ -207,7 +207,7 @@ class TestPendingInvitations:
                 assert canceled == 200
                 assert invited in ([201, 409], [409, 201], [409, 409])
                 assert pending_for(GRACE) == 1 + invited.count(201)
-                stage.hold()
+                stage.check_invariants()
 
             acts = [inviters.cancel(0, made), inviters.invite(2, GRACE), inviters.invite(3, GRACE)]
             return Race(acts, check)
@@ -217,8 +217,8 @@ class TestPendingInvitations:
     def test_sixteen_threads_send_invitations_up_to_the_limit(self, stage: Stage) -> None:
         inviters = Inviters(stage, stage.fresh(), 1)
         acts = [inviters.invite(0, f"guest{number}@example.com") for number in range(16)]
-        statuses = Counter(outcome.get().status for outcome in hammer(acts))
+        statuses = Counter(outcome.get().status for outcome in run_repeatedly(acts))
         assert statuses[201] == LIMIT
         assert set(statuses) <= {201, 409, 429}
         assert inviters.sent(0) == LIMIT
-        stage.hold()
+        stage.check_invariants()

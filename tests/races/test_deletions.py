@@ -31,10 +31,10 @@ from tests.races.yields import beyond_queries, only_writes
 from tests.support.audits import lease_of, make_issue, make_scan
 from tests.support.calls import Call
 from tests.support.cleanup import clean_up, finish_deletions
-from tests.support.estate import Estate, make_estate, own_part
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
+from tests.support.populated_organization import PopulatedOrganization, id_part, populate_organization
 from tests.support.schedules import Race, explore
 from tests.support.world import Company, World
 
@@ -47,7 +47,7 @@ type Act = Callable[[World, Company], Callable[[], Any]]
 
 
 def left_of(items: Items, organization_id: str) -> list[Key]:
-    part = own_part(organization_id)
+    part = id_part(organization_id)
     return [
         key
         for key, item in items.items()
@@ -165,7 +165,7 @@ def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) ->
                 # A transaction that failed only because of the organization.
                 assert getattr(late.error, "leg", None) == "organization", late.error
             finish_deletions()
-            assert left_of(stage.hold(), company.organization_id) == []
+            assert left_of(stage.check_invariants(), company.organization_id) == []
 
         return Race([lambda: deletions.delete_organization(company.organization_id), other], check)
 
@@ -211,7 +211,7 @@ def test_a_scan_during_a_deletion_writes_nothing_that_remains(stage: Stage, dele
             outcomes[0].get()
             assert outcomes[1].error is None or isinstance(outcomes[1].error, leases.LeaseLost)
             finish_deletions()
-            items = stage.hold()
+            items = stage.check_invariants()
             kinds = {(key.sk if key.pk.startswith("ORG#") else key.pk).partition("#")[0] for key in items}
             assert not kinds & {"SCAN", "SCANREQ", "INBOX", "DELETIONS"}
             assert ("REPO" in kinds) is (deletes == "deletes_project")
@@ -250,7 +250,7 @@ def test_two_concurrent_sweeps_finish_a_deletion(stage: Stage) -> None:
             for outcome in outcomes:
                 outcome.get()
             finish_deletions()
-            assert not any(key.sk.startswith((keys.SCAN_PREFIX, "SCANREQ#")) for key in stage.hold())
+            assert not any(key.sk.startswith((keys.SCAN_PREFIX, "SCANREQ#")) for key in stage.check_invariants())
 
         return Race([clean_up, clean_up], check)
 
@@ -266,7 +266,7 @@ def test_an_organizations_deletion_interrupted_anywhere_is_decided_once(stage: S
         def check(case: Case) -> None:
             assert case.second.error is None or isinstance(case.second.error, UnknownOrganization)
             finish_deletions()
-            assert left_of(stage.hold(), company.organization_id) == []
+            assert left_of(stage.check_invariants(), company.organization_id) == []
 
         return Trial(lambda: deletions.delete_organization(company.organization_id), check)
 
@@ -276,18 +276,18 @@ def test_an_organizations_deletion_interrupted_anywhere_is_decided_once(stage: S
 @pytest.mark.parametrize("what", ["project", "repository", "organization"])
 def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(stage: Stage, what: str) -> None:
     def scenario() -> Trial:
-        estate = make_estate(stage.fresh())
-        _delete(what, estate)
+        populated = populate_organization(stage.fresh())
+        _delete(what, populated)
 
         def check(case: Case) -> None:
             case.second.get()
             finish_deletions()
-            items = stage.hold()
+            items = stage.check_invariants()
             assert not any(key.pk.startswith("DELETIONS") for key in items)
             gone = {
-                "project": estate.project.project_id,
-                "repository": estate.repository.repository_id,
-                "organization": own_part(estate.company.organization_id),
+                "project": populated.project.project_id,
+                "repository": populated.repository.repository_id,
+                "organization": id_part(populated.company.organization_id),
             }[what]
             kept = ("AUDITRUN#", *KEPT)
             assert [
@@ -302,15 +302,15 @@ def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(stage: Stage, what
     assert explore_faults(stage.client, scenario, kinds=kinds, breaks=beyond_queries) > 10
 
 
-def _delete(what: str, estate: Estate) -> None:
+def _delete(what: str, populated: PopulatedOrganization) -> None:
     if what == "project":
-        projects.delete_project(estate.project)
+        projects.delete_project(populated.project)
     elif what == "repository":
-        repositories.disconnect_repository(estate.repository.repository_id)
+        repositories.disconnect_repository(populated.repository.repository_id)
     else:
-        deletions.delete_organization(estate.company.organization_id)
+        deletions.delete_organization(populated.company.organization_id)
 
 
 def test_an_organizations_ids_lead_to_its_items() -> None:
     organization_id = ids.new_root(ids.ORGANIZATION)
-    assert own_part(organization_id) in ProjectId.of(organization_id, ids.new_local())
+    assert id_part(organization_id) in ProjectId.of(organization_id, ids.new_local())

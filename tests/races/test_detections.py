@@ -16,7 +16,7 @@ from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -152,7 +152,7 @@ class TestEveryOrder:
 
 def test_threads_of_detections_and_a_decision_leave_one_finding(stage: Stage) -> None:
     shop = Shop(stage.fresh())
-    hammer([*(shop.detects(number) for number in range(7)), shop.decides])
+    run_repeatedly([*(shop.detects(number) for number in range(7)), shop.decides])
     shop.detects(8)()
     (finding,) = shop.findings()
     assert (shop.vendor()["state"], finding["status"]) == ("approved", "resolved")

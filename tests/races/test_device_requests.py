@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.store import device_approvals
 from controlplane.store.device_approvals import AlreadyDecided, RequestExpired
-from tests.functional.device_auth.devices import Device, ask, works
-from tests.races.stage import STILL_AT, Stage
+from tests.functional.device_auth.devices import Device, request_code, works
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
@@ -17,11 +17,11 @@ from tests.support.calls import Call
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 
 pytestmark = pytest.mark.races
 
-EXPIRY = STILL_AT + 900
+EXPIRY = RACE_TIME + 900
 
 
 def uncounted(call: Call) -> bool:
@@ -47,26 +47,26 @@ def outcome_of(outcome: Outcome) -> str:
     return "done"
 
 
-class Scene:
+class PendingRequest:
     """A device that has requested access, and two users who may decide."""
 
     def __init__(self, stage: Stage) -> None:
         world = stage.fresh()
         self.ada, self.bob = world.person().user_id, world.person().user_id
-        self.asking: Device = ask(stage.api, scope="projects.read billing.read")
+        self.device: Device = request_code(stage.api, scope="projects.read billing.read")
 
     def approve(self, user_id: str, *scopes: str) -> Callable[[], None]:
-        return lambda: device_approvals.approve(self.asking.user_code, user_id, list(scopes or ["projects.read"]))
+        return lambda: device_approvals.approve(self.device.user_code, user_id, list(scopes or ["projects.read"]))
 
     def deny(self, user_id: str) -> Callable[[], None]:
-        return lambda: device_approvals.deny(self.asking.user_code, user_id)
+        return lambda: device_approvals.deny(self.device.user_code, user_id)
 
 
-def at(own_clock: Callable[[float], None], seconds: float, act: Callable[[], Any]) -> Callable[[], Any]:
+def at(thread_clock: Callable[[float], None], seconds: float, act: Callable[[], Any]) -> Callable[[], Any]:
     """Returns the act, run on an instance with its clock set to this time."""
 
     def run() -> Any:
-        own_clock(seconds)
+        thread_clock(seconds)
         return act()
 
     return run
@@ -75,16 +75,16 @@ def at(own_clock: Callable[[float], None], seconds: float, act: Callable[[], Any
 class TestRedemptions:
     def test_of_two_redemptions_one_gets_tokens_and_the_other_revokes_them(self, stage: Stage) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
-            scene.approve(scene.ada)()
+            pending = PendingRequest(stage)
+            pending.approve(pending.ada)()
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
                 assert sorted(status_of(reply) for reply in replies) == ["tokens", "used"]
                 assert not any(works(stage.api, reply.data["accessToken"]) for reply in replies if reply.status == 200)
-                stage.hold()
+                stage.check_invariants()
 
-            return Race([scene.asking.redeem] * 2, check)
+            return Race([pending.device.redeem] * 2, check)
 
         explored = explore(stage.client, scenario, yields_at=uncounted)
         assert explored.exhaustive
@@ -92,16 +92,16 @@ class TestRedemptions:
     def test_of_sixteen_redemptions_one_gets_tokens(self, stage: Stage) -> None:
         world = stage.fresh()
         for number in range(8):
-            asking = ask(DirectApi(source_ip=f"203.0.113.{number}")).approved(world.person().user_id)
-            outcomes = hammer([asking.redeem] * 16)
+            device = request_code(DirectApi(source_ip=f"203.0.113.{number}")).approved(world.person().user_id)
+            outcomes = run_repeatedly([device.redeem] * 16)
             assert Counter(status_of(outcome.get()) for outcome in outcomes) == {"tokens": 1, "used": 15}
-        items = stage.hold()
+        items = stage.check_invariants()
         assert sum(key.pk.startswith("FAMILY#") for key in items) == 8
 
     def test_either_the_redemption_or_the_denial_succeeds(self, stage: Stage) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
-            scene.approve(scene.ada)()
+            pending = PendingRequest(stage)
+            pending.approve(pending.ada)()
 
             def check(outcomes: list[Outcome]) -> None:
                 reply: Reply = outcomes[0].get()
@@ -109,34 +109,34 @@ class TestRedemptions:
                 assert came in {("tokens", "redeemed"), ("access_denied", "done")}
                 if reply.status == 200:
                     assert works(stage.api, reply.data["accessToken"])
-                stage.hold()
+                stage.check_invariants()
 
-            return Race([scene.asking.redeem, scene.deny(scene.ada)], check)
+            return Race([pending.device.redeem, pending.deny(pending.ada)], check)
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     def test_at_expiry_only_a_timely_redemption_gets_tokens(
-        self, stage: Stage, own_clock: Callable[[float], None]
+        self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
-            scene.approve(scene.ada)()
+            pending = PendingRequest(stage)
+            pending.approve(pending.ada)()
 
             def check(outcomes: list[Outcome]) -> None:
                 in_time, late = (status_of(outcome.get()) for outcome in outcomes)
                 assert in_time == "tokens"
                 assert late in {"expired", "used"}
-                stage.hold()
+                stage.check_invariants()
 
-            redeem = scene.asking.redeem
-            return Race([at(own_clock, EXPIRY - 0.001, redeem), at(own_clock, EXPIRY, redeem)], check)
+            redeem = pending.device.redeem
+            return Race([at(thread_clock, EXPIRY - 0.001, redeem), at(thread_clock, EXPIRY, redeem)], check)
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     def test_under_every_fault_tokens_are_issued_once_and_never_lost_silently(self, stage: Stage) -> None:
         def scenario() -> Trial:
-            scene = Scene(stage)
-            scene.approve(scene.ada)()
+            pending = PendingRequest(stage)
+            pending.approve(pending.ada)()
 
             def check(case: Case) -> None:
                 first, second = check_first(case, 200), case.second.get()
@@ -146,9 +146,9 @@ class TestRedemptions:
                 for reply in (first, second):
                     if reply is not None and reply.status == 200:
                         assert works(stage.api, reply.data["accessToken"]) is (status_of(second) == "tokens")
-                stage.hold()
+                stage.check_invariants()
 
-            return Trial(scene.asking.redeem, check)
+            return Trial(pending.device.redeem, check)
 
         assert explore_faults(stage.client, scenario) > 20
 
@@ -156,85 +156,87 @@ class TestRedemptions:
 class TestDecisions:
     def test_one_of_an_approval_and_a_concurrent_denial_by_another_user_succeeds(self, stage: Stage) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
+            pending = PendingRequest(stage)
 
             def check(outcomes: list[Outcome]) -> None:
                 came = outcome_of(outcomes[0]), outcome_of(outcomes[1])
-                after = status_of(scene.asking.redeem())
+                after = status_of(pending.device.redeem())
                 assert (*came, after) in {("done", "approved", "tokens"), ("denied", "done", "access_denied")}
 
-            return Race([scene.approve(scene.ada), scene.deny(scene.bob)], check)
+            return Race([pending.approve(pending.ada), pending.deny(pending.bob)], check)
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     def test_of_two_approvals_one_counts_with_its_user_and_scopes(self, stage: Stage) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
+            pending = PendingRequest(stage)
 
             def check(outcomes: list[Outcome]) -> None:
                 came = outcome_of(outcomes[0]), outcome_of(outcomes[1])
                 assert came in {("done", "approved"), ("approved", "done")}
-                me = stage.api.get("/v1/me", scene.asking.redeem().data["accessToken"]).data
-                expected = (scene.ada, ["projects.read"]) if came[0] == "done" else (scene.bob, ["billing.read"])
+                me = stage.api.get("/v1/me", pending.device.redeem().data["accessToken"]).data
+                expected = (pending.ada, ["projects.read"]) if came[0] == "done" else (pending.bob, ["billing.read"])
                 assert (me["principal"]["userId"], me["scopes"]) == expected
 
-            return Race([scene.approve(scene.ada, "projects.read"), scene.approve(scene.bob, "billing.read")], check)
+            return Race(
+                [pending.approve(pending.ada, "projects.read"), pending.approve(pending.bob, "billing.read")], check
+            )
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     @pytest.mark.parametrize("decision", ["approve", "deny"])
     def test_at_expiry_only_a_timely_decision_counts(
-        self, decision: str, stage: Stage, own_clock: Callable[[float], None]
+        self, decision: str, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
+            pending = PendingRequest(stage)
 
             def check(outcomes: list[Outcome]) -> None:
                 in_time, late = outcome_of(outcomes[0]), outcome_of(outcomes[1])
                 assert in_time == "done"
                 assert late in {"expired", "approved" if decision == "approve" else "denied"}
 
-            in_time = getattr(scene, decision)(scene.ada)
-            late = getattr(scene, decision)(scene.bob)
-            return Race([at(own_clock, EXPIRY - 0.001, in_time), at(own_clock, EXPIRY, late)], check)
+            in_time = getattr(pending, decision)(pending.ada)
+            late = getattr(pending, decision)(pending.bob)
+            return Race([at(thread_clock, EXPIRY - 0.001, in_time), at(thread_clock, EXPIRY, late)], check)
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     def test_an_approval_that_comes_too_late_grants_nothing(
-        self, stage: Stage, own_clock: Callable[[float], None]
+        self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
+            pending = PendingRequest(stage)
 
             def check(outcomes: list[Outcome]) -> None:
                 assert outcome_of(outcomes[0]) == "expired"
                 assert status_of(outcomes[1].get()) == "authorization_pending"
-                stage.hold()
+                stage.check_invariants()
 
-            redeem = at(own_clock, EXPIRY - 0.001, scene.asking.redeem)
-            return Race([at(own_clock, EXPIRY, scene.approve(scene.ada)), redeem], check)
+            redeem = at(thread_clock, EXPIRY - 0.001, pending.device.redeem)
+            return Race([at(thread_clock, EXPIRY, pending.approve(pending.ada)), redeem], check)
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     def test_a_concurrent_poll_loses_no_approval(self, stage: Stage) -> None:
         def scenario() -> Race:
-            scene = Scene(stage)
+            pending = PendingRequest(stage)
 
             def check(outcomes: list[Outcome]) -> None:
                 polled = status_of(outcomes[0].get())
                 assert outcome_of(outcomes[1]) == "done"
                 assert polled in {"tokens", "authorization_pending"}
                 if polled == "authorization_pending":
-                    assert status_of(scene.asking.redeem()) == "tokens"
-                stage.hold()
+                    assert status_of(pending.device.redeem()) == "tokens"
+                stage.check_invariants()
 
-            return Race([scene.asking.redeem, scene.approve(scene.ada)], check)
+            return Race([pending.device.redeem, pending.approve(pending.ada)], check)
 
         assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
 
     def test_an_interrupted_approval_counts_once_and_is_not_reported_as_another_decision(self, stage: Stage) -> None:
         def scenario() -> Trial:
-            scene = Scene(stage)
+            pending = PendingRequest(stage)
 
             def check(case: Case) -> None:
                 after = outcome_of(case.second)
@@ -242,9 +244,9 @@ class TestDecisions:
                     assert after == "approved"
                 assert not isinstance(case.first.error, AlreadyDecided)
                 assert after in {"done", "approved"}
-                assert status_of(scene.asking.redeem()) == "tokens"
+                assert status_of(pending.device.redeem()) == "tokens"
 
-            return Trial(scene.approve(scene.ada), check)
+            return Trial(pending.approve(pending.ada), check)
 
         assert explore_faults(stage.client, scenario) > 10
 
@@ -256,9 +258,9 @@ def test_under_every_fault_a_request_has_both_codes(stage: Stage) -> None:
         def check(case: Case) -> None:
             for reply in (check_first(case, 201), case.second.get()):
                 if reply is not None and reply.status == 201:
-                    asking = Device(stage.api, reply.data["deviceCode"], reply.data["userCode"])
-                    assert asking.approved(world.person().user_id).redeem().status == 200
-            stage.hold()
+                    device = Device(stage.api, reply.data["deviceCode"], reply.data["userCode"])
+                    assert device.approved(world.person().user_id).redeem().status == 200
+            stage.check_invariants()
 
         return Trial(lambda: stage.api.post("/v1/auth/device/code", json_body=_BODY), check)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.store import feedback
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_token
 from tests.support.api import Reply
@@ -14,7 +14,7 @@ from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -58,7 +58,7 @@ class TestEveryOrder:
 
             def check(outcomes: list[Outcome]) -> None:
                 same, again, other = replies = [outcome.get() for outcome in outcomes]
-                items = stage.hold()
+                items = stage.check_invariants()
                 assert taken_in(items) == [10]
                 assert [reply.status for reply in replies].count(201) == 1
                 if other.status == 201:
@@ -81,7 +81,7 @@ class TestEveryOrder:
             def check(outcomes: list[Outcome]) -> None:
                 status = outcomes[0].get().status
                 assert status in {201, 503}
-                items = stage.hold()
+                items = stage.check_invariants()
                 assert len(reports_in(items)) == (status == 201)
                 # After the switch has responded, new reports are rejected, and retries of accepted ones are answered.
                 assert reporter.reports("one")().status == (200 if status == 201 else 503)
@@ -94,10 +94,10 @@ class TestEveryOrder:
         assert explored.schedules == 4
 
     def test_the_same_report_on_both_sides_of_midnight_is_two_reports(
-        self, stage: Stage, own_clock: Callable[[float], None]
+        self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
-            own_clock(LAST_OF_DAY)
+            thread_clock(LAST_OF_DAY)
             reporter = Reporter(stage.fresh(), stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
@@ -105,10 +105,10 @@ class TestEveryOrder:
                 assert [reply.status for reply in replies] == [201, 201]
                 days = [reply.data["reference"][:12] for reply in replies]
                 assert days == ["FDB-20260304", "FDB-20260305"]
-                assert taken_in(stage.hold()) == [1, 1]
+                assert taken_in(stage.check_invariants()) == [1, 1]
 
-            late = reporter.reports("same", 0, lambda: own_clock(LAST_OF_DAY))
-            early = reporter.reports("same", 1, lambda: own_clock(FIRST_OF_DAY))
+            late = reporter.reports("same", 0, lambda: thread_clock(LAST_OF_DAY))
+            early = reporter.reports("same", 1, lambda: thread_clock(FIRST_OF_DAY))
             return Race([late, early], check)
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
@@ -118,10 +118,10 @@ def test_threads_never_exceed_the_quota_or_store_a_report_twice(stage: Stage) ->
     reporter = Reporter(stage.fresh(), stage.api)
     acts = [reporter.reports(f"report {number // 2}", number % 2) for number in range(16)]
     more = [reporter.reports(f"more {number}") for number in range(16)]
-    replies: list[Reply] = [outcome.get() for outcome in [*hammer(acts), *hammer(more)]]
+    replies: list[Reply] = [outcome.get() for outcome in [*run_repeatedly(acts), *run_repeatedly(more)]]
     # A report with too much contention gets a 429 and isn't stored.
     assert {reply.status for reply in replies} <= {200, 201, 429}
-    items = stage.hold()
+    items = stage.check_invariants()
     assert len(reports_in(items)) == len(set(reports_in(items))) == 10
     assert taken_in(items) == [10]
     assert [reply.status for reply in replies].count(201) == 10
@@ -138,7 +138,7 @@ class TestEveryFault:
                 assert second.status in {200, 201}
                 if case.first.error is None and case.first.get().status == 201:
                     assert second.data == {**case.first.get().data, "alreadySubmitted": True}
-                items = stage.hold()
+                items = stage.check_invariants()
                 assert reports_in(items).count("one") == 1
                 assert taken_in(items) == [10]
 
@@ -147,20 +147,20 @@ class TestEveryFault:
         assert explore_faults(stage.client, scenario) > 10
 
     def test_under_every_fault_a_report_retried_after_midnight_is_no_error(
-        self, stage: Stage, own_clock: Callable[[float], None]
+        self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:
-            own_clock(LAST_OF_DAY)
+            thread_clock(LAST_OF_DAY)
             reporter = Reporter(stage.fresh(), stage.api)
 
             def check(case: Case) -> None:
                 if case.fault.kind is Kind.CRASH:
                     assert isinstance(case.first.error, Crashed)
                 assert case.second.get().status == 201
-                assert 1 <= len(reports_in(stage.hold())) <= 2
-                own_clock(STILL_AT)
+                assert 1 <= len(reports_in(stage.check_invariants())) <= 2
+                thread_clock(RACE_TIME)
 
-            again = reporter.reports("one", 0, lambda: own_clock(FIRST_OF_DAY))
-            return Trial(reporter.reports("one", 0, lambda: own_clock(LAST_OF_DAY)), check, again)
+            again = reporter.reports("one", 0, lambda: thread_clock(FIRST_OF_DAY))
+            return Trial(reporter.reports("one", 0, lambda: thread_clock(LAST_OF_DAY)), check, again)
 
         assert explore_faults(stage.client, scenario) > 10

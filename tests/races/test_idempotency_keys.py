@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import only_writes
 from tests.support.api import Reply
@@ -12,7 +12,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
@@ -56,7 +56,7 @@ def test_two_concurrent_requests_create_one(stage: Stage) -> None:
             replies: list[Reply] = [outcome.get() for outcome in outcomes]
             assert 201 in {reply.status for reply in replies}
             check_replies(client, replies)
-            stage.hold()
+            stage.check_invariants()
 
         return Race([client.create] * 2, check)
 
@@ -64,18 +64,18 @@ def test_two_concurrent_requests_create_one(stage: Stage) -> None:
 
 
 def test_a_slow_request_and_its_repetition_after_the_lease_create_one(
-    stage: Stage, own_clock: Callable[[float], None]
+    stage: Stage, thread_clock: Callable[[float], None]
 ) -> None:
     def scenario() -> Race:
         client = Client(stage.fresh(), stage.api)
 
         def repeat_later() -> Reply:
-            own_clock(STILL_AT + LATER_SECONDS)
+            thread_clock(RACE_TIME + LATER_SECONDS)
             return client.create()
 
         def check(outcomes: list[Outcome]) -> None:
             check_replies(client, [outcome.get() for outcome in outcomes])
-            stage.hold()
+            stage.check_invariants()
 
         return Race([client.create, repeat_later], check)
 
@@ -84,28 +84,28 @@ def test_a_slow_request_and_its_repetition_after_the_lease_create_one(
 
 def test_sixteen_threads_create_one(stage: Stage) -> None:
     client = Client(stage.fresh(), stage.api)
-    replies: list[Reply] = [outcome.get() for outcome in hammer([client.create] * 16)]
+    replies: list[Reply] = [outcome.get() for outcome in run_repeatedly([client.create] * 16)]
     assert 201 in {reply.status for reply in replies}
     check_replies(client, replies)
     assert client.create().headers["idempotency-replayed"] == "true"
-    stage.hold()
+    stage.check_invariants()
 
 
 class TestEveryFault:
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
     def test_under_every_fault_a_retry_never_creates_a_second_one(
-        self, wait_seconds: int, stage: Stage, own_clock: Callable[[float], None]
+        self, wait_seconds: int, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:
             client = Client(stage.fresh(), stage.api)
-            own_clock(STILL_AT)
+            thread_clock(RACE_TIME)
 
             def again() -> Reply:
-                own_clock(STILL_AT + wait_seconds)
+                thread_clock(RACE_TIME + wait_seconds)
                 return client.create()
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 first, second = check_first(case, 201), case.second.get()
                 check_replies(client, [reply for reply in (first, second) if reply is not None])
                 if case.fault.kind in {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}:
@@ -119,18 +119,18 @@ class TestEveryFault:
 
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
     def test_a_retry_never_creates_a_second_one_if_every_response_is_lost(
-        self, wait_seconds: int, stage: Stage, own_clock: Callable[[float], None]
+        self, wait_seconds: int, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:
             client = Client(stage.fresh(), stage.api)
-            own_clock(STILL_AT)
+            thread_clock(RACE_TIME)
 
             def again() -> Reply:
-                own_clock(STILL_AT + wait_seconds)
+                thread_clock(RACE_TIME + wait_seconds)
                 return client.create()
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 check_replies(client, [case.first.get(), case.second.get()])
 
             return Trial(client.create, check, again)

@@ -16,7 +16,7 @@ from tests.support import invariants
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import get_profile
 
 pytestmark = pytest.mark.races
@@ -86,7 +86,7 @@ class TestFirstSignIns:
 
     def test_sixteen_subjects_create_one_account(self, stage: Stage) -> None:
         stage.fresh()
-        outcomes = hammer([signs_in(str(number)) for number in range(16)])
+        outcomes = run_repeatedly([signs_in(str(number)) for number in range(16)])
         assert sum(outcome.error is None for outcome in outcomes) == 1
         assert {type(outcome.error) for outcome in outcomes} == {type(None), AnotherIdentity}
         address_holds()

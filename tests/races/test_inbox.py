@@ -17,7 +17,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -102,7 +102,7 @@ class TestEveryOrder:
                 assert (item.status, item.version) == (good.data["status"], good.data["version"])
                 assert stale.error["details"] == {"currentVersion": item.version, "currentStatus": item.status}
                 assert bench.listed(item.status) == [item.item_id]
-                stage.hold()
+                stage.check_invariants()
 
             return Race(acts, check)
 
@@ -126,7 +126,7 @@ class TestEveryOrder:
                     assert (change.status, change.data["status"]) == (200, "dismissed")
                 assert bench.listed("resolved") == [item.item_id]
                 assert bench.listed("dismissed") == bench.listed("open") == []
-                stage.hold()
+                stage.check_invariants()
 
             return Race(acts, check)
 
@@ -142,7 +142,7 @@ class TestEveryOrder:
                 assert decision.status == 200
                 assert bench.item.status == "resolved"
                 assert bench.listed("resolved") == [bench.item.item_id]
-                stage.hold()
+                stage.check_invariants()
 
             return Race([bench.decides, bench.detects], check)
 
@@ -158,7 +158,7 @@ class TestEveryOrder:
                 outcomes[1].get()
                 assert bench.item.priority == "P0"
                 assert (reply.status, bench.item.status) in {(200, "accepted"), (409, "open")}
-                stage.hold()
+                stage.check_invariants()
 
             return Race(acts, check)
 
@@ -191,7 +191,7 @@ class TestEveryFault:
                 assert (again.status, again.data["status"]) == (200, "accepted")
                 assert bench.item.version == again.data["version"]
                 assert bench.listed("accepted") == [bench.item.item_id]
-                stage.hold()
+                stage.check_invariants()
 
             return Trial(bench.patches("accepted"), check)
 
@@ -204,7 +204,7 @@ class TestEveryFault:
             def check(case: Case) -> None:
                 case.second.get()
                 assert bench.listed("open") == [bench.discovery.item_id]
-                stage.hold()
+                stage.check_invariants()
 
             return Trial(lambda: inbox.publish_finding(bench.discovery), check)
 
@@ -233,7 +233,7 @@ def test_sixteen_editors_each_see_what_they_replace(stage: Stage) -> None:
         return edit
 
     start = bench.item.version
-    for outcome in hammer([editor(number) for number in range(16)], times=4):
+    for outcome in run_repeatedly([editor(number) for number in range(16)], times=4):
         outcome.get()
     following = dict(chain)
     assert len(following) == len(chain), "two changes replaced the same version"
@@ -242,4 +242,4 @@ def test_sixteen_editors_each_see_what_they_replace(stage: Stage) -> None:
         version, steps = following[version], steps + 1
     assert (version, steps) == (bench.item.version, len(chain))
     assert bench.listed(bench.item.status) == [bench.item.item_id]
-    stage.hold()
+    stage.check_invariants()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_token
 from tests.support.api import Reply
@@ -13,7 +13,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Company
 
 pytestmark = pytest.mark.races
@@ -45,14 +45,14 @@ class Inviter:
 
 @pytest.mark.parametrize("expired", [False, True], ids=["first", "after an expired one"])
 def test_two_letter_cases_create_one_invitation(
-    expired: bool, stage: Stage, own_clock: Callable[[float], None]
+    expired: bool, stage: Stage, thread_clock: Callable[[float], None]
 ) -> None:
     def scenario() -> Race:
         inviter = Inviter(stage.fresh().company(), stage.api)
         if expired:
-            own_clock(STILL_AT - EIGHT_DAYS)
+            thread_clock(RACE_TIME - EIGHT_DAYS)
             assert inviter.invite("Grace@example.com")().status == 201
-            own_clock(STILL_AT)
+            thread_clock(RACE_TIME)
         assert not inviter.pending()
 
         def check(outcomes: list[Outcome]) -> None:
@@ -61,7 +61,7 @@ def test_two_letter_cases_create_one_invitation(
             assert {reply.code for reply in replies if reply.status == 409} == {"CONFLICT"}
             assert inviter.pending() == ["grace@example.com"]
             if not expired:
-                stage.hold()
+                stage.check_invariants()
 
         return Race([inviter.invite("Grace@Example.com"), inviter.invite("grace@example.COM")], check)
 
@@ -76,7 +76,7 @@ def test_an_invitation_is_canceled_once(stage: Stage) -> None:
         def check(outcomes: list[Outcome]) -> None:
             assert sorted(outcome.get().status for outcome in outcomes) == [200, 404]
             assert inviter.pending() == []
-            stage.hold()
+            stage.check_invariants()
 
         return Race([inviter.cancel(invitation_id)] * 2, check)
 
@@ -93,7 +93,7 @@ def test_a_canceled_address_can_be_invited_again(stage: Stage) -> None:
             assert cancelled.status == 200
             assert invited.status in {201, 409}
             assert inviter.pending() == (["grace@example.com"] if invited.status == 201 else [])
-            stage.hold()
+            stage.check_invariants()
 
         return Race([inviter.cancel(invitation_id), inviter.invite("GRACE@example.com")], check)
 
@@ -103,9 +103,9 @@ def test_a_canceled_address_can_be_invited_again(stage: Stage) -> None:
 def test_sixteen_threads_create_one_invitation(stage: Stage) -> None:
     inviter = Inviter(stage.fresh().company(), stage.api)
     addresses = ["grace@example.com", "Grace@example.com", "GRACE@EXAMPLE.COM", "gracE@example.com"] * 4
-    replies = [outcome.get() for outcome in hammer([inviter.invite(address) for address in addresses])]
+    replies = [outcome.get() for outcome in run_repeatedly([inviter.invite(address) for address in addresses])]
     assert Counter(reply.status for reply in replies) == {201: 1, 409: 15}
-    stage.hold()
+    stage.check_invariants()
 
 
 class TestEveryFault:
@@ -114,7 +114,7 @@ class TestEveryFault:
             inviter = Inviter(stage.fresh().company(), stage.api)
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 first = check_first(case, 201)
                 expected = {409} if first is not None and first.status == 201 else {201, 409}
                 assert case.second.get().status in expected
@@ -130,7 +130,7 @@ class TestEveryFault:
             invitation_id = inviter.invite("grace@example.com")().data["id"]
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 check_first(case, 200)
                 assert case.second.get().status in {200, 404}
                 assert inviter.pending() == []

@@ -14,16 +14,16 @@ from controlplane.store import inbox, issue_attempts
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.repositories import RepositoryItem
 from issue_creation.app import handler
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import beyond_the_token
 from tests.support.calls import Proceed, intercepted
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.issue_host import HostedIssue, IssueHost
-from tests.support.mailbox import Letter, Mailbox
-from tests.support.outcomes import Ended, Outcome
+from tests.support.outcomes import Aborted, Outcome
 from tests.support.schedules import Race, explore
+from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
@@ -37,19 +37,19 @@ NOT_AT_ALL = 10
 _LONGEST_SECONDS = 7_200
 
 
-class Died(Ended):
+class Died(Aborted):
     """The worker's process died here."""
 
 
-class Desk:
+class IssueCreation:
     """Code findings of one organization, and everything that creates issues for them. The test controls the time."""
 
-    def __init__(self, world: World, host: IssueHost, mailbox: Mailbox, set_clock: Callable[[float], None]) -> None:
+    def __init__(self, world: World, host: IssueHost, sqs: FakeSqs, set_clock: Callable[[float], None]) -> None:
         self.company: Company = world.company()
         self.repository: RepositoryItem = world.connected_repository(self.company)
-        self.world, self.host, self.mailbox = world, host, mailbox
+        self.world, self.host, self.sqs = world, host, sqs
         self._set_clock = set_clock
-        set_clock(STILL_AT)
+        set_clock(RACE_TIME)
 
     def finding(self) -> InboxItem:
         return self.world.finding(self.company, self.repository)
@@ -62,15 +62,15 @@ class Desk:
     def advance(self, seconds: float) -> None:
         self._set_clock(clock.now() + seconds)
 
-    def deliver(self, letter: Letter) -> None:
-        self.mailbox.deliver(letter, handler, DEAD_LETTERS)
+    def deliver(self, letter: SqsMessage) -> None:
+        self.sqs.deliver(letter, handler, DEAD_LETTERS)
 
     def settle(self) -> None:
         """Delivers messages when they are due, with a sweep every minute, until no attempt is open."""
         end = clock.now() + _LONGEST_SECONDS
         while issue_attempts.list_attempts().attempts:
             assert clock.now() < end, "an attempt stays open for ever"
-            due = self.mailbox.due(QUEUE)
+            due = self.sqs.due(QUEUE)
             for letter in due:
                 self.deliver(letter)
             if not due:
@@ -86,7 +86,7 @@ class Desk:
 @pytest.fixture
 def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Returns a function that sets the clock of all threads."""
-    seconds = [STILL_AT]
+    seconds = [RACE_TIME]
     monkeypatch.setattr(clock, "source", lambda: seconds[0])
 
     def set_seconds(moment: float) -> None:
@@ -96,14 +96,16 @@ def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.fixture
-def fresh(stage: Stage, host: IssueHost, mailbox: Mailbox, shared_clock: Callable[[float], None]) -> Callable[[], Desk]:
+def fresh(
+    stage: Stage, host: IssueHost, sqs: FakeSqs, shared_clock: Callable[[float], None]
+) -> Callable[[], IssueCreation]:
     """Returns a function that starts with an empty table, no messages, and no issues."""
 
-    def start() -> Desk:
-        mailbox.letters.clear()
+    def start() -> IssueCreation:
+        sqs.letters.clear()
         host.issues.clear()
         host.requests.clear()
-        return Desk(stage.fresh(), host, mailbox, shared_clock)
+        return IssueCreation(stage.fresh(), host, sqs, shared_clock)
 
     return start
 
@@ -114,7 +116,7 @@ class Mortal:
     def __init__(self, client: Any, host: IssueHost) -> None:
         self._client, self._host = client, host
 
-    def deliver(self, desk: Desk, letter: Letter, point: int) -> bool:
+    def deliver(self, creation: IssueCreation, letter: SqsMessage, point: int) -> bool:
         """Returns True if it died: at call `point // 2`, before the call if the point is even, otherwise after it."""
         made = [0]
 
@@ -130,7 +132,7 @@ class Mortal:
         self._host.around = lambda operation, proceed: around(proceed)
         try:
             with intercepted(self._client, lambda call, proceed: around(proceed)):
-                desk.deliver(letter)
+                creation.deliver(letter)
         except Died:
             return True
         finally:
@@ -141,73 +143,75 @@ class Mortal:
 @pytest.mark.parametrize("lost", [False, True], ids=["answered", "worked but timed out"])
 @pytest.mark.parametrize("lag_seconds", LAGS_SECONDS)
 def test_two_crashes_at_any_two_points_leave_exactly_one_issue(
-    lag_seconds: int, lost: bool, fresh: Callable[[], Desk], stage: Stage
+    lag_seconds: int, lost: bool, fresh: Callable[[], IssueCreation], stage: Stage
 ) -> None:
-    desk = fresh()
-    desk.host.lag_seconds = lag_seconds
-    mortal = Mortal(stage.client, desk.host)
+    creation = fresh()
+    creation.host.lag_seconds = lag_seconds
+    mortal = Mortal(stage.client, creation.host)
     plans = deaths = 0
     for first, second in product(POINTS, POINTS):
-        item = desk.finding()
-        desk.host.script.clear()
+        item = creation.finding()
+        creation.host.script.clear()
         if lost:
-            desk.host.script.append("lost")
-        desk.want(item)
+            creation.host.script.append("lost")
+        creation.want(item)
         died = 0
         for point in (first, second):
-            moment = desk.mailbox.next_at(QUEUE)
+            moment = creation.sqs.next_at(QUEUE)
             if moment is None:
                 break
-            desk.advance(max(0.0, moment - clock.now()))
-            (letter,) = desk.mailbox.due(QUEUE)
-            died += mortal.deliver(desk, letter, point)
-        desk.settle()
+            creation.advance(max(0.0, moment - clock.now()))
+            (letter,) = creation.sqs.due(QUEUE)
+            died += mortal.deliver(creation, letter, point)
+        creation.settle()
         found = inbox.get_item(item.item_id).github_issue
-        made = desk.issues_of(item)
+        made = creation.issues_of(item)
         assert len(made) == 1, f"{len(made)} issues after deaths at {first} and {second}"
         assert found is not None, f"none recorded after deaths at {first} and {second}"
         assert found.number == made[0].number
         # The remaining messages find their work already done.
-        for letter in list(desk.mailbox.at(QUEUE)):
-            desk.deliver(letter)
-        assert desk.mailbox.at(QUEUE) == []
+        for letter in list(creation.sqs.at(QUEUE)):
+            creation.deliver(letter)
+        assert creation.sqs.at(QUEUE) == []
         # Dead letters need an operator, so they appear only if a worker died.
-        assert desk.mailbox.at(DEAD_LETTERS) == [] or died
-        desk.mailbox.letters.clear()
+        assert creation.sqs.at(DEAD_LETTERS) == [] or died
+        creation.sqs.letters.clear()
         plans, deaths = plans + 1, deaths + died
     assert plans == len(POINTS) ** 2
     assert deaths > plans
 
 
 class TestEveryOrder:
-    def test_of_two_concurrent_deliveries_one_creates_the_issue(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+    def test_of_two_concurrent_deliveries_one_creates_the_issue(
+        self, fresh: Callable[[], IssueCreation], stage: Stage
+    ) -> None:
         def scenario() -> Race:
-            desk = fresh()
-            item = desk.finding()
-            desk.want(item)
-            desk.want(item)
-            letters = desk.mailbox.due(QUEUE)
+            creation = fresh()
+            item = creation.finding()
+            creation.want(item)
+            creation.want(item)
+            letters = creation.sqs.due(QUEUE)
 
             def check(outcomes: list[Outcome]) -> None:
                 for outcome in outcomes:
                     outcome.get()
-                desk.settle()
-                assert len(desk.issues_of(item)) == 1
+                creation.settle()
+                assert len(creation.issues_of(item)) == 1
                 assert inbox.get_item(item.item_id).github_issue is not None
-                stage.hold()
+                stage.check_invariants()
 
-            return Race([lambda letter=letter: desk.deliver(letter) for letter in letters], check)
+            return Race([lambda letter=letter: creation.deliver(letter) for letter in letters], check)
 
         explored = explore(stage.client, scenario)
         assert explored.exhaustive
 
-    def test_an_issue_and_a_status_change_are_both_kept(self, fresh: Callable[[], Desk], stage: Stage) -> None:
+    def test_an_issue_and_a_status_change_are_both_kept(self, fresh: Callable[[], IssueCreation], stage: Stage) -> None:
         def scenario() -> Race:
-            desk = fresh()
-            item = desk.finding()
-            desk.want(item)
-            (letter,) = desk.mailbox.due(QUEUE)
-            path, token = f"/v1/inbox/{item.item_id}", desk.company.owner.token
+            creation = fresh()
+            item = creation.finding()
+            creation.want(item)
+            (letter,) = creation.sqs.due(QUEUE)
+            path, token = f"/v1/inbox/{item.item_id}", creation.company.owner.token
 
             def patch() -> Any:
                 body = {"status": "accepted", "version": item.version}
@@ -220,56 +224,56 @@ class TestEveryOrder:
                 # An editor whose item the issue has changed must reread it first.
                 assert (reply.status, current.status) in {(200, "accepted"), (409, "open")}
 
-            return Race([lambda: desk.deliver(letter), patch], check)
+            return Race([lambda: creation.deliver(letter), patch], check)
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
 
 class TestEveryFault:
     def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(
-        self, fresh: Callable[[], Desk], stage: Stage
+        self, fresh: Callable[[], IssueCreation], stage: Stage
     ) -> None:
         def scenario() -> Trial:
-            desk = fresh()
-            item = desk.finding()
-            desk.want(item)
-            (letter,) = desk.mailbox.due(QUEUE)
+            creation = fresh()
+            item = creation.finding()
+            creation.want(item)
+            (letter,) = creation.sqs.due(QUEUE)
 
             def check(case: Case) -> None:
-                desk.settle()
-                assert len(desk.issues_of(item)) == 1, case.fault.name
+                creation.settle()
+                assert len(creation.issues_of(item)) == 1, case.fault.name
                 assert inbox.get_item(item.item_id).github_issue is not None
-                stage.hold()
+                stage.check_invariants()
 
             def again() -> None:
-                desk.advance(360)
-                for late in list(desk.mailbox.due(QUEUE)):
-                    desk.deliver(late)
+                creation.advance(360)
+                for late in list(creation.sqs.due(QUEUE)):
+                    creation.deliver(late)
 
-            return Trial(lambda: desk.deliver(letter), check, again)
+            return Trial(lambda: creation.deliver(letter), check, again)
 
         assert explore_faults(stage.client, scenario) > 20
 
     def test_under_every_fault_a_request_for_an_issue_succeeds_and_sends_once(
-        self, fresh: Callable[[], Desk], stage: Stage, monkeypatch: pytest.MonkeyPatch
+        self, fresh: Callable[[], IssueCreation], stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def scenario() -> Trial:
-            desk = fresh()
-            item = desk.finding()
+            creation = fresh()
+            item = creation.finding()
 
             async def pause(seconds: float) -> None:
-                desk.advance(seconds)
+                creation.advance(seconds)
 
             monkeypatch.setattr(clock, "pause", pause)
-            path, token = f"/v1/inbox/{item.item_id}/github-issue", desk.company.owner.token
+            path, token = f"/v1/inbox/{item.item_id}/github-issue", creation.company.owner.token
 
             def check(case: Case) -> None:
                 if case.fault.kind is not Kind.CRASH:
                     assert case.first.get().status in {409, 429, 503}
-                desk.settle()
-                assert len(desk.issues_of(item)) == 1
+                creation.settle()
+                assert len(creation.issues_of(item)) == 1
                 assert stage.api.post(path, token).status == 201
-                stage.hold()
+                stage.check_invariants()
 
             return Trial(lambda: stage.api.post(path, token), check)
 
@@ -277,20 +281,20 @@ class TestEveryFault:
 
 
 def test_sixteen_concurrent_requests_create_one_issue(
-    fresh: Callable[[], Desk], stage: Stage, monkeypatch: pytest.MonkeyPatch
+    fresh: Callable[[], IssueCreation], stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = fresh()
-    item = desk.finding()
+    creation = fresh()
+    item = creation.finding()
     at_work = threading.Lock()
 
     async def pause(seconds: float) -> None:
         with at_work:  # the in-memory host is shared
-            for letter in desk.mailbox.due(QUEUE):
-                desk.deliver(letter)
+            for letter in creation.sqs.due(QUEUE):
+                creation.deliver(letter)
 
     monkeypatch.setattr(clock, "pause", pause)
-    path, token = f"/v1/inbox/{item.item_id}/github-issue", desk.company.owner.token
-    replies = [outcome.get() for outcome in hammer([lambda: stage.api.post(path, token)] * 16)]
+    path, token = f"/v1/inbox/{item.item_id}/github-issue", creation.company.owner.token
+    replies = [outcome.get() for outcome in run_repeatedly([lambda: stage.api.post(path, token)] * 16)]
     assert {reply.status for reply in replies} == {201}
     assert len({reply.data["githubIssue"]["number"] for reply in replies}) == 1
-    assert len(desk.issues_of(item)) == desk.host.count("create") == 1
+    assert len(creation.issues_of(item)) == creation.host.count("create") == 1

@@ -20,7 +20,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Explored, Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
@@ -32,17 +32,17 @@ class Owner:
     def __init__(self, world: World, api: DirectApi, existing: int) -> None:
         self.api = api
         self.company = world.company()
-        self.minted = api_keys.create_key(self.company.organization_id, "first", self.company.owner.user_id, "test")
-        add_copies(self.company, self.minted.item, existing - 1)
+        self.created = api_keys.create_key(self.company.organization_id, "first", self.company.owner.user_id, "test")
+        add_copies(self.company, self.created.item, existing - 1)
 
     def create(self) -> Reply:
         return self.api.post(self._path(""), self.company.owner.token, json_body={"name": "deploy"})
 
     def roll(self) -> Reply:
-        return self.api.post(self._path(f"/{self.minted.item.key_id}/roll"), self.company.owner.token)
+        return self.api.post(self._path(f"/{self.created.item.key_id}/roll"), self.company.owner.token)
 
     def delete(self) -> Reply:
-        return self.api.delete(self._path(f"/{self.minted.item.key_id}"), self.company.owner.token)
+        return self.api.delete(self._path(f"/{self.created.item.key_id}"), self.company.owner.token)
 
     def secret_status(self, secret: str) -> int:
         """Returns the status of a call with this secret."""
@@ -83,7 +83,7 @@ def race(stage: Stage) -> Callable[..., Explored]:
 
             def check_run(outcomes: list[Outcome]) -> None:
                 replies: Replies = [outcome.get() for outcome in outcomes]
-                stage.hold()
+                stage.check_invariants()
                 check(owner, replies)
 
             return Race([lambda act=act: act(owner) for act in acts], check_run)  # type: ignore[misc]
@@ -113,7 +113,7 @@ class TestEveryOrder:
         def check(owner: Owner, replies: Replies) -> None:
             statuses.add(replies[0].status)
             assert replies[1].status == 200
-            assert owner.secret_status(owner.minted.secret) == 401
+            assert owner.secret_status(owner.created.secret) == 401
 
         assert race(50, [Owner.create, Owner.delete], check).exhaustive
         assert statuses == {201, 409}
@@ -129,7 +129,7 @@ class TestEveryOrder:
     def test_one_key_is_replaced_or_revoked_once(self, first: Act, second: Act, race: Callable[..., Explored]) -> None:
         def check(owner: Owner, replies: Replies) -> None:
             assert sorted(reply.status for reply in replies) == [200, 404]
-            assert owner.secret_status(owner.minted.secret) == 401
+            assert owner.secret_status(owner.created.secret) == 401
             for reply in replies:
                 if reply.status == 200 and "key" in reply.data:
                     assert owner.secret_status(reply.data["key"]) == 200
@@ -145,12 +145,12 @@ def test_sixteen_threads_create_exactly_50_keys(stage: Stage) -> None:
     def create() -> Reply:
         return stage.api.post(path, company.owner.token, json_body={"name": "deploy"})
 
-    replies: Replies = [outcome.get() for outcome in hammer([create] * 16, times=10)]
+    replies: Replies = [outcome.get() for outcome in run_repeatedly([create] * 16, times=10)]
     # A constantly contended item may be throttled temporarily; the cap decides all other requests.
     assert Counter(reply.status for reply in replies) == {201: 50, 409: 110}
     secrets = {reply.data["key"] for reply in replies if reply.status == 201}
     assert len(secrets) == 50
-    stored = stage.hold()
+    stored = stage.check_invariants()
     assert all(keys.key_secret(tokens.digest(secret)) in stored for secret in secrets)
 
 
@@ -162,7 +162,7 @@ class TestEveryFault:
                 owner = Owner(stage.fresh(), stage.api, 2)
 
                 def check_run(case: Case) -> None:
-                    stage.hold()
+                    stage.check_invariants()
                     check(owner, case)
 
                 return Trial(lambda: act(owner), check_run)
@@ -188,7 +188,7 @@ class TestEveryFault:
                 assert owner.secret_status(first.data["key"]) == 200
             else:
                 assert case.second.get().status in {200, 404}
-            assert owner.secret_status(owner.minted.secret) == 401
+            assert owner.secret_status(owner.created.secret) == 401
 
         assert break_calls(Owner.roll, check) > 20
 
@@ -197,6 +197,6 @@ class TestEveryFault:
             first = check_first(case, 200)
             expected = {404} if first is not None and first.status == 200 else {200, 404}
             assert case.second.get().status in expected
-            assert owner.secret_status(owner.minted.secret) == 401
+            assert owner.secret_status(owner.created.secret) == 401
 
         assert break_calls(Owner.delete, check) > 20

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.core.settings import SigningSecret
 from tests.functional.device_auth.devices import refresh, works
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.test_device_requests import uncounted
 from tests.races.test_idempotency_keys import LATER_SECONDS, Client, check_replies
 from tests.races.test_refresh_tokens import first_pair
@@ -17,7 +17,7 @@ from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.rings import MIXED_FLEETS, use_ring_of_thread
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 
 pytestmark = pytest.mark.races
 
@@ -51,14 +51,14 @@ class TestACreationIsRepeatedByAnotherVersion:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
                 assert 201 in {reply.status for reply in replies}
                 check_replies(client, replies)
-                stage.hold()
+                stage.check_invariants()
 
             return Race([lambda secret=secret: create(secret) for secret in mixed], check)
 
         assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
 
     def test_a_creation_repeated_after_the_lease_by_another_version_takes_effect_once(
-        self, stage: Stage, set_secret: SetSecret, mixed: Mixed, own_clock: Callable[[float], None]
+        self, stage: Stage, set_secret: SetSecret, mixed: Mixed, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
             client = Client(stage.fresh(), stage.api)
@@ -69,12 +69,12 @@ class TestACreationIsRepeatedByAnotherVersion:
 
             def repeat_later() -> Reply:
                 set_secret(mixed[1])
-                own_clock(STILL_AT + LATER_SECONDS)
+                thread_clock(RACE_TIME + LATER_SECONDS)
                 return client.create()
 
             def check(outcomes: list[Outcome]) -> None:
                 check_replies(client, [outcome.get() for outcome in outcomes])
-                stage.hold()
+                stage.check_invariants()
 
             return Race([create, repeat_later], check)
 
@@ -82,20 +82,25 @@ class TestACreationIsRepeatedByAnotherVersion:
 
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
     def test_a_creation_repeated_by_another_version_after_every_fault_takes_effect_once(
-        self, wait_seconds: int, stage: Stage, set_secret: SetSecret, mixed: Mixed, own_clock: Callable[[float], None]
+        self,
+        wait_seconds: int,
+        stage: Stage,
+        set_secret: SetSecret,
+        mixed: Mixed,
+        thread_clock: Callable[[float], None],
     ) -> None:
         def scenario() -> Trial:
             client = Client(stage.fresh(), stage.api)
-            own_clock(STILL_AT)
+            thread_clock(RACE_TIME)
             set_secret(mixed[0])
 
             def again() -> Reply:
-                own_clock(STILL_AT + wait_seconds)
+                thread_clock(RACE_TIME + wait_seconds)
                 set_secret(mixed[1])
                 return client.create()
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 replies = [case.second.get()]
                 if case.first.error is None:
                     replies.append(case.first.get())
@@ -117,10 +122,10 @@ class TestACreationIsRepeatedByAnotherVersion:
             return client.create()
 
         acts = [lambda secret=secret: create(secret) for secret in mixed * 8]
-        replies: list[Reply] = [outcome.get() for outcome in hammer(acts)]
+        replies: list[Reply] = [outcome.get() for outcome in run_repeatedly(acts)]
         assert 201 in {reply.status for reply in replies}
         check_replies(client, replies)
-        stage.hold()
+        stage.check_invariants()
 
 
 class TestTwoVersionsRefreshOneToken:
@@ -140,7 +145,7 @@ class TestTwoVersionsRefreshOneToken:
                 assert works(stage.api, one["accessToken"])
                 set_secret(mixed[0])
                 assert refresh(stage.api, one["refreshToken"]).status == 200
-                stage.hold()
+                stage.check_invariants()
 
             return Race([lambda secret=secret: act(secret) for secret in mixed], check)
 

@@ -15,7 +15,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Person, World
 
 pytestmark = pytest.mark.races
@@ -58,7 +58,7 @@ def race(stage: Stage) -> Callable[..., None]:
             team = Team(stage.fresh(), stage.api)
 
             def check_run(outcomes: list[Outcome]) -> None:
-                stage.hold()
+                stage.check_invariants()
                 check(team, [outcome.get() for outcome in outcomes], made)
 
             made = Race(acts(team), check_run)
@@ -141,10 +141,10 @@ def test_sixteen_owners_demoting_each_other_leave_an_owner(stage: Stage) -> None
     team = Team(world, stage.api)
     owners = [team.a, team.b] + [world.member(team.company, "owner") for _ in range(14)]
     acts = [team.change(caller, owners[number - 1], "admin") for number, caller in enumerate(owners)]
-    replies: Replies = [outcome.get() for outcome in hammer(acts)]
+    replies: Replies = [outcome.get() for outcome in run_repeatedly(acts)]
     # The organization's item is contended on purpose: a caller that conflicts every time gets a 429.
     assert {reply.status for reply in replies} <= {200, 403, 429}
-    stage.hold()
+    stage.check_invariants()
 
 
 class TestEveryFault:
@@ -163,7 +163,7 @@ class TestEveryFault:
             team = Team(stage.fresh(), stage.api)
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 check_first(case, 200)
                 assert case.second.get().status in ({200, 404} if settled is None else {200})
                 target = team.m if settled == "owner" else team.b
@@ -179,7 +179,7 @@ def test_endless_contention_is_given_up_within_a_second(stage: Stage) -> None:
         team = Team(stage.fresh(), stage.api)
 
         def check(case: Case) -> None:
-            stage.hold()
+            stage.check_invariants()
             if case.fault.kind is Kind.CONFLICT:
                 assert case.first.get().status in {429, 503}
                 assert sum(case.paused_seconds) < 1

@@ -13,7 +13,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import Person
 
 pytestmark = pytest.mark.races
@@ -38,7 +38,7 @@ def test_of_two_creators_one_gets_the_slug(stage: Stage) -> None:
                 if reply.status == 409:
                     assert reply.code == "CONFLICT"
                     assert reply.error["details"]["field"] == "slug"
-            stage.hold()
+            stage.check_invariants()
 
         return Race([creator(stage.api, person) for person in people], check)
 
@@ -47,9 +47,9 @@ def test_of_two_creators_one_gets_the_slug(stage: Stage) -> None:
 
 def test_of_sixteen_threads_one_gets_the_slug(stage: Stage) -> None:
     world = stage.fresh()
-    replies = [outcome.get() for outcome in hammer([creator(stage.api, world.person()) for _ in range(16)])]
+    replies = [outcome.get() for outcome in run_repeatedly([creator(stage.api, world.person()) for _ in range(16)])]
     assert Counter(reply.status for reply in replies) == {201: 1, 409: 15}
-    stage.hold()
+    stage.check_invariants()
 
 
 class TestEveryFault:
@@ -58,7 +58,7 @@ class TestEveryFault:
             person = stage.fresh().person()
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 first = check_first(case, 201)
                 second: Reply = case.second.get()
                 if first is not None and first.status == 201:

@@ -6,15 +6,15 @@ import pytest
 
 from controlplane.core.settings import settings
 from controlplane.store import keys, sessions, waiting
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 
 pytestmark = pytest.mark.races
 
-MINUTE = int(STILL_AT) // 60
+MINUTE = int(RACE_TIME) // 60
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, **numbers: int) -> None:
@@ -30,9 +30,9 @@ def test_sixteen_threads_with_four_credentials_get_exactly_the_limit(
     person = world.person()
     secrets = [person.token, world.token(person.user_id), *(sessions.create(person.user_id) for _ in range(2))]
     acts = [lambda secret=secrets[number % 4]: stage.api.get("/v1/me", secret) for number in range(16)]
-    replies = [outcome.get() for outcome in hammer(acts, times=10)]
+    replies = [outcome.get() for outcome in run_repeatedly(acts, times=10)]
     assert Counter(reply.status for reply in replies) == {200: 100, 429: 60}
-    stage.hold()
+    stage.check_invariants()
 
 
 def test_with_blocks_threads_get_at_most_the_limit_and_hardly_less(
@@ -43,11 +43,11 @@ def test_with_blocks_threads_get_at_most_the_limit_and_hardly_less(
     person = world.person()
     secrets = [person.token, world.token(person.user_id)]
     acts = [lambda secret=secrets[number % 2]: stage.api.get("/v1/me", secret) for number in range(16)]
-    replies = [outcome.get() for outcome in hammer(acts, times=30)]
+    replies = [outcome.get() for outcome in run_repeatedly(acts, times=30)]
     admitted = Counter(reply.status for reply in replies)[200]
     # Blocks end at half of the limit. Some requests that race with that are reserved twice.
     assert 360 <= admitted <= 400
-    assert stage.hold()[keys.owner_count(person.user_id, MINUTE)]["hits"] >= admitted
+    assert stage.check_invariants()[keys.owner_count(person.user_id, MINUTE)]["hits"] >= admitted
 
 
 def test_in_every_order_two_credentials_share_the_remainder(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_a_failing_counter_never_admits_more(stage: Stage, monkeypatch: pytest.M
                 200
             )
             assert case.second.get().status == 200
-            assert stage.hold()[keys.owner_count(person.user_id, MINUTE)]["hits"] >= admitted
+            assert stage.check_invariants()[keys.owner_count(person.user_id, MINUTE)]["hits"] >= admitted
 
         return Trial(lambda: stage.api.get("/v1/me", person.token), check)
 
@@ -90,7 +90,7 @@ class TestWaitingSlots:
     ) -> None:
         limit(monkeypatch, account_concurrency=50)
         stage.fresh()
-        held = [outcome.get() for outcome in hammer([lambda: waiting.acquire_slot(8)] * 16, times=4)]
+        held = [outcome.get() for outcome in run_repeatedly([lambda: waiting.acquire_slot(8)] * 16, times=4)]
         numbers = [slot[0] for slot in held if slot is not None]
         assert sorted(numbers) == [0, 1, 2, 3, 4]
 

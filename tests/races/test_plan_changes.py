@@ -14,7 +14,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Crashed, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -26,7 +26,7 @@ class Customer:
     def __init__(self, world: World, api: DirectApi) -> None:
         self.api = api
         self.company = world.company("pro")
-        self.minted: list[MintedKey] = [
+        self.created: list[MintedKey] = [
             api_keys.create_key(self.company.organization_id, "deploy", self.company.owner.user_id, "test")
             for _ in range(2)
         ]
@@ -41,7 +41,7 @@ class Customer:
         self.change_plan("enterprise")
 
     def call(self) -> Reply:
-        return self.api.get("/v1/me", self.minted[0].secret)
+        return self.api.get("/v1/me", self.created[0].secret)
 
     def create(self) -> Reply:
         path = f"/v1/api-keys?organizationId={self.company.organization_id}"
@@ -60,7 +60,7 @@ class Customer:
         return self.api.delete(self._path(""), self.company.owner.token)
 
     def _path(self, rest: str) -> str:
-        return f"/v1/api-keys/{self.minted[0].item.key_id}{rest}"
+        return f"/v1/api-keys/{self.created[0].item.key_id}{rest}"
 
 
 type Act = Callable[[Customer], Reply | None]
@@ -76,7 +76,7 @@ def race(stage: Stage) -> Callable[..., None]:
             customer = Customer(stage.fresh(), stage.api)
 
             def check_run(outcomes: list[Outcome]) -> None:
-                stage.hold()
+                stage.check_invariants()
                 check(customer, [outcome.get() for outcome in outcomes], made)
 
             made = Race([lambda act=act: act(customer) for act in acts], check_run)  # type: ignore[misc]
@@ -150,10 +150,10 @@ class TestEveryOrder:
 def test_threads_call_and_create_keys_while_the_plan_changes(stage: Stage) -> None:
     customer = Customer(stage.fresh(), stage.api)
     acts = [*[customer.call] * 6, *[customer.create] * 2, customer.downgrade, customer.upgrade]
-    for outcome in hammer(acts, times=5):
+    for outcome in run_repeatedly(acts, times=5):
         reply = outcome.get()
         assert reply is None or reply.status in {200, 201, 402}, reply.text
-    stage.hold()
+    stage.check_invariants()
 
 
 def test_a_plan_change_is_complete_and_repeatable_after_every_fault(stage: Stage) -> None:
@@ -161,10 +161,10 @@ def test_a_plan_change_is_complete_and_repeatable_after_every_fault(stage: Stage
         customer = Customer(stage.fresh(), stage.api)
 
         def check(case: Case) -> None:
-            items = stage.hold()
+            items = stage.check_invariants()
             assert case.first.error is None or isinstance(case.first.error, Crashed | Exception)
             case.second.get()
-            plans = {items[keys.key_secret(tokens.digest(minted.secret))]["plan"] for minted in customer.minted}
+            plans = {items[keys.key_secret(tokens.digest(created.secret))]["plan"] for created in customer.created}
             assert plans == {"free"}
 
         return Trial(customer.downgrade, check)

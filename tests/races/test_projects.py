@@ -19,7 +19,7 @@ from tests.support.faults import Case, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Explored, Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -96,7 +96,7 @@ def race(stage: Stage) -> Callable[..., Explored]:
 
             def check_run(outcomes: list[Outcome]) -> None:
                 replies: Replies = [outcome.get() for outcome in outcomes]
-                stage.hold()
+                stage.check_invariants()
                 check(shop, replies)
 
             return Race(acts(shop), check_run)
@@ -195,11 +195,13 @@ class TestEveryOrder:
 
 def test_threads_never_exceed_the_plans_number_of_projects(stage: Stage) -> None:
     shop = Shop(stage.fresh(), stage.api, plan="free")
-    replies = [outcome.get() for outcome in hammer([shop.creates(f"Shop {number}") for number in range(8)], times=2)]
+    replies = [
+        outcome.get() for outcome in run_repeatedly([shop.creates(f"Shop {number}") for number in range(8)], times=2)
+    ]
     assert [reply.status for reply in replies].count(201) == 9
     assert {reply.status for reply in replies} <= {201, 402}
     assert {reply.code for reply in replies if reply.status == 402} == {"PLAN_LIMIT_REACHED"}
-    stage.hold()
+    stage.check_invariants()
 
 
 class TestEveryFault:
@@ -208,7 +210,7 @@ class TestEveryFault:
         def run(act: Callable[[Shop], Callable[[], Reply]], check: Callable[[Shop, Case, Items], None]) -> int:
             def scenario() -> Trial:
                 shop = Shop(stage.fresh(), stage.api)
-                return Trial(act(shop), lambda case: check(shop, case, stage.hold()))
+                return Trial(act(shop), lambda case: check(shop, case, stage.check_invariants()))
 
             return explore_faults(stage.client, scenario)
 

@@ -8,17 +8,17 @@ import pytest
 from controlplane.core.tokens import digest
 from controlplane.store import keys
 from controlplane.store.table import Update, table
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.support.api import Reply
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
-MINUTE = int(STILL_AT) // 60
+MINUTE = int(RACE_TIME) // 60
 
 
 def key_with_limit(world: World, limit: int) -> str:
@@ -31,12 +31,12 @@ def key_with_limit(world: World, limit: int) -> str:
 def test_sixteen_threads_get_exactly_the_limit(stage: Stage) -> None:
     secret = key_with_limit(stage.fresh(), 100)
     replies: list[Reply] = [
-        outcome.get() for outcome in hammer([lambda: stage.api.get("/v1/me", secret)] * 16, times=10)
+        outcome.get() for outcome in run_repeatedly([lambda: stage.api.get("/v1/me", secret)] * 16, times=10)
     ]
     assert Counter(reply.status for reply in replies) == {200: 100, 429: 60}
     admitted = [int(reply.headers["x-ratelimit-remaining"]) for reply in replies if reply.status == 200]
     assert sorted(admitted) == list(range(100))
-    assert stage.hold()[keys.key_secret(digest(secret))]["hits"] == 160
+    assert stage.check_invariants()[keys.key_secret(digest(secret))]["hits"] == 160
 
 
 class TestMinuteBoundary:
@@ -44,7 +44,7 @@ class TestMinuteBoundary:
 
     @pytest.mark.parametrize("opened", [False, True], ids=["first use", "window open"])
     def test_no_minute_admits_more_or_fewer_than_the_limit(
-        self, opened: bool, stage: Stage, own_clock: Callable[[float], None]
+        self, opened: bool, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
             secret = key_with_limit(stage.fresh(), 2)
@@ -53,7 +53,7 @@ class TestMinuteBoundary:
 
             def request(seconds: float) -> Callable[[], Reply]:
                 def act() -> Reply:
-                    own_clock(seconds)
+                    thread_clock(seconds)
                     return stage.api.get("/v1/me", secret)
 
                 return act

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.functional.device_auth.devices import REVOKE, ask, refresh, works
+from tests.functional.device_auth.devices import REVOKE, refresh, request_code, works
 from tests.races.stage import Stage
 from tests.races.test_device_requests import uncounted
 from tests.races.verdicts import check_first
@@ -12,7 +12,7 @@ from tests.support.api import Reply
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 
 pytestmark = pytest.mark.races
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.races
 def first_pair(stage: Stage) -> dict[str, Any]:
     """Returns the tokens of an approved device."""
     world = stage.fresh()
-    pair: dict[str, Any] = ask(stage.api).approved(world.person().user_id).redeem().data
+    pair: dict[str, Any] = request_code(stage.api).approved(world.person().user_id).redeem().data
     return pair
 
 
@@ -34,7 +34,7 @@ class TestTwoRefreshes:
                 assert one == other
                 assert works(stage.api, one["accessToken"])
                 assert refresh(stage.api, one["refreshToken"]).status == 200
-                stage.hold()
+                stage.check_invariants()
 
             return Race([lambda: refresh(stage.api, first["refreshToken"])] * 2, check)
 
@@ -56,7 +56,7 @@ class TestTwoRefreshes:
                 else:
                     assert repeated.status == 401
                     assert not any(alive)
-                stage.hold()
+                stage.check_invariants()
 
             acts = [first["refreshToken"], second["refreshToken"]]
             return Race([lambda token=token: refresh(stage.api, token) for token in acts], check)
@@ -65,10 +65,10 @@ class TestTwoRefreshes:
 
     def test_sixteen_refreshes_of_one_token_get_the_same_pair(self, stage: Stage) -> None:
         first = first_pair(stage)
-        outcomes = hammer([lambda: refresh(stage.api, first["refreshToken"])] * 16)
+        outcomes = run_repeatedly([lambda: refresh(stage.api, first["refreshToken"])] * 16)
         assert len({outcome.get().text for outcome in outcomes}) == 1
         assert works(stage.api, outcomes[0].get().data["accessToken"])
-        stage.hold()
+        stage.check_invariants()
 
 
 class TestRevocation:
@@ -85,7 +85,7 @@ class TestRevocation:
                 if refreshed.status == 200:
                     assert not works(stage.api, refreshed.data["accessToken"])
                     assert refresh(stage.api, refreshed.data["refreshToken"]).status == 401
-                stage.hold()
+                stage.check_invariants()
 
             revoke = {"token": first[kind]}
             return Race(
@@ -105,7 +105,7 @@ class TestRevocation:
             def check(outcomes: list[Outcome]) -> None:
                 assert outcomes[0].get().status in {200, 401}
                 assert not works(stage.api, first["accessToken"])
-                stage.hold()
+                stage.check_invariants()
 
             revoke = {"token": first["refreshToken"]}
             return Race(
@@ -131,7 +131,7 @@ class TestEveryFault:
                     assert came.data == again.data
                 assert works(stage.api, again.data["accessToken"])
                 assert refresh(stage.api, again.data["refreshToken"]).status == 200
-                stage.hold()
+                stage.check_invariants()
 
             return Trial(lambda: refresh(stage.api, first["refreshToken"]), check)
 
@@ -147,7 +147,7 @@ class TestEveryFault:
                 assert case.second.get().status == 200
                 assert not works(stage.api, first["accessToken"])
                 assert not works(stage.api, second["accessToken"])
-                stage.hold()
+                stage.check_invariants()
 
             return Trial(lambda: stage.api.post(REVOKE, json_body={"token": first["refreshToken"]}), check)
 

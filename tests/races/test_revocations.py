@@ -8,12 +8,12 @@ import pytest
 from controlplane.core import clock, tokens
 from controlplane.store import credential_index, device_approvals, revocations, sessions, token_families, users
 from ops import accounts, credential_backfill
-from tests.functional.device_auth.devices import Device, ask, refresh, works
-from tests.races.stage import STILL_AT, Stage, moments_later
+from tests.functional.device_auth.devices import Device, refresh, request_code, works
+from tests.races.stage import RACE_TIME, Stage, clock_advanced
 from tests.races.test_device_requests import uncounted
 from tests.races.verdicts import check_first
 from tests.support.faults import Case, Trial, explore_faults
-from tests.support.older import forget_index, keep_only
+from tests.support.legacy_table import delete_index, keep_only
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.world import Person
@@ -29,10 +29,10 @@ class Owner:
     def __init__(self, stage: Stage, *, redeemed: bool = True) -> None:
         self.stage = stage
         self.person: Person = stage.fresh().person()
-        with moments_later(1):
+        with clock_advanced(1):
             self.session = sessions.create(self.person.user_id)
-        with moments_later(2):
-            self.device: Device = ask(stage.api, deviceName="laptop").approved(self.person.user_id)
+        with clock_advanced(2):
+            self.device: Device = request_code(stage.api, deviceName="laptop").approved(self.person.user_id)
         self.pair: dict[str, Any] = self.device.redeem().data if redeemed else {}
         (self.entry,) = [it for it in self.entries() if it.kind == "device"]
 
@@ -42,13 +42,13 @@ class Owner:
     def only(self, *prefixes: str) -> "Owner":
         """Returns the user with only these credentials, as an older release stored them."""
         keep_only(prefixes)
-        forget_index()
+        delete_index()
         return self
 
     def revoke(self) -> Any:
         return self.stage.api.delete(f"{SESSIONS}/{self.entry.session_id}", self.session)
 
-    def revoke_all(self) -> accounts.Revoked:
+    def revoke_all(self) -> accounts.RevokedCounts:
         return accounts.revoke_credentials(self.person.user_id)
 
     def check_dead(self, pair: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Owner:
 
     def check_gone(self) -> None:
         assert not [it for it in self.entries() if it.kind == "device"]
-        self.stage.hold()
+        self.stage.check_invariants()
 
 
 def race(stage: Stage, scenario: Callable[[], Race]) -> None:
@@ -71,9 +71,9 @@ class TestRevocation:
         """The use is in a new hour, when it is also recorded in the index."""
 
         def scenario() -> Race:
-            monkeypatch.setattr(clock, "source", lambda: STILL_AT)
+            monkeypatch.setattr(clock, "source", lambda: RACE_TIME)
             owner = Owner(stage)
-            monkeypatch.setattr(clock, "source", lambda: STILL_AT + 3_590)
+            monkeypatch.setattr(clock, "source", lambda: RACE_TIME + 3_590)
 
             def check(outcomes: list[Outcome]) -> None:
                 assert outcomes[0].get().status in {200, 401}
@@ -166,7 +166,7 @@ class TestRevocation:
                     owner.check_dead(redeemed.data)
                 assert not works(stage.api, owner.session)
                 assert owner.entries() == []
-                stage.hold()
+                stage.check_invariants()
 
             return Race([owner.device.redeem, owner.revoke_all], check)
 
@@ -245,7 +245,7 @@ def test_a_session_created_during_the_deletion_of_its_account_does_not_work(stag
                 assert isinstance(session.error, users.UnknownUser)
             assert outcomes[1].error is None
             assert not credential_index.list_credentials(user_id, 10).credentials
-            stage.hold()
+            stage.check_invariants()
 
         acts = [
             lambda: sessions.create(user_id),
@@ -264,7 +264,7 @@ class TestEveryFault:
             user_id = stage.fresh().person().user_id
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 accounts.revoke_credentials(user_id)
                 for outcome in (case.first, case.second):
                     if outcome.error is None:
@@ -278,27 +278,27 @@ class TestEveryFault:
     def test_under_every_fault_a_device_is_listed_as_far_as_it_got(self, step: str, stage: Stage) -> None:
         def scenario() -> Trial:
             person = stage.fresh().person()
-            asking = ask(stage.api)
+            requester = request_code(stage.api)
             pair: dict[str, Any] = {}
             if step != "approve":
-                asking.approved(person.user_id)
+                requester.approved(person.user_id)
             if step == "refresh":
-                pair = asking.redeem().data
+                pair = requester.redeem().data
             acts: dict[str, Callable[[], Any]] = {
-                "approve": lambda: device_approvals.approve(asking.user_code, person.user_id, ["projects.read"]),
-                "redeem": asking.redeem,
+                "approve": lambda: device_approvals.approve(requester.user_code, person.user_id, ["projects.read"]),
+                "redeem": requester.redeem,
                 "refresh": lambda: refresh(stage.api, pair["refreshToken"]),
             }
 
             def check(case: Case) -> None:
-                stage.hold()
+                stage.check_invariants()
                 accounts.revoke_credentials(person.user_id)
                 for outcome in (case.first, case.second):
                     if outcome.error is None and getattr(outcome.value, "status", 0) == 200:
                         assert not works(stage.api, outcome.value.data["accessToken"])
-                assert asking.redeem().status in {401, 403, 409}
+                assert requester.redeem().status in {401, 403, 409}
                 assert not credential_index.list_credentials(person.user_id, 10).credentials
-                stage.hold()
+                stage.check_invariants()
 
             return Trial(acts[step], check)
 
@@ -332,7 +332,7 @@ class TestEveryFault:
                 owner.check_dead(owner.pair)
                 assert not works(stage.api, owner.session)
                 assert owner.entries() == []
-                stage.hold()
+                stage.check_invariants()
 
             return Trial(owner.revoke_all, check)
 

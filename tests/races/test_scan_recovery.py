@@ -11,12 +11,12 @@ from controlplane.store import billing, keys
 from controlplane.store.leases import LeaseState
 from controlplane.store.scans.items import PREVIEW_FINDINGS
 from controlplane.store.table import table
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import beyond_the_own, only_writes
 from tests.support.calls import Call
 from tests.support.faults import Case, Kind, Trial, explore_faults
-from tests.support.mailbox import Mailbox
 from tests.support.scan_line import FINDINGS, ScanLine
+from tests.support.sqs import FakeSqs
 
 pytestmark = pytest.mark.races
 
@@ -35,10 +35,10 @@ def beyond_progress(call: Call) -> bool:
 
 
 @pytest.fixture
-def fresh_line(stage: Stage, mailbox: Mailbox, own_clock: Callable[[float], None]) -> Callable[[], ScanLine]:
+def fresh_line(stage: Stage, sqs: FakeSqs, thread_clock: Callable[[float], None]) -> Callable[[], ScanLine]:
     def make() -> ScanLine:
-        mailbox.letters.clear()
-        return ScanLine(stage.fresh(), stage.api, mailbox, own_clock, STILL_AT)
+        sqs.letters.clear()
+        return ScanLine(stage.fresh(), stage.api, sqs, thread_clock, RACE_TIME)
 
     return make
 
@@ -50,7 +50,7 @@ def ends_well(line: ScanLine, stage: Stage) -> None:
     published = [item.title for item in line.published()]
     assert len(published) == len(set(published)) == PREVIEW_FINDINGS
     assert line.dead_letters() == []
-    items = stage.hold()
+    items = stage.check_invariants()
     assert len([item for item in items.values() if "headCommitSha" in item]) == 1
     assert not [key for key in items if key.pk.startswith(("OUTBOX#", "SCANWATCH"))]
 
@@ -153,7 +153,7 @@ class TestACrash:
             def check(case: Case) -> None:
                 case.second.get()
                 line.check_end()
-                stage.hold()
+                stage.check_invariants()
                 published = [item.title for item in line.published()]
                 assert len(published) == len(set(published)) == FINDINGS
                 assert credits_of(line) == 10

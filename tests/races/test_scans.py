@@ -11,7 +11,7 @@ from controlplane.store import leases
 from controlplane.store.scans import execution, failures, reads
 from controlplane.store.scans.items import OPEN, Coverage, Failure
 from scan_preparation.service import prepare_scan
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_own
 from tests.support.api import Reply
@@ -21,7 +21,7 @@ from tests.support.faults import Case, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -71,7 +71,7 @@ class TestEveryOrder:
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
-                repository_is_consistent(stage.hold())
+                repository_is_consistent(stage.check_invariants())
                 assert sorted(reply.status for reply in replies) == [202, 409]
                 (won,) = [reply for reply in replies if reply.status == 202]
                 (lost,) = [reply for reply in replies if reply.status == 409]
@@ -88,7 +88,7 @@ class TestEveryOrder:
             request_id = make_request(audited.repository)
 
             def check(outcomes: list[Outcome]) -> None:
-                items = stage.hold()
+                items = stage.check_invariants()
                 repository_is_consistent(items)
                 made = [item for item in items.values() if "headCommitSha" in item]
                 assert [item["access"] for item in made] == ["free-preview"]
@@ -98,11 +98,11 @@ class TestEveryOrder:
         assert explore(stage.client, scenario).exhaustive
 
     def test_two_requests_that_replace_an_exhausted_scan_start_one_scan(
-        self, stage: Stage, own_clock: Callable[[float], None]
+        self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def later(act: Callable[[], Reply]) -> Callable[[], Reply]:
             def run() -> Reply:
-                own_clock(STILL_AT + 2_400)
+                thread_clock(RACE_TIME + 2_400)
                 return act()
 
             return run
@@ -111,13 +111,13 @@ class TestEveryOrder:
             audited = Audited(stage.fresh(), stage.api)
             dead = make_scan(audited.repository, status="running")
             for attempt in range(2, leases.MAX_ATTEMPTS + 1):
-                own_clock(STILL_AT + attempt * 421)
+                thread_clock(RACE_TIME + attempt * 421)
                 execution.acquire_scan(dead.scan_id, 420)
-            own_clock(STILL_AT)
+            thread_clock(RACE_TIME)
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
-                repository_is_consistent(stage.hold())
+                repository_is_consistent(stage.check_invariants())
                 assert sorted(reply.status for reply in replies) == [202, 409]
                 assert reads.get_scan(dead.scan_id).status == "failed"
 
@@ -128,7 +128,7 @@ class TestEveryOrder:
 
     @pytest.mark.parametrize("late", ["complete", "fail", "report"])
     def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(
-        self, late: str, stage: Stage, own_clock: Callable[[float], None]
+        self, late: str, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Race:
             audited = Audited(stage.fresh(), stage.api)
@@ -141,7 +141,7 @@ class TestEveryOrder:
             }
 
             def take_over() -> bool:
-                own_clock(STILL_AT + 421)
+                thread_clock(RACE_TIME + 421)
                 try:
                     execution.acquire_scan(scan.scan_id, 420)
                 except leases.Finished:
@@ -157,7 +157,7 @@ class TestEveryOrder:
 
             def check(outcomes: list[Outcome]) -> None:
                 taken, ended = [outcome.get() for outcome in outcomes]
-                repository_is_consistent(stage.hold())
+                repository_is_consistent(stage.check_invariants())
                 status = reads.get_scan(scan.scan_id).status
                 if late == "report":
                     assert status == "running"
@@ -172,10 +172,10 @@ class TestEveryOrder:
 
 def test_threads_start_one_scan(stage: Stage) -> None:
     audited = Audited(stage.fresh(), stage.api)
-    replies = [outcome.get() for outcome in hammer([audited.start] * 8, times=2)]
+    replies = [outcome.get() for outcome in run_repeatedly([audited.start] * 8, times=2)]
     assert [reply.status for reply in replies].count(202) == 1
     assert {reply.code for reply in replies if reply.status == 409} == {"SCAN_IN_PROGRESS"}
-    repository_is_consistent(stage.hold())
+    repository_is_consistent(stage.check_invariants())
 
 
 class TestEveryFault:
@@ -184,7 +184,7 @@ class TestEveryFault:
             audited = Audited(stage.fresh(), stage.api)
 
             def check(case: Case) -> None:
-                items = stage.hold()
+                items = stage.check_invariants()
                 repository_is_consistent(items)
                 reply = check_first(case, 202)
                 # A client without a response retries: it starts the scan, or gets a conflict with the existing one.
@@ -199,21 +199,21 @@ class TestEveryFault:
         assert explore_faults(stage.client, scenario) > 20
 
     def test_a_preparation_ends_once_wherever_its_worker_crashes(
-        self, stage: Stage, own_clock: Callable[[float], None]
+        self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
         def scenario() -> Trial:
-            own_clock(STILL_AT)
+            thread_clock(RACE_TIME)
             audited = Audited(stage.fresh(), stage.api)
             request_id = make_request(audited.repository)
             prepare = audited.prepares(request_id)
 
             def deliver_again() -> None:
-                own_clock(STILL_AT + 180)
+                thread_clock(RACE_TIME + 180)
                 prepare()
 
             def check(case: Case) -> None:
-                own_clock(STILL_AT)
-                items = stage.hold()
+                thread_clock(RACE_TIME)
+                items = stage.check_invariants()
                 repository_is_consistent(items)
                 case.second.get()
                 request = reads.get_request(request_id)
@@ -236,7 +236,7 @@ class TestEveryFault:
                 execution.complete_scan(scan, lease, 7, 5, Coverage(1, 1, {}))
 
             def check(case: Case) -> None:
-                repository_is_consistent(stage.hold())
+                repository_is_consistent(stage.check_invariants())
                 ended = reads.get_scan(scan.scan_id)
                 assert (ended.status, ended.finding_count, ended.issue_count) == ("completed", 7, 5)
                 assert "activeRequestId" not in stored_repository(audited.repository)

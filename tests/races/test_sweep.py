@@ -14,20 +14,20 @@ from controlplane.store.repositories import HostedRepository, Link
 from controlplane.store.scans import requests
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
-from tests.races.stage import STILL_AT, Stage
+from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import beyond_queries, only_writes
 from tests.support.cleanup import finish_deletions
 from tests.support.code_host import FakeHost
 from tests.support.faults import Case, Trial, explore_faults
-from tests.support.mailbox import Mailbox
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
+from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
-LONG_AGO = STILL_AT - 700
+LONG_AGO = RACE_TIME - 700
 HOSTED = HostedRepository(
     installation_id=1,
     owner="acme",
@@ -92,21 +92,21 @@ def sweeps() -> int:
 
 class TestScans:
     @pytest.fixture
-    def shop(self, stage: Stage, own_clock: Callable[[float], None], mailbox: Mailbox) -> Callable[[int], Shop]:
+    def shop(self, stage: Stage, thread_clock: Callable[[float], None], sqs: FakeSqs) -> Callable[[int], Shop]:
         def make(attempts: int) -> Shop:
-            own_clock(LONG_AGO)
-            mailbox.letters.clear()
+            thread_clock(LONG_AGO)
+            sqs.letters.clear()
             made = Shop(stage.fresh())
             for number in range(attempts):
-                own_clock(LONG_AGO + number * 31)
+                thread_clock(LONG_AGO + number * 31)
                 requests.acquire_request(made.request.request_id, 30)
-            own_clock(STILL_AT)
+            thread_clock(RACE_TIME)
             return made
 
         return make
 
     def test_a_worker_acquires_a_request_that_the_sweep_releases_once(
-        self, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox
+        self, stage: Stage, shop: Callable[[int], Shop], sqs: FakeSqs
     ) -> None:
         def scenario() -> Race:
             made = shop(1)
@@ -114,20 +114,20 @@ class TestScans:
             def check(outcomes: list[Outcome]) -> None:
                 taken, retried = outcomes[0].get(), outcomes[1].get()
                 assert taken
-                assert (made.stored()["attempts"], made.stored()["leaseUntil"]) == (2, STILL_AT + 30)
-                assert len(mailbox.letters) == retried
+                assert (made.stored()["attempts"], made.stored()["leaseUntil"]) == (2, RACE_TIME + 30)
+                assert len(sqs.letters) == retried
                 assert (made.is_free(), notes(keys.SCAN_WATCH_PKS)) == (False, 1)
 
             return Race([made.takes, sweeps], check)
 
         assert explore(stage.client, scenario, yields_at=beyond_queries).exhaustive
 
-    def test_two_sweeps_send_one_message(self, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox) -> None:
+    def test_two_sweeps_send_one_message(self, stage: Stage, shop: Callable[[int], Shop], sqs: FakeSqs) -> None:
         def scenario() -> Race:
             made = shop(1)
 
             def check(outcomes: list[Outcome]) -> None:
-                assert sum(outcome.get() for outcome in outcomes) == len(mailbox.letters) == 1
+                assert sum(outcome.get() for outcome in outcomes) == len(sqs.letters) == 1
                 assert (made.stored()["attempts"], made.stored()["leaseUntil"]) == (1, 0)
 
             return Race([sweeps] * 2, check)
@@ -161,13 +161,13 @@ class TestScans:
 
     @pytest.mark.parametrize("attempts", [1, leases.MAX_ATTEMPTS])
     def test_the_next_sweep_completes_recovery_after_any_fault(
-        self, attempts: int, stage: Stage, shop: Callable[[int], Shop], mailbox: Mailbox, own_clock
+        self, attempts: int, stage: Stage, shop: Callable[[int], Shop], sqs: FakeSqs, thread_clock
     ) -> None:
         def scenario() -> Trial:
             made = shop(attempts)
 
             def sweep_again() -> None:
-                own_clock(STILL_AT + 120)
+                thread_clock(RACE_TIME + 120)
                 sweeps()
                 swept(messages.resend)
 
@@ -175,7 +175,7 @@ class TestScans:
                 case.second.get()
                 if attempts == 1:
                     # Sent once, or twice only if the first send couldn't be recorded.
-                    assert len(mailbox.letters) in {1, 2}
+                    assert len(sqs.letters) in {1, 2}
                     assert (made.stored()["status"], made.stored()["leaseUntil"]) == ("starting", 0)
                 else:
                     assert (made.stored()["status"], made.is_free()) == ("failed", True)

@@ -17,7 +17,7 @@ from tests.support.faults import Case, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
-from tests.support.threads import hammer
+from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
@@ -69,7 +69,7 @@ def race(stage: Stage) -> Callable[..., None]:
             customer = Customer(stage.fresh(), stage.api, credits_, scans)
 
             def check_run(outcomes: list[Outcome]) -> None:
-                books_are_right(stage.hold())
+                books_are_right(stage.check_invariants())
                 check(customer, [outcome.get() for outcome in outcomes])
 
             return Race(acts(customer), check_run)
@@ -128,11 +128,11 @@ class TestEveryOrder:
 def test_threads_never_overdraw_the_balance(stage: Stage) -> None:
     customer = Customer(stage.fresh(), stage.api, 120, scans=4)
     acts = [customer.unlocks(number) for number in range(4)] * 3
-    replies = [outcome.get() for outcome in hammer(acts, times=2)]
+    replies = [outcome.get() for outcome in run_repeatedly(acts, times=2)]
     assert [reply.status == 200 and reply.data["status"] for reply in replies].count("unlocked") == 2
     assert {reply.code for reply in replies if reply.status != 200} <= {"INSUFFICIENT_CREDITS"}
     assert customer.balance() == 20
-    books_are_right(stage.hold())
+    books_are_right(stage.check_invariants())
 
 
 def test_charges_once_under_every_fault(stage: Stage) -> None:
@@ -140,7 +140,7 @@ def test_charges_once_under_every_fault(stage: Stage) -> None:
         customer = Customer(stage.fresh(), stage.api, 200)
 
         def check(case: Case) -> None:
-            books_are_right(stage.hold())
+            books_are_right(stage.check_invariants())
             first = check_first(case, 200)
             second: Reply = case.second.get()
             assert second.status == 200

@@ -1,7 +1,7 @@
 """A client of the API that sends REST proxy events through the functions' handlers.
 
-Every response passes `check_answer`, so that each test of every suite also checks X-Request-Id, and the envelope or the
-common properties of pages.
+Every response passes `check_response`, so that each test of every suite also checks X-Request-Id, and the envelope or
+the common properties of pages.
 """
 
 import importlib
@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from local.events import rest_event
-from tests.support.described import check_described
+from tests.support.documented import check_documented
 from tests.support.operations import operations, operations_at
 from tests.support.reply import Reply
-from tests.support.response_checks import FORM, check_answer
+from tests.support.response_checks import FORM, check_response
 
 __all__ = ["FORM", "Api", "Reply"]
 
@@ -73,7 +73,7 @@ class Api:
         # `permissions.caller` reads this variable: the function that makes the calls.
         group = found[0].group if found else "system"
         reply = Reply.of_handler(_handlers()[group](event, _Context()))
-        check_answer(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
-        check_described(method, event["path"], reply.status, reply.headers, reply.body)
+        check_response(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
+        check_documented(method, event["path"], reply.status, reply.headers, reply.body)
         self.replies.append(reply)
         return reply

@@ -14,7 +14,7 @@ from starlette.types import Message
 
 from tests.support.api import Api, Reply
 from tests.support.operations import operations_at
-from tests.support.response_checks import check_answer
+from tests.support.response_checks import check_response
 
 
 @dataclass
@@ -52,7 +52,7 @@ class DirectApi(Api):
             "server": ("api.assent.test", 443),
         }
         reply = _run(_app_of(parts.path), scope, body)
-        check_answer(parts.path, sent, reply)
+        check_response(parts.path, sent, reply)
         return reply
 
 

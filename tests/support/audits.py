@@ -18,7 +18,7 @@ from controlplane.store.scans.items import Access, Coverage, Failure, ScanItem
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
-from tests.support.mailbox import Handler
+from tests.support.sqs import Handler
 
 
 def make_request(repository: RepositoryItem, user_id: str = "usr_0000000000000000") -> ScanRequestId:

@@ -17,14 +17,14 @@ from unittest import mock
 from botocore.exceptions import ClientError, ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError
 
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.outcomes import Ended, Outcome
+from tests.support.outcomes import Aborted, Outcome
 
 _READS = {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"}
 _SINGLE_WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
 _TRANSACTIONS = {"TransactWriteItems", "TransactGetItems"}
 
 
-class Crashed(Ended):
+class Crashed(Aborted):
     """The process died here. None of its later calls reach the table."""
 
 
@@ -148,14 +148,14 @@ def _crash_before(client: Any, call: Call, proceed: Proceed) -> Any:
     raise Crashed
 
 
-def _unheard(proceed: Proceed) -> None:
+def _apply_silently(proceed: Proceed) -> None:
     """Makes the call and discards its result or error."""
     with suppress(ClientError):
         proceed()
 
 
 def _crash_after(client: Any, call: Call, proceed: Proceed) -> Any:
-    _unheard(proceed)
+    _apply_silently(proceed)
     raise Crashed
 
 
@@ -164,7 +164,7 @@ def _request_lost(client: Any, call: Call, proceed: Proceed) -> Any:
 
 
 def _response_lost(client: Any, call: Call, proceed: Proceed) -> Any:
-    _unheard(proceed)
+    _apply_silently(proceed)
     raise ReadTimeoutError(endpoint_url=client.meta.endpoint_url)
 
 
@@ -187,7 +187,7 @@ def _response_lost_on_the_wire(client: Any, call: Call, proceed: Proceed) -> Any
 
 
 def _server_error_after(client: Any, call: Call, proceed: Proceed) -> Any:
-    _unheard(proceed)
+    _apply_silently(proceed)
     raise _error(client, call, "InternalServerError", status=500)
 
 
@@ -215,7 +215,7 @@ def _cancellation(reason: str, leg: int, *, retries: int = 0) -> Strike:
 
 
 def _conflict_at_retry(client: Any, call: Call, proceed: Proceed) -> Any:
-    _unheard(proceed)
+    _apply_silently(proceed)
     return _cancellation("TransactionConflict", 0, retries=1)(client, call, proceed)
 
 

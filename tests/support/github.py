@@ -142,7 +142,7 @@ def description() -> dict[str, Any]:
     return content
 
 
-def complaints(schema: Any, value: Any) -> list[str]:
+def violations(schema: Any, value: Any) -> list[str]:
     """Returns the errors of the value by one of GitHub's schemas."""
     whole = {"$defs": description()["$defs"], "allOf": [schema]}
     errors = Draft202012Validator(whole, format_checker=_formats()).iter_errors(value)
@@ -159,24 +159,24 @@ def find_operation(exchange: Exchange) -> str:
     raise AssertionError(f"{exchange.method} {exchange.path} isn't a documented operation")
 
 
-def request_complaints(exchange: Exchange) -> list[str]:
+def request_violations(exchange: Exchange) -> list[str]:
     """Returns the errors of a request by the schema, including undeclared parameters."""
     described = description()["operations"][find_operation(exchange)]
     declared = {it["name"]: it["schema"] for it in described["parameters"] if it["in"] == "query"}
     wrong = [f"{name} is not declared" for name in exchange.query if name not in declared]
     for name, value in exchange.query.items():
         schema = declared.get(name, {})
-        wrong += complaints(schema, int(value) if schema.get("type") == "integer" else value)
+        wrong += violations(schema, int(value) if schema.get("type") == "integer" else value)
     if bool(described["body"]) < bool(exchange.body):
         wrong.append("there is a body, and none is declared")
     if exchange.body:
         body = json.loads(exchange.body)
         properties = described["body"]["properties"]
-        wrong += complaints(described["body"], body) + [f"{name} is not declared" for name in body.keys() - properties]
+        wrong += violations(described["body"], body) + [f"{name} is not declared" for name in body.keys() - properties]
     return wrong
 
 
-def answer_complaints(exchange: Exchange) -> list[str]:
+def response_violations(exchange: Exchange) -> list[str]:
     """Returns the errors of a response by the schema. An undeclared error status must have the basic error shape.
 
     307 is allowed too: GitHub documents it for its whole API, for writes to a renamed repository.
@@ -187,7 +187,7 @@ def answer_complaints(exchange: Exchange) -> list[str]:
     schema = answers.get(str(exchange.status), {"$ref": "#/$defs/basic-error"})
     if schema is None:
         return []
-    return complaints(schema, json.loads(exchange.answer))
+    return violations(schema, json.loads(exchange.answer))
 
 
 def _recording(app: Any, api_path: str, exchanges: list[Exchange]) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 
-class Ended(BaseException):
+class Aborted(BaseException):
     """The test ended an act here. Derives from BaseException so that the product doesn't handle it as a failure."""
 
 
@@ -18,7 +18,7 @@ class Outcome:
     def of(cls, act: Callable[[], Any]) -> Self:
         try:
             return cls(value=act())
-        except (Exception, Ended, BaseExceptionGroup) as error:  # noqa: BLE001 (any error is an outcome to check)
+        except (Exception, Aborted, BaseExceptionGroup) as error:  # noqa: BLE001 (any error is an outcome to check)
             return cls(error=error)
 
     def get(self) -> Any:

@@ -55,7 +55,7 @@ class Permission(NamedTuple):
         return f"{self.function}: {self.action} on {self.target}{self.keys and f' with keys {self.keys}'}"
 
 
-seen: set[Permission] = set()
+used: set[Permission] = set()
 
 
 @cache
@@ -75,12 +75,12 @@ def granted() -> frozenset[Permission]:
 
 def unused() -> list[str]:
     """Returns the permissions that are granted but weren't used."""
-    return sorted(map(str, granted() - seen))
+    return sorted(map(str, granted() - used))
 
 
 def missing() -> list[str]:
     """Returns the permissions that were used but aren't granted."""
-    return sorted(map(str, seen - granted()))
+    return sorted(map(str, used - granted()))
 
 
 def caller(frame: FrameType | None) -> str | None:
@@ -102,11 +102,11 @@ def caller(frame: FrameType | None) -> str | None:
     return None
 
 
-def note(service: str, operation: str, parameters: dict[str, Any]) -> None:
+def record_call(service: str, operation: str, parameters: dict[str, Any]) -> None:
     """Records a call for the function that made it, if any."""
     function = caller(sys._getframe(1))
     if function is not None:
-        seen.update(Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters))
+        used.update(Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters))
 
 
 def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -162,13 +162,13 @@ def watched() -> Iterator[None]:
     def outer(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
         service = client.meta.service_model.service_name
         if service == "dynamodb":
-            note(service, operation, parameters)
+            record_call(service, operation, parameters)
         return inner(client, operation, parameters)
 
     def outer_ring() -> tuple[keyring.SigningKey, ...]:
         function = caller(sys._getframe(1))
         if function is not None:
-            seen.add(Permission(function, *_SIGN))
+            used.add(Permission(function, *_SIGN))
         return ring()
 
     BaseClient._make_api_call, keyring.ring = outer, outer_ring
@@ -181,7 +181,7 @@ def watched() -> Iterator[None]:
 class Run:
     """Pytest hooks that collect the permissions used in all processes and check the run."""
 
-    NAME = "tests/functional/conftest.py::every permission is made use of"
+    NAME = "tests/functional/conftest.py::every permission is used"
 
     def __init__(self) -> None:
         self.whole = False
@@ -198,27 +198,25 @@ class Run:
     def pytest_testnodedown(self, node: Any) -> None:
         """Collects what an xdist worker recorded. A crashed worker has no output, and its test has failed."""
         if output := getattr(node, "workeroutput", None):
-            seen.update(Permission(*entry) for entry in output["permissions"])
+            used.update(Permission(*entry) for entry in output["permissions"])
             self.whole |= output["whole"]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output |= {"permissions": [[*permission] for permission in seen], "whole": self.whole}
+            output |= {"permissions": [[*permission] for permission in used], "whole": self.whole}
         elif self.whole and exitstatus == pytest.ExitCode.OK:
-            self._judge(session)
+            self._report_unused(session)
 
-    def _judge(self, session: pytest.Session) -> None:
+    def _report_unused(self, session: pytest.Session) -> None:
         idle = unused()
         report = pytest.TestReport(
             nodeid=self.NAME,
-            location=("tests/functional/conftest.py", None, "every permission is made use of"),
+            location=("tests/functional/conftest.py", None, "every permission is used"),
             keywords={},
             outcome="failed" if idle else "passed",
-            longrepr="template.yaml allows what no functional test was seen to do:\n" + "\n".join(idle)
-            if idle
-            else None,
+            longrepr="template.yaml allows actions that no functional test uses:\n" + "\n".join(idle) if idle else None,
             when="call",
         )
         session.config.hook.pytest_runtest_logreport(report=report)

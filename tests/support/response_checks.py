@@ -15,7 +15,7 @@ FORM = "application/x-www-form-urlencoded"
 _OAUTH_PATHS = "/v1/auth/device/"
 
 
-def check_answer(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
+def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
     """Checks that a response has the shape of a page, of OAuth if the request used it, or of the envelope."""
     media_types = [value for name, value in sent.items() if name.lower() == "content-type"]
     used_oauth = path.startswith(_OAUTH_PATHS) and "".join(media_types).lower().startswith(FORM)

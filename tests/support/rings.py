@@ -32,13 +32,13 @@ def use_ring_of_thread(monkeypatch: pytest.MonkeyPatch) -> Callable[[SigningSecr
     """
     own = threading.local()
 
-    class OfThread:
+    class ThreadSecret:
         @property
         def keys(self) -> tuple[str, ...]:
             secret: SigningSecret = getattr(own, "secret", BEFORE)
             return secret.keys
 
-    monkeypatch.setitem(settings.__dict__, "signing_secret", OfThread())
+    monkeypatch.setitem(settings.__dict__, "signing_secret", ThreadSecret())
 
     def set_secret(secret: SigningSecret) -> None:
         own.secret = secret

@@ -18,8 +18,8 @@ from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api, Reply
 from tests.support.audits import preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost, archive
-from tests.support.mailbox import Letter, Mailbox
-from tests.support.outcomes import Ended
+from tests.support.outcomes import Aborted
+from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.world import World
 
@@ -42,7 +42,7 @@ _STEP_SECONDS = 240
 _LONGEST_SECONDS = 4 * 3_600
 
 
-class Died(Ended):
+class Died(Aborted):
     """The worker's process died here."""
 
 
@@ -61,8 +61,8 @@ class DyingHost(FakeHost):
 class ScanLine:
     """A company with one repository. `redelivers` and `sweeps` select what retries the work of dead workers."""
 
-    def __init__(self, world: World, api: Api, mailbox: Mailbox, set_clock: Callable[[float], None], at: float) -> None:
-        self.world, self.api, self.mailbox = world, api, mailbox
+    def __init__(self, world: World, api: Api, sqs: FakeSqs, set_clock: Callable[[float], None], at: float) -> None:
+        self.world, self.api, self.sqs = world, api, sqs
         self._set_clock, self._at = set_clock, at
         set_clock(at)
         self.company = world.company("free")
@@ -86,15 +86,15 @@ class ScanLine:
 
     def deliver(self, queue: Queue) -> None:
         """Delivers the queue's oldest message to its worker. Raises the exception that the worker died of."""
-        self._deliver(queue, self.mailbox.due(queue.url)[0])
+        self._deliver(queue, self.sqs.due(queue.url)[0])
 
-    def _deliver(self, queue: Queue, letter: Letter) -> None:
-        self.mailbox.visibility_seconds = VISIBILITY_SECONDS[queue] if self.redelivers else _LONGEST_SECONDS * 99
+    def _deliver(self, queue: Queue, letter: SqsMessage) -> None:
+        self.sqs.visibility_seconds = VISIBILITY_SECONDS[queue] if self.redelivers else _LONGEST_SECONDS * 99
         if queue is Queue.SCAN_PREPARATION:
             handler = preparation_worker(self.host)
         else:
             handler = create_worker(queue, ACCEPTED, self._take)
-        self.mailbox.deliver(letter, handler, queue.dead_letters_url)
+        self.sqs.deliver(letter, handler, queue.dead_letters_url)
 
     def _take(self, message: ScanMessage) -> None:
         if message.kind == "execute-scan":
@@ -105,13 +105,13 @@ class ScanLine:
     def deliver_due(self) -> None:
         """Delivers all due messages, including those that result. Ignores workers that die."""
         for queue in VISIBILITY_SECONDS:
-            for letter in self.mailbox.due(queue.url):
-                with suppress(Ended):
+            for letter in self.sqs.due(queue.url):
+                with suppress(Aborted):
                     self._deliver(queue, letter)
 
     def redeliver(self) -> None:
         """Makes every undeleted message due."""
-        for letter in self.mailbox.letters:
+        for letter in self.sqs.letters:
             letter.visible_at = self._at
 
     def forget_unsent(self) -> None:
@@ -142,7 +142,7 @@ class ScanLine:
                 self.sweep()
 
     def _redelivered_at(self) -> float | None:
-        times = [letter.visible_at for queue in VISIBILITY_SECONDS for letter in self.mailbox.at(queue.url)]
+        times = [letter.visible_at for queue in VISIBILITY_SECONDS for letter in self.sqs.at(queue.url)]
         return min(times) if times and self.redelivers else None
 
     # Checks
@@ -176,8 +176,8 @@ class ScanLine:
     def published(self) -> list[InboxItem]:
         return inbox.list_items(self.company.organization_id, None, 100, None).items
 
-    def dead_letters(self) -> list[Letter]:
-        return [letter for queue in VISIBILITY_SECONDS for letter in self.mailbox.at(queue.dead_letters_url)]
+    def dead_letters(self) -> list[SqsMessage]:
+        return [letter for queue in VISIBILITY_SECONDS for letter in self.sqs.at(queue.dead_letters_url)]
 
     def check_end(self) -> None:
         """Checks that the repository is free, and that nothing is left to send or to watch."""

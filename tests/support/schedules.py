@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.outcomes import Ended, Outcome
+from tests.support.outcomes import Aborted, Outcome
 
 _STUCK_SECONDS = 20
 _current: ContextVar["_Actor | None"] = ContextVar("actor", default=None)
@@ -51,7 +51,7 @@ class Stuck(Exception):
     """An act neither made a call nor ended: it waits for something from another act, such as a lock."""
 
 
-class _Abandoned(Ended):
+class _Abandoned(Aborted):
     """Ends the acts of an aborted run."""
 
 

@@ -12,7 +12,7 @@ from tests.support.outcomes import Outcome
 _LIMIT_SECONDS = 60
 
 
-def hammer(acts: Sequence[Callable[[], Any]], *, times: int = 1) -> list[Outcome]:
+def run_repeatedly(acts: Sequence[Callable[[], Any]], *, times: int = 1) -> list[Outcome]:
     """Runs each act `times` times in its own thread, from a common barrier. Returns the outcomes in order of acts."""
     barrier = threading.Barrier(len(acts))
     outcomes: list[list[Outcome]] = [[] for _ in acts]

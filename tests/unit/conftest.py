@@ -1,5 +1,5 @@
 """Unit tests: the only queue is in memory."""
 
-from tests.support.mailbox import mailbox
+from tests.support.sqs import sqs
 
-__all__ = ["mailbox"]
+__all__ = ["sqs"]

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from controlplane.queues.messages import MAX_RECEIVES, ExecuteScan, Queue
 from controlplane.queues.worker import Postponed, Rejected, create_worker
-from tests.support.mailbox import Letter, Mailbox
+from tests.support.sqs import FakeSqs, SqsMessage
 
 QUEUE = Queue.SCAN_EXECUTION
 POISON = "scn_" + "z" * 34
@@ -19,11 +19,11 @@ def body(number: int) -> str:
     return json.dumps({"kind": "execute-scan", "version": 1, "scanId": f"scn_{number:034d}"})
 
 
-def letters(count: int) -> list[Letter]:
-    return [Letter(QUEUE.url, body(number), 0) for number in range(count)]
+def letters(count: int) -> list[SqsMessage]:
+    return [SqsMessage(QUEUE.url, body(number), 0) for number in range(count)]
 
 
-def handle(take: Any, given: list[Letter]) -> set[str]:
+def handle(take: Any, given: list[SqsMessage]) -> set[str]:
     """Returns the messages that the handler reports as failed."""
     for letter in given:
         letter.receives += 1
@@ -32,12 +32,12 @@ def handle(take: Any, given: list[Letter]) -> set[str]:
     return {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
 
 
-def dead_letters(mailbox: Mailbox) -> list[tuple[str, str]]:
-    return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in mailbox.at(QUEUE.dead_letters_url)]
+def dead_letters(sqs: FakeSqs) -> list[tuple[str, str]]:
+    return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in sqs.at(QUEUE.dead_letters_url)]
 
 
 class TestPoisonAmongTen:
-    def test_nine_are_done_once_and_one_is_dead_lettered_after_five_receives(self, mailbox: Mailbox):
+    def test_nine_are_done_once_and_one_is_dead_lettered_after_five_receives(self, sqs: FakeSqs):
         done: Counter[str] = Counter()
 
         def take(message: ExecuteScan) -> None:
@@ -54,15 +54,15 @@ class TestPoisonAmongTen:
             rounds += 1
         assert rounds == MAX_RECEIVES
         assert sorted(done.values()) == [1] * 9
-        ((dead, reason),) = dead_letters(mailbox)
+        ((dead, reason),) = dead_letters(sqs)
         assert json.loads(dead)["scanId"] == POISON
         assert reason.startswith("ValueError at test_worker.py")
         assert "sk_live" not in reason
 
-    def test_a_redriven_message_succeeds(self, mailbox: Mailbox):
+    def test_a_redriven_message_succeeds(self, sqs: FakeSqs):
         done = []
-        mailbox.send_message(QueueUrl=QUEUE.dead_letters_url, MessageBody=body(7))
-        (dead,) = mailbox.at(QUEUE.dead_letters_url)
+        sqs.send_message(QueueUrl=QUEUE.dead_letters_url, MessageBody=body(7))
+        (dead,) = sqs.at(QUEUE.dead_letters_url)
         assert handle(done.append, [dead]) == set()
         assert [message.scan_id for message in done] == [f"scn_{7:034d}"]
 
@@ -82,20 +82,20 @@ class TestMalformed:
             '{"kind":"execute-scan","version":1,"scanId":"scn_' + "0" * 34 + '","email":"ada@example.com"}',
         ],
     )
-    def test_is_dead_lettered_at_once_with_the_error_but_not_its_content(self, text: str, mailbox: Mailbox):
+    def test_is_dead_lettered_at_once_with_the_error_but_not_its_content(self, text: str, sqs: FakeSqs):
         taken: list[Any] = []
-        assert handle(taken.append, [Letter(QUEUE.url, text, 0)]) == set()
+        assert handle(taken.append, [SqsMessage(QUEUE.url, text, 0)]) == set()
         assert taken == []
-        ((dead, reason),) = dead_letters(mailbox)
+        ((dead, reason),) = dead_letters(sqs)
         assert dead == text
         assert reason.startswith("malformed: ")
         assert "ada@" not in reason
 
 
 class TestPause:
-    def test_the_pause_grows_with_each_failure(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
+    def test_the_pause_grows_with_each_failure(self, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch):
         (letter,) = letters(1)
-        mailbox.letters.append(letter)
+        sqs.letters.append(letter)
         from controlplane.core import clock
 
         monkeypatch.setattr(clock, "source", lambda: 1_000.0)
@@ -109,13 +109,13 @@ class TestPause:
             pauses.append(letter.visible_at - 1_000)
         assert pauses == [5, 20, 80, 320]
 
-    def test_the_pause_is_what_the_work_asks_for_within_bounds(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch):
+    def test_the_pause_is_what_the_work_asks_for_within_bounds(self, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch):
         from controlplane.core import clock
 
         monkeypatch.setattr(clock, "source", lambda: 1_000.0)
         for asked, expected in ((77, 77), (0, 1), (100_000, 900)):
             (letter,) = letters(1)
-            mailbox.letters.append(letter)
+            sqs.letters.append(letter)
 
             def take(message: ExecuteScan, seconds: int = asked) -> None:
                 raise Postponed(seconds, "later")
@@ -126,11 +126,11 @@ class TestPause:
 
 class TestUnreachableDeadLetters:
     @pytest.mark.parametrize("text", [body(1), "{"])
-    def test_an_unreachable_dead_letter_queue_keeps_the_message_in_its_queue(self, text: str, mailbox: Mailbox):
-        mailbox.broken = True
+    def test_an_unreachable_dead_letter_queue_keeps_the_message_in_its_queue(self, text: str, sqs: FakeSqs):
+        sqs.broken = True
 
         def take(message: ExecuteScan) -> None:
             raise Rejected("no")
 
-        letter = Letter(QUEUE.url, text, 0)
+        letter = SqsMessage(QUEUE.url, text, 0)
         assert handle(take, [letter]) == {letter.record["messageId"]}

@@ -14,8 +14,8 @@ from controlplane.store.scans import execution, reads
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA
-from tests.support.mailbox import Mailbox
 from tests.support.recorded import recorded_calls
+from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
 
@@ -33,7 +33,7 @@ def waiting() -> list[dict[str, Any]]:
     return [item for item in table_dump() if item["pk"]["S"].startswith("OUTBOX#")]
 
 
-class _AtOnce(Mailbox):
+class _AtOnce(FakeSqs):
     """Prepares a scan as soon as it is requested, like a fast worker."""
 
     def __init__(self, repository: RepositoryItem) -> None:
@@ -48,7 +48,7 @@ class _AtOnce(Mailbox):
 
 
 class Test202:
-    def test_returns_starting_and_retry_after_if_the_scan_takes_longer(self, api: Api, world: World, mailbox: Mailbox):
+    def test_returns_starting_and_retry_after_if_the_scan_takes_longer(self, api: Api, world: World, sqs: FakeSqs):
         company = world.company()
         repository = world.connected_repository(company)
         reply = start(api, company.owner.token, repository)
@@ -62,12 +62,12 @@ class Test202:
             "createdAt": "2026-03-04T05:06:07.000Z",
             "retryAfterSeconds": 2,
         }
-        (letter,) = mailbox.at(Queue.SCAN_PREPARATION.url)
+        (letter,) = sqs.at(Queue.SCAN_PREPARATION.url)
         assert letter.body == f'{{"version": 1, "kind": "prepare-scan", "requestId": "{preparation_id}"}}'
         assert waiting() == []
 
     def test_returns_the_scan_if_it_exists_in_time(
-        self, api: Api, world: World, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+        self, api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
     ):
         company = world.company()
         repository = world.connected_repository(company)
@@ -85,24 +85,24 @@ class Test202:
         member = world.member(company)
         assert start(api, member.token, world.connected_repository(company)).status == 202
 
-    def test_the_request_and_its_message_are_one_transaction(self, api: Api, world: World, mailbox: Mailbox):
+    def test_the_request_and_its_message_are_one_transaction(self, api: Api, world: World, sqs: FakeSqs):
         company = world.company()
         repository = world.connected_repository(company)
-        mailbox.broken = True
+        sqs.broken = True
         reply = start(api, company.owner.token, repository)
         assert reply.status == 202
         (entry,) = waiting()
         assert entry["message"]["M"]["requestId"]["S"] == reply.data["preparationId"]
 
-    def test_the_sweep_sends_an_unsent_message_once(self, api: Api, world: World, mailbox: Mailbox, now):
+    def test_the_sweep_sends_an_unsent_message_once(self, api: Api, world: World, sqs: FakeSqs, now):
         company = world.company()
-        mailbox.broken = True
+        sqs.broken = True
         start(api, company.owner.token, world.connected_repository(company))
-        mailbox.broken = False
+        sqs.broken = False
         assert swept(messages.resend) == 0  # the function itself may still be sending it
         now.advance(outbox.RESEND_AFTER_SECONDS + 1)
         assert swept(messages.resend) == 1
-        assert len(mailbox.at(Queue.SCAN_PREPARATION.url)) == 1
+        assert len(sqs.at(Queue.SCAN_PREPARATION.url)) == 1
         assert waiting() == []
         assert swept(messages.resend) == 0
 
@@ -162,15 +162,11 @@ class Test202:
         now.advance(1)
         assert start(api, token, repository).status == 202
 
-    def test_a_retry_returns_the_same_response_and_requests_no_other_scan(
-        self, api: Api, world: World, mailbox: Mailbox
-    ):
+    def test_a_retry_returns_the_same_response_and_requests_no_other_scan(self, api: Api, world: World, sqs: FakeSqs):
         company = world.company()
         repository = world.connected_repository(company)
         first = start(api, company.owner.token, repository, KEY)
-        mailbox.deliver(
-            mailbox.letters[0], preparation_worker(serving(repository)), Queue.SCAN_PREPARATION.dead_letters_url
-        )
+        sqs.deliver(sqs.letters[0], preparation_worker(serving(repository)), Queue.SCAN_PREPARATION.dead_letters_url)
         second = start(api, company.owner.token, repository, KEY)
         assert (second.status, second.text) == (202, first.text)
         assert "idempotency-replayed" not in first.headers

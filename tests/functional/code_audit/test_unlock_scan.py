@@ -10,8 +10,8 @@ from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan
-from tests.support.mailbox import Mailbox
 from tests.support.recorded import recorded_calls
+from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World, table_dump
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
@@ -83,10 +83,10 @@ class Test200:
         assert balance(company) == 80
 
     def test_enqueues_the_unlocked_findings_for_publication(
-        self, company: Company, scan: ScanItem, api: Api, mailbox: Mailbox
+        self, company: Company, scan: ScanItem, api: Api, sqs: FakeSqs
     ):
         unlock(api, company.owner.token, scan)
-        (letter,) = mailbox.at(Queue.SCAN_EXECUTION.url)
+        (letter,) = sqs.at(Queue.SCAN_EXECUTION.url)
         assert letter.body == f'{{"version": 1, "kind": "publish-scan", "scanId": "{scan.scan_id}"}}'
 
     def test_takes_a_count_a_read_and_one_transaction(self, company: Company, scan: ScanItem, api: Api):

@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.core.scopes import SCOPES
 from controlplane.core.settings import settings
-from tests.functional.device_auth.devices import Device, ask
+from tests.functional.device_auth.devices import Device, request_code
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser, text_of
 from tests.support.world import Person, World, table_dump
@@ -15,7 +15,7 @@ APPROVE, DENY = "/device/approve", "/device/deny"
 @pytest.fixture
 def device(api: Api) -> Device:
     api.source_ip = "203.0.113.9"
-    made = ask(api, scope="projects.read billing.read", deviceName="Ada's laptop")
+    made = request_code(api, scope="projects.read billing.read", deviceName="Ada's laptop")
     api.source_ip = "198.51.100.7"
     return made
 
@@ -68,7 +68,7 @@ class TestShown:
 
     def test_escapes_the_name_that_the_device_reports(self, visitor: Browser, api: Api):
         name = "<b>x</b>\"'{{7*7}}"
-        reply = review(visitor, ask(api, deviceName=name).user_code)
+        reply = review(visitor, request_code(api, deviceName=name).user_code)
         assert name in text_of(reply)
         assert "<b>x" not in reply.text
 
@@ -95,8 +95,8 @@ class TestShown:
         assert "Initech" not in text
 
     def test_marks_scopes_that_change_data_or_manage_people(self, visitor: Browser, api: Api):
-        asking = ask(api, scope="projects.read projects.write members.read members.write vendors.write")
-        text = text_of(review(visitor, asking.user_code))
+        requester = request_code(api, scope="projects.read projects.write members.read members.write vendors.write")
+        text = text_of(review(visitor, requester.user_code))
         for scope, mark in (
             ("members.read", ""),
             ("members.write", "Manages people "),

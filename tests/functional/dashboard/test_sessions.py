@@ -5,7 +5,7 @@ import pytest
 from controlplane.store import sessions
 from dashboard import session_routes
 from tests.functional.dashboard.test_sign_in import sign_in
-from tests.functional.device_auth.devices import ask, refresh, works
+from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
 from tests.support.issuer import Issuer
@@ -18,9 +18,9 @@ REVOKE, OTHERS = "/sessions/revoke", "/sessions/revoke-others"
 def device(api: Api, person: Person, now) -> dict:
     """Returns the tokens of the person's device, which is older than the visitor's session."""
     api.source_ip = "203.0.113.9"
-    asking = ask(api, deviceName="Ada's laptop")
+    requester = request_code(api, deviceName="Ada's laptop")
     api.source_ip = "198.51.100.7"
-    pair: dict = asking.approved(person.user_id).redeem().data
+    pair: dict = requester.approved(person.user_id).redeem().data
     now.advance(1)
     return pair
 
@@ -42,17 +42,17 @@ class TestShown:
 
     def test_escapes_the_name_that_a_device_reports(self, api: Api, person: Person, visitor: Browser):
         name = "<b>x</b>\"'{{7*7}}"
-        ask(api, deviceName=name).approved(person.user_id)
+        request_code(api, deviceName=name).approved(person.user_id)
         reply = visitor.get("/sessions")
         assert name in text_of(reply)
         assert "<b>x" not in reply.text
 
     def test_does_not_list_sessions_of_other_users(self, api: Api, visitor: Browser, world: World):
-        ask(api, deviceName="Grace's laptop").approved(world.person().user_id)
+        request_code(api, deviceName="Grace's laptop").approved(world.person().user_id)
         assert "Grace" not in text_of(visitor.get("/sessions"))
 
     def test_omits_expired_sessions(self, api: Api, person: Person, visitor: Browser, now):
-        ask(api, deviceName="Ada's laptop").approved(person.user_id)
+        request_code(api, deviceName="Ada's laptop").approved(person.user_id)
         now.advance(900)
         assert "Ada's laptop" not in text_of(visitor.get("/sessions"))
 

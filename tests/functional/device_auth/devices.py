@@ -75,7 +75,7 @@ def get_request(device_code: str) -> DeviceRequestItem:
     return request
 
 
-def ask(api: Api, **changed: Any) -> Device:
+def request_code(api: Api, **changed: Any) -> Device:
     """Requests a code. Returns the new device."""
     data = api.post(CODE, json_body=code_body(**changed)).data
     return Device(api, data["deviceCode"], data["userCode"])

@@ -18,7 +18,7 @@ from tests.support.world import table_dump
 USER_CODE = re.compile(r"[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}")
 
 
-def ask(api: Api, **changed: Any) -> Reply:
+def request_code(api: Api, **changed: Any) -> Reply:
     return api.post(CODE, json_body=code_body(**changed))
 
 
@@ -30,7 +30,7 @@ def item_of(reply: Reply) -> dict[str, Any]:
 
 class Test201:
     def test_returns_both_codes_and_the_verification_url(self, api: Api):
-        reply = ask(api)
+        reply = request_code(api)
         assert reply.status == 201
         user_code = reply.data["userCode"]
         assert USER_CODE.fullmatch(user_code)
@@ -45,7 +45,7 @@ class Test201:
         assert reply.headers["cache-control"] == "no-store"
 
     def test_stores_the_request_without_either_code(self, api: Api, now: FakeClock):
-        reply = ask(api, scope="projects.read billing.read", deviceName="Ada's laptop")
+        reply = request_code(api, scope="projects.read billing.read", deviceName="Ada's laptop")
         item = item_of(reply)
         key = keys.device_request(tokens.digest(reply.data["deviceCode"]))
         assert item == {
@@ -69,20 +69,20 @@ class Test201:
         assert reply.data["userCode"].replace("-", "") not in stored
 
     def test_requests_the_read_scopes_by_default(self, api: Api):
-        assert item_of(ask(api))["scopes"] == [*READ_SCOPES]
+        assert item_of(request_code(api))["scopes"] == [*READ_SCOPES]
 
     def test_scopes_are_separated_by_spaces_and_deduplicated(self, api: Api):
-        assert item_of(ask(api, scope="projects.read  projects.read"))["scopes"] == ["projects.read"]
+        assert item_of(request_code(api, scope="projects.read  projects.read"))["scopes"] == ["projects.read"]
 
     @pytest.mark.parametrize("name", ["x", "x" * 100, "Rechner \u00fcber dem Tresen", "\U0001f469"])
     def test_accepts_device_names_in_any_script(self, api: Api, name: str):
-        assert item_of(ask(api, deviceName=name))["deviceName"] == name
+        assert item_of(request_code(api, deviceName=name))["deviceName"] == name
 
     def test_ignores_unknown_fields(self, api: Api):
-        assert ask(api, userCode="BCDF-GHJK", address="203.0.113.9").data["userCode"] != "BCDF-GHJK"
+        assert request_code(api, userCode="BCDF-GHJK", address="203.0.113.9").data["userCode"] != "BCDF-GHJK"
 
     def test_two_devices_get_different_codes(self, api: Api):
-        first, second = ask(api).data, ask(api).data
+        first, second = request_code(api).data, request_code(api).data
         assert first["deviceCode"] != second["deviceCode"]
         assert first["userCode"] != second["userCode"]
 
@@ -91,8 +91,8 @@ class Test201:
 
     def test_a_setting_allows_further_clients(self, api: Api, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
-        assert ask(api, clientId="acme-tv").status == 201
-        assert ask(api).status == 201
+        assert request_code(api, clientId="acme-tv").status == 201
+        assert request_code(api).status == 201
 
 
 class Test200Form:
@@ -160,7 +160,7 @@ class Test400:
     def test_a_400_names_the_field_and_nothing_is_stored(
         self, api: Api, changed: dict[str, Any], path: list[str], code: str, oauth_error: str
     ):
-        reply = ask(api, **changed)
+        reply = request_code(api, **changed)
         assert reply.code == "INVALID_PAYLOAD"
         assert [(problem["path"], problem["code"]) for problem in reply.error["details"]] == [(path, code)]
         assert [item["pk"]["S"].partition("#")[0] for item in table_dump()] == ["IP"]
@@ -186,19 +186,19 @@ class Test404:
 
 class Test429:
     def test_returns_429_for_the_11th_request_in_a_minute(self, api: Api, now: FakeClock):
-        replies = [ask(api) for _ in range(10)]
+        replies = [request_code(api) for _ in range(10)]
         assert {reply.status for reply in replies} == {201}
-        refused = ask(api)
+        refused = request_code(api)
         assert (refused.status, refused.code) == (429, "RATE_LIMITED")
         assert refused.headers["retry-after"] == str(60 - int(now()) % 60)
         now.advance(60 - int(now()) % 60)
-        assert ask(api).status == 201
+        assert request_code(api).status == 201
 
     def test_counts_refused_requests_and_both_dialects_together(self, api: Api):
         for _ in range(5):
-            assert ask(api, clientId="x").status == 400
+            assert request_code(api, clientId="x").status == 400
             assert api.form(CODE, code_form(client_id="x")).status == 400
-        assert ask(api).status == 429
+        assert request_code(api).status == 429
         refused = api.form(CODE, code_form())
         assert (refused.status, refused.body["error"]) == (429, "slow_down")
         assert int(refused.headers["retry-after"]) >= 1
@@ -215,21 +215,21 @@ class Test429:
 
     def test_another_address_has_its_own_limit(self, api: Api):
         for _ in range(11):
-            ask(api)
-        assert ask(Api(source_ip="198.51.100.8")).status == 201
+            request_code(api)
+        assert request_code(Api(source_ip="198.51.100.8")).status == 201
 
     def test_an_ipv6_network_of_64_bits_is_one_caller(self, api: Api):
         for number in range(10):
-            assert ask(Api(source_ip=f"2001:db8:1:2:{number:x}::1")).status == 201
-        assert ask(Api(source_ip="2001:DB8:1:2:ffff:ffff:ffff:ffff")).status == 429
-        assert ask(Api(source_ip="2001:db8:1:3::1")).status == 201
+            assert request_code(Api(source_ip=f"2001:db8:1:2:{number:x}::1")).status == 201
+        assert request_code(Api(source_ip="2001:DB8:1:2:ffff:ffff:ffff:ffff")).status == 429
+        assert request_code(Api(source_ip="2001:db8:1:3::1")).status == 201
 
     def test_an_ipv4_address_written_as_ipv6_is_the_same_caller(self, api: Api):
         for _ in range(10):
-            ask(api)
-        assert ask(Api(source_ip="::ffff:198.51.100.7")).status == 429
+            request_code(api)
+        assert request_code(Api(source_ip="::ffff:198.51.100.7")).status == 429
 
     def test_token_requests_are_counted_separately(self, api: Api):
         for _ in range(11):
-            ask(api)
+            request_code(api)
         assert api.post(TOKEN, json_body={}).status == 400

@@ -18,11 +18,11 @@ from tests.functional.device_auth.devices import (
     TOKEN,
     VERIFIER,
     Device,
-    ask,
     code_body,
     code_form,
     refresh,
     refresh_by_form,
+    request_code,
     works,
 )
 from tests.support.api import FORM, Api, Reply
@@ -38,7 +38,7 @@ def items(prefix: str) -> list[str]:
 class Test200:
     def test_an_approved_code_returns_tokens_that_act_for_the_user(self, api: Api, person: Person, world: World):
         company = world.company(owner=person)
-        reply = ask(api).approved(person.user_id, ["projects.read", "organizations.read"]).redeem()
+        reply = request_code(api).approved(person.user_id, ["projects.read", "organizations.read"]).redeem()
         assert reply.status == 200
         assert re.fullmatch(r"assent_at_[0-9A-Za-z]{36}", reply.data["accessToken"])
         assert re.fullmatch(r"assent_rt_[0-9A-Za-z]{68}", reply.data["refreshToken"])
@@ -59,29 +59,29 @@ class Test200:
         assert api.get("/v1/me", reply.data["accessToken"]).data["organizations"] == []
 
     def test_an_access_token_lasts_an_hour(self, api: Api, person: Person, now: FakeClock):
-        token = ask(api).approved(person.user_id).redeem().data["accessToken"]
+        token = request_code(api).approved(person.user_id).redeem().data["accessToken"]
         now.advance(3_599)
         assert works(api, token)
         now.advance(1)
         assert not works(api, token)
 
     def test_a_code_can_be_redeemed_until_its_last_second(self, api: Api, person: Person, now: FakeClock):
-        asking = ask(api).approved(person.user_id)
+        device = request_code(api).approved(person.user_id)
         now.advance(899.9)
-        assert asking.redeem().status == 200
+        assert device.redeem().status == 200
 
     def test_an_early_poll_after_the_approval_succeeds(self, api: Api, person: Person):
-        asking = ask(api)
-        assert asking.redeem().status == 409
-        assert asking.approved(person.user_id).redeem().status == 200
+        device = request_code(api)
+        assert device.redeem().status == 409
+        assert device.approved(person.user_id).redeem().status == 200
 
     def test_stored_items_contain_no_secret(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
-        first = asking.redeem().data
+        device = request_code(api).approved(person.user_id)
+        first = device.redeem().data
         second = refresh(api, first["refreshToken"]).data
         stored = str(table_dump())
         for secret in (
-            asking.device_code,
+            device.device_code,
             *(pair[name] for pair in (first, second) for name in ("accessToken", "refreshToken")),
         ):
             assert secret not in stored
@@ -89,17 +89,17 @@ class Test200:
 
     def test_logs_contain_no_secret(self, api: Api, person: Person):
         with captured_logs() as lines:
-            asking = ask(api).approved(person.user_id)
-            pair = asking.redeem().data
+            device = request_code(api).approved(person.user_id)
+            pair = device.redeem().data
             refresh(api, pair["refreshToken"])
             refresh(api, tokens.mint("assent_rt"))
         log = lines.getvalue()
         assert log
-        for secret in (asking.device_code, asking.user_code, VERIFIER, pair["accessToken"], pair["refreshToken"]):
+        for secret in (device.device_code, device.user_code, VERIFIER, pair["accessToken"], pair["refreshToken"]):
             assert secret not in log
 
     def test_a_form_returns_the_response_of_rfc_6749(self, api: Api, person: Person):
-        reply = ask(api).approved(person.user_id).redeem_by_form()
+        reply = request_code(api).approved(person.user_id).redeem_by_form()
         assert reply.body == {
             "access_token": reply.body["access_token"],
             "token_type": "Bearer",
@@ -119,7 +119,7 @@ class Test200:
 class Test400:
     @pytest.mark.parametrize("left_out", ["deviceCode", "codeVerifier", "clientId"])
     def test_returns_400_naming_a_missing_field(self, api: Api, left_out: str):
-        reply = ask(api).redeem(**{left_out: None})
+        reply = request_code(api).redeem(**{left_out: None})
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"] == [{"code": "missing", "message": "Field required", "path": [left_out]}]
 
@@ -134,31 +134,31 @@ class Test400:
 
     @pytest.mark.parametrize("grant", ["authorization_code", "password", "client_credentials", "device_code", "x"])
     def test_returns_400_for_another_grant(self, api: Api, grant: str):
-        reply = ask(api).redeem(grantType=grant)
+        reply = request_code(api).redeem(grantType=grant)
         assert reply.error["details"][0]["code"] == "unsupported_grant_type"
-        assert ask(api).redeem_by_form(grant_type=grant).body["error"] == "unsupported_grant_type"
+        assert request_code(api).redeem_by_form(grant_type=grant).body["error"] == "unsupported_grant_type"
 
     def test_returns_400_for_an_unknown_client(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
-        assert asking.redeem(clientId="x").error["details"][0]["code"] == "invalid_client"
-        assert asking.redeem_by_form(client_id="x").body["error"] == "invalid_client"
-        token = asking.redeem().data["refreshToken"]
+        device = request_code(api).approved(person.user_id)
+        assert device.redeem(clientId="x").error["details"][0]["code"] == "invalid_client"
+        assert device.redeem_by_form(client_id="x").body["error"] == "invalid_client"
+        token = device.redeem().data["refreshToken"]
         assert refresh(api, token, clientId="x").error["details"][0]["code"] == "invalid_client"
         assert refresh_by_form(api, token, client_id="x").body["error"] == "invalid_client"
 
     @pytest.mark.parametrize("verifier", ["x" * 42, "x" * 129, "x" * 42 + "\u00e9", "x" * 43 + "\n", "x x" * 20])
     def test_returns_400_for_an_invalid_verifier(self, api: Api, verifier: str):
-        assert ask(api).redeem(codeVerifier=verifier).error["details"][0]["path"] == ["codeVerifier"]
-        assert ask(api).redeem_by_form(code_verifier=verifier).body["error"] == "invalid_request"
+        assert request_code(api).redeem(codeVerifier=verifier).error["details"][0]["path"] == ["codeVerifier"]
+        assert request_code(api).redeem_by_form(code_verifier=verifier).body["error"] == "invalid_request"
 
     @pytest.mark.parametrize("left_out", ["grant_type", "device_code", "code_verifier", "client_id"])
     def test_a_form_returns_invalid_request(self, api: Api, left_out: str):
-        reply = ask(api).redeem_by_form(**{left_out: None})
+        reply = request_code(api).redeem_by_form(**{left_out: None})
         assert reply.body["error"] == "invalid_request"
         assert reply.body["error_description"].startswith(f"{left_out}: ")
 
     def test_returns_400_for_more_scopes_than_approved(self, api: Api, person: Person):
-        token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
+        token = request_code(api).approved(person.user_id).redeem().data["refreshToken"]
         reply = refresh(api, token, scope="projects.read billing.read")
         assert reply.error["details"][0]["code"] == "invalid_scope"
         assert refresh_by_form(api, token, scope="billing.read").body["error"] == "invalid_scope"
@@ -168,13 +168,13 @@ class Test400:
 
 class Test401:
     def test_returns_401_for_an_expired_code(self, api: Api, person: Person, now: FakeClock):
-        pending, approved, denied = ask(api), ask(api).approved(person.user_id), ask(api)
+        pending, approved, denied = request_code(api), request_code(api).approved(person.user_id), request_code(api)
         device_approvals.deny(denied.user_code, person.user_id)
         now.advance(900)
-        for asking in (pending, approved, denied):
-            reply = asking.redeem()
+        for device in (pending, approved, denied):
+            reply = device.redeem()
             assert (reply.status, reply.error["details"]) == (401, {"status": "expired"})
-            assert asking.redeem_by_form().body["error"] == "expired_token"
+            assert device.redeem_by_form().body["error"] == "expired_token"
         assert items("FAMILY#") == []
 
     @pytest.mark.parametrize(
@@ -183,47 +183,47 @@ class Test401:
         ids=["short", "prefix", "well-formed", "a key", "a user code", "not ASCII"],
     )
     def test_an_unknown_code_returns_the_same_401(self, api: Api, code: str, now: FakeClock):
-        expired = ask(api)
+        expired = request_code(api)
         now.advance(900)
-        assert ask(api).redeem(deviceCode=code).text == expired.redeem().text
-        assert ask(api).redeem_by_form(device_code=code).body == expired.redeem_by_form().body
+        assert request_code(api).redeem(deviceCode=code).text == expired.redeem().text
+        assert request_code(api).redeem_by_form(device_code=code).body == expired.redeem_by_form().body
 
     def test_returns_401_for_another_clients_code(self, api: Api, person: Person, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
-        asking = ask(api).approved(person.user_id)
-        assert asking.redeem(clientId="acme-tv").error["details"] == {"status": "expired"}
-        token = asking.redeem().data["refreshToken"]
+        device = request_code(api).approved(person.user_id)
+        assert device.redeem(clientId="acme-tv").error["details"] == {"status": "expired"}
+        token = device.redeem().data["refreshToken"]
         assert refresh(api, token, clientId="acme-tv").status == 401
         assert refresh(api, token, clientId="assent-cli").status == 200
 
     def test_a_wrong_verifier_changes_nothing(self, api: Api, person: Person):
-        asking = ask(api)
+        device = request_code(api)
         before = [item for item in table_dump() if not item["pk"]["S"].startswith("IP#")]
-        reply = asking.redeem(codeVerifier=OTHER_VERIFIER)
+        reply = device.redeem(codeVerifier=OTHER_VERIFIER)
         assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
-        assert asking.redeem_by_form(code_verifier=OTHER_VERIFIER).body["error"] == "invalid_grant"
+        assert device.redeem_by_form(code_verifier=OTHER_VERIFIER).body["error"] == "invalid_grant"
         assert [item for item in table_dump() if not item["pk"]["S"].startswith("IP#")] == before
-        asking.approved(person.user_id)
-        assert asking.redeem(codeVerifier=OTHER_VERIFIER).status == 401
-        assert asking.redeem().status == 200
+        device.approved(person.user_id)
+        assert device.redeem(codeVerifier=OTHER_VERIFIER).status == 401
+        assert device.redeem().status == 200
 
     def test_a_wrong_verifier_for_a_redeemed_code_revokes_nothing(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
-        pair = asking.redeem().data
-        assert asking.redeem(codeVerifier=OTHER_VERIFIER).status == 401
+        device = request_code(api).approved(person.user_id)
+        pair = device.redeem().data
+        assert device.redeem(codeVerifier=OTHER_VERIFIER).status == 401
         assert works(api, pair["accessToken"])
         assert refresh(api, pair["refreshToken"]).status == 200
 
     def test_the_challenge_doesnt_work_as_a_verifier(self, api: Api, person: Person):
         from tests.functional.device_auth.devices import challenge_of
 
-        assert ask(api).approved(person.user_id).redeem(codeVerifier=challenge_of(VERIFIER)).status == 401
+        assert request_code(api).approved(person.user_id).redeem(codeVerifier=challenge_of(VERIFIER)).status == 401
 
     @pytest.mark.parametrize("generation", range(4))
     def test_reusing_a_refresh_token_revokes_the_whole_family(
         self, api: Api, person: Person, now: FakeClock, generation: int
     ):
-        chain = [ask(api).approved(person.user_id).redeem().data]
+        chain = [request_code(api).approved(person.user_id).redeem().data]
         for _ in range(4):
             now.advance(61)
             chain.append(refresh(api, chain[-1]["refreshToken"]).data)
@@ -236,21 +236,21 @@ class Test401:
         assert refresh_by_form(api, chain[-1]["refreshToken"]).body["error"] == "invalid_grant"
 
     def test_repeating_a_refresh_after_a_minute_counts_as_reuse(self, api: Api, person: Person, now: FakeClock):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         now.advance(60)
         assert refresh(api, first["refreshToken"]).status == 401
         assert not works(api, second["accessToken"])
 
     def test_repeating_a_refresh_after_the_new_token_was_used_counts_as_reuse(self, api: Api, person: Person):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         third = refresh(api, second["refreshToken"]).data
         assert refresh(api, first["refreshToken"]).status == 401
         assert not works(api, third["accessToken"])
 
     def test_a_guessed_refresh_token_revokes_nothing_and_reads_nothing(self, api: Api, person: Person):
-        pair = ask(api).approved(person.user_id).redeem().data
+        pair = request_code(api).approved(person.user_id).redeem().data
         token = pair["refreshToken"]
         for position in range(len("assent_rt_"), len(token)):
             other = "a" if token[position] != "a" else "b"
@@ -269,25 +269,25 @@ class Test401:
         assert refresh_by_form(api, token).body["error"] == "invalid_grant"
 
     def test_neither_code_nor_refresh_token_works_as_a_bearer_token(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
-        assert not works(api, asking.device_code)
-        assert not works(api, asking.redeem().data["refreshToken"])
+        device = request_code(api).approved(person.user_id)
+        assert not works(api, device.device_code)
+        assert not works(api, device.redeem().data["refreshToken"])
 
 
 class Test403:
     def test_returns_403_for_a_denied_device(self, api: Api, person: Person):
-        asking = ask(api)
-        device_approvals.deny(asking.user_code, person.user_id)
-        reply = asking.redeem()
+        device = request_code(api)
+        device_approvals.deny(device.user_code, person.user_id)
+        reply = device.redeem()
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["details"] == {"status": "access_denied"}
-        assert asking.redeem_by_form().body["error"] == "access_denied"
+        assert device.redeem_by_form().body["error"] == "access_denied"
         assert items("FAMILY#") == []
 
     def test_returns_403_for_a_device_denied_after_its_approval(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
-        device_approvals.deny(asking.user_code, person.user_id)
-        assert asking.redeem().status == 403
+        device = request_code(api).approved(person.user_id)
+        device_approvals.deny(device.user_code, person.user_id)
+        assert device.redeem().status == 403
 
 
 @pytest.mark.usefixtures("switched_off")
@@ -301,55 +301,55 @@ class Test404:
 
 class Test409:
     def test_returns_409_until_a_user_decides(self, api: Api):
-        reply = ask(api).redeem()
+        reply = request_code(api).redeem()
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"status": "authorization_pending"}
-        assert ask(api).redeem_by_form().body["error"] == "authorization_pending"
+        assert request_code(api).redeem_by_form().body["error"] == "authorization_pending"
 
     def test_polling_too_soon_lengthens_the_interval(self, api: Api, now: FakeClock):
-        asking = ask(api)
+        device = request_code(api)
         came = []
         for seconds in (0, 5, 4, 9.4, 15, 14, 20, 20):
             now.advance(seconds)
-            came.append(asking.redeem().error["details"]["status"])
+            came.append(device.redeem().error["details"]["status"])
         pending, slow = "authorization_pending", "slow_down"
         assert came == [pending, pending, slow, slow, pending, slow, pending, pending]
 
     def test_a_poll_a_moment_early_is_accepted(self, api: Api, now: FakeClock):
-        asking = ask(api)
-        asking.redeem()
+        device = request_code(api)
+        device.redeem()
         now.advance(4.6)
-        assert asking.redeem().error["details"] == {"status": "authorization_pending"}
+        assert device.redeem().error["details"] == {"status": "authorization_pending"}
 
     def test_a_form_returns_slow_down(self, api: Api):
-        asking = ask(api)
-        assert asking.redeem_by_form().body["error"] == "authorization_pending"
-        assert asking.redeem_by_form().body["error"] == "slow_down"
+        device = request_code(api)
+        assert device.redeem_by_form().body["error"] == "authorization_pending"
+        assert device.redeem_by_form().body["error"] == "slow_down"
 
     def test_redeeming_a_code_twice_revokes_its_tokens(self, api: Api, person: Person, now: FakeClock):
-        asking = ask(api).approved(person.user_id)
-        pair = asking.redeem().data
-        other = ask(api).approved(person.user_id).redeem().data
+        device = request_code(api).approved(person.user_id)
+        pair = device.redeem().data
+        other = request_code(api).approved(person.user_id).redeem().data
         newer = refresh(api, pair["refreshToken"]).data
-        reply = asking.redeem()
+        reply = device.redeem()
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"status": "used"}
         assert not works(api, pair["accessToken"])
         assert not works(api, newer["accessToken"])
         assert refresh(api, newer["refreshToken"]).status == 401
         assert works(api, other["accessToken"])
-        assert asking.redeem().error["details"] == {"status": "used"}
-        assert asking.redeem_by_form().body["error"] == "invalid_grant"
+        assert device.redeem().error["details"] == {"status": "used"}
+        assert device.redeem_by_form().body["error"] == "invalid_grant"
 
     def test_redeeming_a_code_twice_after_expiry_revokes_its_tokens(self, api: Api, person: Person, now: FakeClock):
-        asking = ask(api).approved(person.user_id)
-        pair = asking.redeem().data
+        device = request_code(api).approved(person.user_id)
+        pair = device.redeem().data
         now.advance(3_000)
-        assert asking.redeem().error["details"] == {"status": "used"}
+        assert device.redeem().error["details"] == {"status": "used"}
         assert not works(api, pair["accessToken"])
 
     def test_a_user_without_the_scopes_can_grant_none(self, api: Api, person: Person):
-        pair = ask(api).approved(person.user_id, []).redeem().data
+        pair = request_code(api).approved(person.user_id, []).redeem().data
         assert pair["scope"] == ""
         assert api.get("/v1/me", pair["accessToken"]).data["scopes"] == []
 
@@ -385,9 +385,9 @@ class TestRoundTrips:
             return reply
 
         asked = recorded("code", lambda: api.post(CODE, json_body=code_body())).data
-        asking = Device(api, asked["deviceCode"], asked["userCode"])
-        recorded("poll", asking.redeem)
-        pair = recorded("redemption", asking.approved(person.user_id).redeem).data
+        device = Device(api, asked["deviceCode"], asked["userCode"])
+        recorded("poll", device.redeem)
+        pair = recorded("redemption", device.approved(person.user_id).redeem).data
         recorded("refresh", lambda: refresh(api, pair["refreshToken"]))
         recorded("repeat", lambda: refresh(api, pair["refreshToken"]))
         recorded("guess", lambda: refresh(api, "assent_rt_" + "0" * 68))

@@ -5,9 +5,9 @@ from controlplane.store import keys, sessions
 from controlplane.store.credential_index import find_credential
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import ask, refresh
+from tests.functional.device_auth.devices import refresh, request_code
 from tests.support.api import Api
-from tests.support.older import forget_index
+from tests.support.legacy_table import delete_index
 from tests.support.world import ALL_SCOPES, Person, World
 
 SESSIONS = "/v1/me/sessions"
@@ -22,9 +22,9 @@ class Test200:
     def test_lists_sessions_devices_and_tokens_newest_first(self, api: Api, person: Person, now: FakeClock):
         now.advance(1)
         api.source_ip = "203.0.113.9"
-        asking = ask(api, scope="projects.read billing.read", deviceName="Ada's laptop")
+        requester = request_code(api, scope="projects.read billing.read", deviceName="Ada's laptop")
         now.advance(1)
-        pair = asking.approved(person.user_id, ["projects.read"]).redeem().data
+        pair = requester.approved(person.user_id, ["projects.read"]).redeem().data
         now.advance(1)
         session = sessions.create(person.user_id, "2001:db8::1")
         now.advance(1)
@@ -81,10 +81,10 @@ class Test200:
         assert len(api.get(SESSIONS, person.token).data) == 1
 
     def test_lists_an_approved_device_before_it_redeems_its_code(self, api: Api, person: Person):
-        asking = ask(api, deviceName="laptop").approved(person.user_id)
+        requester = request_code(api, deviceName="laptop").approved(person.user_id)
         waiting = of_kind(api, person.token, "device")
         assert waiting["expiresAt"] == "2026-03-04T05:21:07.000Z"
-        asking.redeem()
+        requester.redeem()
         assert of_kind(api, person.token, "device")["id"] == waiting["id"]
 
     def test_omits_expired_credentials_that_are_still_stored(
@@ -96,7 +96,7 @@ class Test200:
         assert len(api.get(SESSIONS, person.token).data) == 1
 
     def test_a_refresh_updates_last_use_and_expiry(self, api: Api, person: Person, now: FakeClock, world: World):
-        pair = ask(api).approved(person.user_id).redeem().data
+        pair = request_code(api).approved(person.user_id).redeem().data
         token = world.token(person.user_id, lifetime_seconds=86_400)
         before = of_kind(api, pair["accessToken"], "device")
         now.advance(7_200)
@@ -142,8 +142,8 @@ class TestCredentialsFromBeforeTheIndex:
         self, api: Api, person: Person, world: World, now: FakeClock
     ):
         session, token = sessions.create(person.user_id), world.token(person.user_id, lifetime_seconds=86_400)
-        pair = ask(api, deviceName="laptop").approved(person.user_id).redeem().data
-        forget_index()
+        pair = request_code(api, deviceName="laptop").approved(person.user_id).redeem().data
+        delete_index()
         used = [pair["accessToken"], session, token]
         for secret in used:
             assert api.get("/v1/me", secret).status == 200
@@ -155,8 +155,8 @@ class TestCredentialsFromBeforeTheIndex:
         assert all(entry["createdAt"] is None for entry in found)
 
     def test_an_unindexed_family_is_listed_once_by_use_and_refresh(self, api: Api, person: Person, now: FakeClock):
-        pair = ask(api).approved(person.user_id).redeem().data
-        forget_index()
+        pair = request_code(api).approved(person.user_id).redeem().data
+        delete_index()
         api.get("/v1/me", pair["accessToken"])
         now.advance(60)
         pair = refresh(api, pair["refreshToken"]).data
@@ -168,27 +168,27 @@ class TestCredentialsFromBeforeTheIndex:
     def test_the_first_use_marks_the_token_so_that_later_uses_cost_nothing(
         self, api: Api, person: Person, now: FakeClock
     ):
-        forget_index()
+        delete_index()
         api.get("/v1/me", person.token)
         item = table.get(keys.user_token(tokens.digest(person.token)))
         assert item is not None
         assert find_credential(person.user_id, ids.session_id(item["listedAs"]))
 
     def test_an_expired_unindexed_credential_is_not_listed(self, api: Api, person: Person, now: FakeClock):
-        forget_index()
+        delete_index()
         now.advance(3_600)
         assert api.get("/v1/me", person.token).status == 401
         assert not table.query(keys.credentials_pk(person.user_id)).items
 
     def test_an_unindexed_approval_is_listed_when_redeemed(self, api: Api, person: Person, world: World):
-        asking = ask(api, deviceName="laptop").approved(person.user_id)
-        forget_index()
-        asking.redeem()
+        requester = request_code(api, deviceName="laptop").approved(person.user_id)
+        delete_index()
+        requester.redeem()
         assert of_kind(api, world.token(person.user_id), "device")["deviceName"] == "laptop"
 
 
 def test_a_token_family_refers_to_its_entry(api: Api, person: Person):
-    pair = ask(api).approved(person.user_id).redeem().data
+    pair = request_code(api).approved(person.user_id).redeem().data
     family = table.get(keys.token_family(tokens.family_of(pair["refreshToken"]) or ""))
     assert family is not None
     entry = find_credential(person.user_id, ids.session_id(family["listedAs"]))

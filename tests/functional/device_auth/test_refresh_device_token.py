@@ -8,9 +8,9 @@ from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (
     CLIENT,
     DEVICE_GRANT,
-    ask,
     refresh,
     refresh_by_form,
+    request_code,
     works,
 )
 from tests.support.api import Api
@@ -22,7 +22,7 @@ _SECRETS = ("accessToken", "refreshToken")
 
 class Test200:
     def test_a_refresh_token_returns_the_next_pair(self, api: Api, person: Person, now: FakeClock):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         now.advance(3_600)
         assert not works(api, first["accessToken"])
         second = refresh(api, first["refreshToken"], clientId=CLIENT)
@@ -34,12 +34,12 @@ class Test200:
         assert api.get("/v1/me", second.data["accessToken"]).data["scopes"] == ["projects.read"]
 
     def test_the_old_access_token_remains_valid_until_it_expires(self, api: Api, person: Person, now: FakeClock):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         refresh(api, first["refreshToken"])
         assert works(api, first["accessToken"])
 
     def test_repeating_a_refresh_within_a_minute_returns_the_same_pair(self, api: Api, person: Person, now: FakeClock):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         before = table_dump()
         now.advance(59)
@@ -54,7 +54,7 @@ class Test200:
         assert works(api, second["accessToken"])
 
     def test_a_family_can_be_refreshed_for_half_a_year(self, api: Api, person: Person, now: FakeClock):
-        token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
+        token = request_code(api).approved(person.user_id).redeem().data["refreshToken"]
         for _ in range(6):
             now.advance(29 * DAY)
             token = refresh(api, token).data["refreshToken"]
@@ -68,14 +68,14 @@ class Test200:
         assert refresh(api, last["refreshToken"]).status == 401
 
     def test_an_unused_refresh_token_expires_after_30_days(self, api: Api, person: Person, now: FakeClock):
-        late, later = (ask(api).approved(person.user_id).redeem().data["refreshToken"] for _ in range(2))
+        late, later = (request_code(api).approved(person.user_id).redeem().data["refreshToken"] for _ in range(2))
         now.advance(30 * DAY - 1)
         assert refresh(api, late).status == 200
         now.advance(1)
         assert refresh(api, later).status == 401
 
     def test_scopes_can_be_reduced_and_restored(self, api: Api, person: Person):
-        first = ask(api).approved(person.user_id, ["billing.read", "projects.read"]).redeem().data
+        first = request_code(api).approved(person.user_id, ["billing.read", "projects.read"]).redeem().data
         second = refresh(api, first["refreshToken"], scope="billing.read").data
         assert second["scope"] == "billing.read"
         assert api.get("/v1/me", second["accessToken"]).data["scopes"] == ["billing.read"]
@@ -83,13 +83,13 @@ class Test200:
         assert refresh(api, second["refreshToken"]).data["scope"] == "billing.read projects.read"
 
     def test_only_the_five_newest_access_tokens_are_valid(self, api: Api, person: Person):
-        pairs = [ask(api).approved(person.user_id).redeem().data]
+        pairs = [request_code(api).approved(person.user_id).redeem().data]
         for _ in range(5):
             pairs.append(refresh(api, pairs[-1]["refreshToken"]).data)
         assert [works(api, pair["accessToken"]) for pair in pairs] == [False, True, True, True, True, True]
 
     def test_expired_access_tokens_dont_count_toward_the_limit(self, api: Api, person: Person, now: FakeClock):
-        token = ask(api).approved(person.user_id).redeem().data["refreshToken"]
+        token = request_code(api).approved(person.user_id).redeem().data["refreshToken"]
         for _ in range(3):
             now.advance(3_600)
             token = refresh(api, token).data["refreshToken"]
@@ -97,15 +97,15 @@ class Test200:
         assert len(family["access"]) == 1
 
     def test_the_grant_can_be_named_in_json(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
-        first = asking.redeem(grantType=DEVICE_GRANT)
+        device = request_code(api).approved(person.user_id)
+        first = device.redeem(grantType=DEVICE_GRANT)
         assert refresh(api, first.data["refreshToken"], grantType="refresh_token").status == 200
 
 
 class TestFamilies:
     def test_families_store_digests_and_their_access_tokens(self, api: Api, person: Person, now: FakeClock):
-        asking = ask(api, scope=" ".join(SCOPES)).approved(person.user_id, sorted(SCOPES))
-        pair = asking.redeem().data
+        device = request_code(api, scope=" ".join(SCOPES)).approved(person.user_id, sorted(SCOPES))
+        pair = device.redeem().data
         family_id = tokens.family_of(pair["refreshToken"])
         family = table.get(keys.token_family(family_id))
         digest = tokens.digest(pair["accessToken"])
@@ -114,4 +114,4 @@ class TestFamilies:
         assert family["expiresAt"] == int(now()) + token_families.REFRESH_SECONDS
         item = table.get(keys.user_token(digest))
         assert (item["kind"], item["familyId"], item["clientId"]) == ("oauth", family_id, CLIENT)
-        assert table.get(keys.device_request(tokens.digest(asking.device_code)))["familyId"] == family_id
+        assert table.get(keys.device_request(tokens.digest(device.device_code)))["familyId"] == family_id

@@ -6,7 +6,7 @@ from controlplane.core import tokens
 from controlplane.core.settings import settings
 from controlplane.store import sessions
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import REVOKE, ask, refresh, works
+from tests.functional.device_auth.devices import REVOKE, refresh, request_code, works
 from tests.support.api import Api
 from tests.support.world import Person, World, table_dump
 
@@ -19,8 +19,8 @@ def stored() -> list[str]:
 class Test200:
     @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
     def test_revoking_either_token_ends_its_family_and_nothing_else(self, api: Api, person: Person, kind: str):
-        first = ask(api).approved(person.user_id).redeem().data
-        other = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
+        other = request_code(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         reply = api.post(REVOKE, json_body={"token": second[kind]})
         assert reply.status == 200
@@ -32,20 +32,20 @@ class Test200:
 
     @pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense"])
     def test_revoking_by_form_ignores_the_hint(self, api: Api, person: Person, hint: str):
-        pair = ask(api).approved(person.user_id).redeem().data
+        pair = request_code(api).approved(person.user_id).redeem().data
         form = {"token": pair["refreshToken"], "token_type_hint": hint, "client_id": "assent-cli"}
         assert api.form(REVOKE, form).status == 200
         assert not works(api, pair["accessToken"])
 
     def test_revoking_a_used_refresh_token_ends_its_family(self, api: Api, person: Person, now: FakeClock):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         now.advance(3_000)
         assert api.form(REVOKE, {"token": first["refreshToken"]}).status == 200
         assert not works(api, second["accessToken"])
 
     def test_revoking_twice_is_no_error(self, api: Api, person: Person):
-        pair = ask(api).approved(person.user_id).redeem().data
+        pair = request_code(api).approved(person.user_id).redeem().data
         for _ in range(2):
             assert api.form(REVOKE, {"token": pair["refreshToken"]}).status == 200
             assert api.form(REVOKE, {"token": pair["accessToken"]}).status == 200
@@ -56,7 +56,7 @@ class Test200:
         ids=["short", "wrong MAC", "access token", "refresh token", "not ASCII"],
     )
     def test_revoking_an_unknown_token_changes_nothing_and_is_no_error(self, api: Api, person: Person, token: str):
-        ask(api).approved(person.user_id).redeem()
+        request_code(api).approved(person.user_id).redeem()
         before = stored()
         assert api.form(REVOKE, {"token": token}).status == 200
         assert api.post(REVOKE, json_body={"token": token}).data == {"revoked": True}
@@ -72,7 +72,7 @@ class Test200:
         self, api: Api, person: Person, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
-        pair = ask(api).approved(person.user_id).redeem().data
+        pair = request_code(api).approved(person.user_id).redeem().data
         for token in (pair["accessToken"], pair["refreshToken"]):
             assert api.form(REVOKE, {"token": token, "client_id": "acme-tv"}).status == 200
         assert works(api, pair["accessToken"])
@@ -89,7 +89,7 @@ class Test400:
 
     def test_returns_400_for_a_session_or_an_api_key(self, api: Api, world: World, person: Person):
         session, key = sessions.create(person.user_id), world.key(world.company())
-        for secret in (session, key, ask(api).device_code):
+        for secret in (session, key, request_code(api).device_code):
             assert api.form(REVOKE, {"token": secret}).body["error"] == "unsupported_token_type"
             reply = api.post(REVOKE, json_body={"token": secret})
             assert reply.error["details"][0]["code"] == "unsupported_token_type"

@@ -5,10 +5,10 @@ import pytest
 from controlplane.core import ids
 from controlplane.store import keys, sessions
 from controlplane.store.table import table
-from tests.functional.device_auth.devices import ask, refresh, works
+from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.functional.device_auth.test_list_sessions import SESSIONS, of_kind
 from tests.support.api import Api
-from tests.support.older import forget_index
+from tests.support.legacy_table import delete_index
 from tests.support.world import Person, World, table_dump
 
 
@@ -22,7 +22,7 @@ def entries(user_id: str) -> list[dict]:
 
 class Test200:
     def test_revoking_a_device_ends_all_its_tokens(self, api: Api, person: Person):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         reply = revoke(api, person.token, of_kind(api, person.token, "device")["id"])
         assert (reply.status, reply.data) == (200, {"deleted": True})
@@ -42,9 +42,9 @@ class Test200:
         assert entries(person.user_id) == []
 
     def test_revoking_withdraws_an_approval_that_was_not_redeemed(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
+        device = request_code(api).approved(person.user_id)
         assert revoke(api, person.token, of_kind(api, person.token, "device")["id"]).status == 200
-        reply = asking.redeem()
+        reply = device.redeem()
         assert (reply.status, reply.error["details"]) == (403, {"status": "access_denied"})
 
     def test_revoking_needs_no_scope(self, api: Api, person: Person, world: World):
@@ -53,8 +53,8 @@ class Test200:
         assert revoke(api, token, entry["id"]).status == 200
 
     def test_revokes_an_unindexed_credential_once_it_is_listed(self, api: Api, person: Person, world: World):
-        pair = ask(api).approved(person.user_id).redeem().data
-        forget_index()
+        pair = request_code(api).approved(person.user_id).redeem().data
+        delete_index()
         assert works(api, pair["accessToken"])
         token = world.token(person.user_id)
         assert revoke(api, token, of_kind(api, token, "device")["id"]).status == 200
@@ -110,7 +110,7 @@ class TestOtherWaysOut:
 
     @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
     def test_a_device_that_signs_out_is_no_longer_listed(self, api: Api, person: Person, kind: str):
-        pair = ask(api).approved(person.user_id).redeem().data
+        pair = request_code(api).approved(person.user_id).redeem().data
         api.post("/v1/auth/device/revoke", json_body={"token": pair[kind]})
         assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
 
@@ -119,13 +119,13 @@ class TestOtherWaysOut:
         assert entries(person.user_id) == []
 
     def test_a_code_that_is_redeemed_twice_is_no_longer_listed(self, api: Api, person: Person):
-        asking = ask(api).approved(person.user_id)
-        asking.redeem()
-        asking.redeem()
+        device = request_code(api).approved(person.user_id)
+        device.redeem()
+        device.redeem()
         assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
 
     def test_a_family_whose_refresh_token_is_reused_is_no_longer_listed(self, api: Api, person: Person):
-        first = ask(api).approved(person.user_id).redeem().data
+        first = request_code(api).approved(person.user_id).redeem().data
         second = refresh(api, first["refreshToken"]).data
         refresh(api, second["refreshToken"])
         assert refresh(api, first["refreshToken"]).status == 401
@@ -137,6 +137,6 @@ class TestOtherWaysOut:
 
 
 def test_a_decided_device_request_keeps_no_name_and_address(api: Api, person: Person):
-    ask(api, deviceName="Ada's redeemed").approved(person.user_id).redeem()
+    request_code(api, deviceName="Ada's redeemed").approved(person.user_id).redeem()
     revoke(api, person.token, of_kind(api, person.token, "device")["id"])
     assert "Ada's redeemed" not in str(table_dump())

@@ -16,24 +16,26 @@ from controlplane.store.device_approvals import (
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import CODE, Device, ask, code_body, get_request
+from tests.functional.device_auth.devices import CODE, Device, code_body, get_request, request_code
 from tests.support.api import Api
 from tests.support.world import Person, World
 
 
-def wrong_code(asking: Device) -> str:
+def wrong_code(requester: Device) -> str:
     """Returns a well-formed code that isn't this device's."""
-    return "BBBB-BBBB" if asking.user_code != "BBBB-BBBB" else "CCCC-CCCC"
+    return "BBBB-BBBB" if requester.user_code != "BBBB-BBBB" else "CCCC-CCCC"
 
 
 class TestFind:
     def test_find_shows_client_scopes_and_address(self, person: Person, now: FakeClock):
         api = Api(source_ip="203.0.113.9")
-        asking = ask(api, scope="projects.read billing.read", deviceName="laptop")
+        requester = request_code(api, scope="projects.read billing.read", deviceName="laptop")
         asked_at = int(now())
         now.advance(120)
-        assert device_approvals.find_by_user_code(asking.user_code, person.user_id) == device_approvals.DeviceRequest(
-            user_code=asking.user_code,
+        assert device_approvals.find_by_user_code(
+            requester.user_code, person.user_id
+        ) == device_approvals.DeviceRequest(
+            user_code=requester.user_code,
             client_id="assent-cli",
             device_name="laptop",
             scopes=["billing.read", "projects.read"],
@@ -46,9 +48,9 @@ class TestFind:
     @pytest.mark.parametrize("separator", ["", " ", "-", "_", "\u2011", " - ", "."])
     @pytest.mark.parametrize("case", [str.lower, str.upper, str.swapcase])
     def test_find_accepts_the_code_as_people_type_it(self, api: Api, person: Person, separator: str, case):
-        asking = ask(api)
-        typed = " " + case(asking.user_code.replace("-", separator)) + "\n"
-        assert device_approvals.find_by_user_code(typed, person.user_id).user_code == asking.user_code
+        requester = request_code(api)
+        typed = " " + case(requester.user_code.replace("-", separator)) + "\n"
+        assert device_approvals.find_by_user_code(typed, person.user_id).user_code == requester.user_code
 
     @pytest.mark.parametrize(
         "code",
@@ -59,101 +61,103 @@ class TestFind:
             device_approvals.find_by_user_code(code, person.user_id)
 
     def test_find_shows_the_requests_outcome(self, api: Api, person: Person, now: FakeClock):
-        approved, denied, redeemed, pending = (ask(api) for _ in range(4))
+        approved, denied, redeemed, pending = (request_code(api) for _ in range(4))
         approved.approved(person.user_id)
         redeemed.approved(person.user_id).redeem()
         device_approvals.deny(denied.user_code, person.user_id)
 
         def statuses() -> list[str]:
             asked = (approved, denied, redeemed, pending)
-            return [device_approvals.find_by_user_code(asking.user_code, person.user_id).status for asking in asked]
+            return [
+                device_approvals.find_by_user_code(requester.user_code, person.user_id).status for requester in asked
+            ]
 
         assert statuses() == ["approved", "denied", "redeemed", "pending"]
         now.advance(900)
         assert statuses() == ["expired", "denied", "redeemed", "expired"]
 
     def test_at_most_five_people_can_look_up_a_code(self, api: Api, world: World):
-        asking = ask(api)
+        requester = request_code(api)
         people = [world.person().user_id for _ in range(5)]
         for user_id in people:
-            device_approvals.find_by_user_code(asking.user_code, user_id)
+            device_approvals.find_by_user_code(requester.user_code, user_id)
         with pytest.raises(UnknownUserCode):
-            device_approvals.find_by_user_code(asking.user_code, world.person().user_id)
+            device_approvals.find_by_user_code(requester.user_code, world.person().user_id)
         for user_id in people:
-            assert device_approvals.find_by_user_code(asking.user_code, user_id).status == "pending"
+            assert device_approvals.find_by_user_code(requester.user_code, user_id).status == "pending"
 
     def test_a_person_can_look_up_a_code_repeatedly(self, api: Api, person: Person, world: World):
-        asking = ask(api)
+        requester = request_code(api)
         for _ in range(12):
-            assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
-        assert device_approvals.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
+            assert device_approvals.find_by_user_code(requester.user_code, person.user_id).status == "pending"
+        assert device_approvals.find_by_user_code(requester.user_code, world.person().user_id).status == "pending"
 
     def test_a_person_can_try_five_wrong_codes_in_15_minutes(self, api: Api, world: World, now: FakeClock):
-        person, asking = world.person(), ask(api)
+        person, requester = world.person(), request_code(api)
         for _ in range(5):
             with pytest.raises(UnknownUserCode):
-                device_approvals.find_by_user_code(wrong_code(asking), person.user_id)
+                device_approvals.find_by_user_code(wrong_code(requester), person.user_id)
         with pytest.raises(TooManyTries) as failure:
-            device_approvals.find_by_user_code(asking.user_code, person.user_id)
+            device_approvals.find_by_user_code(requester.user_code, person.user_id)
         wait_seconds = 900 - int(now()) % 900
         assert failure.value.headers == {"Retry-After": str(wait_seconds)}
-        assert device_approvals.find_by_user_code(asking.user_code, world.person().user_id).status == "pending"
+        assert device_approvals.find_by_user_code(requester.user_code, world.person().user_id).status == "pending"
         now.advance(wait_seconds)
-        assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+        assert device_approvals.find_by_user_code(requester.user_code, person.user_id).status == "pending"
 
     def test_correct_codes_use_up_no_attempts(self, person: Person):
         for number in range(12):
-            asking = ask(Api(source_ip=f"203.0.113.{number}"))
-            assert device_approvals.find_by_user_code(asking.user_code, person.user_id).status == "pending"
+            requester = request_code(Api(source_ip=f"203.0.113.{number}"))
+            assert device_approvals.find_by_user_code(requester.user_code, person.user_id).status == "pending"
 
 
 class TestApprove:
     def test_approving_grants_the_scopes_that_the_person_kept(self, api: Api, person: Person):
-        asking = ask(api, scope="projects.read billing.read")
-        device_approvals.approve(asking.user_code.lower(), person.user_id, ["billing.read"])
-        assert asking.redeem().data["scope"] == "billing.read"
+        requester = request_code(api, scope="projects.read billing.read")
+        device_approvals.approve(requester.user_code.lower(), person.user_id, ["billing.read"])
+        assert requester.redeem().data["scope"] == "billing.read"
 
     def test_approving_never_grants_more_than_requested(self, api: Api, person: Person):
-        asking = ask(api, scope="billing.read")
+        requester = request_code(api, scope="billing.read")
         with pytest.raises(ScopeNotRequested):
-            device_approvals.approve(asking.user_code, person.user_id, ["billing.read", "projects.write"])
-        assert asking.redeem().status == 409
+            device_approvals.approve(requester.user_code, person.user_id, ["billing.read", "projects.write"])
+        assert requester.redeem().status == 409
 
     def test_approving_an_expired_request_fails(self, api: Api, person: Person, now: FakeClock):
-        asking = ask(api)
+        requester = request_code(api)
         now.advance(900)
         with pytest.raises(RequestExpired):
-            device_approvals.approve(asking.user_code, person.user_id, [])
+            device_approvals.approve(requester.user_code, person.user_id, [])
 
     @pytest.mark.parametrize("another", [False, True], ids=["the same person", "another person"])
     def test_approving_works_once(self, api: Api, person: Person, world: World, another: bool):
-        asking = ask(api).approved(person.user_id)
+        requester = request_code(api).approved(person.user_id)
         second = world.person() if another else person
         with pytest.raises(AlreadyDecided) as failure:
-            device_approvals.approve(asking.user_code, second.user_id, [])
+            device_approvals.approve(requester.user_code, second.user_id, [])
         assert failure.value.context == {"decision": "approved"}
-        assert api.get("/v1/me", asking.redeem().data["accessToken"]).data["principal"]["userId"] == person.user_id
+        assert api.get("/v1/me", requester.redeem().data["accessToken"]).data["principal"]["userId"] == person.user_id
 
     def test_a_denied_request_cannot_be_approved(self, api: Api, person: Person):
-        asking = ask(api)
-        device_approvals.deny(asking.user_code, person.user_id)
+        requester = request_code(api)
+        device_approvals.deny(requester.user_code, person.user_id)
         with pytest.raises(AlreadyDecided) as failure:
-            device_approvals.approve(asking.user_code, person.user_id, [])
+            device_approvals.approve(requester.user_code, person.user_id, [])
         assert failure.value.context == {"decision": "denied"}
 
     def test_wrong_codes_in_decisions_count_as_attempts(self, api: Api, person: Person):
-        asking = ask(api)
+        requester = request_code(api)
         for _ in range(2):
             with pytest.raises(UnknownUserCode):
-                device_approvals.approve(wrong_code(asking), person.user_id, [])
+                device_approvals.approve(wrong_code(requester), person.user_id, [])
             with pytest.raises(UnknownUserCode):
-                device_approvals.deny(wrong_code(asking), person.user_id)
+                device_approvals.deny(wrong_code(requester), person.user_id)
         with pytest.raises(UnknownUserCode):
-            device_approvals.find_by_user_code(wrong_code(asking), person.user_id)
+            device_approvals.find_by_user_code(wrong_code(requester), person.user_id)
         with pytest.raises(TooManyTries):
-            device_approvals.approve(asking.user_code, person.user_id, [])
+            device_approvals.approve(requester.user_code, person.user_id, [])
         with pytest.raises(TooManyTries):
-            device_approvals.deny(asking.user_code, person.user_id)
+            device_approvals.deny(requester.user_code, person.user_id)
 
     def test_a_refunded_attempt_returns_to_its_own_window_or_to_none(self, person: Person, now: FakeClock):
         rate.return_try(person.user_id)
@@ -163,7 +167,7 @@ class TestApprove:
         assert rate.count_try(person.user_id, 5).hits == 1
 
     def test_approving_an_unknown_code_fails(self, api: Api, person: Person):
-        for code in (wrong_code(ask(api)), "nonsense"):
+        for code in (wrong_code(request_code(api)), "nonsense"):
             with pytest.raises(UnknownUserCode):
                 device_approvals.approve(code, person.user_id, [])
             with pytest.raises(UnknownUserCode):
@@ -172,45 +176,45 @@ class TestApprove:
 
 class TestDeny:
     def test_the_device_gets_403(self, api: Api, person: Person):
-        asking = ask(api)
-        device_approvals.deny(asking.user_code, person.user_id)
-        assert asking.redeem().status == 403
+        requester = request_code(api)
+        device_approvals.deny(requester.user_code, person.user_id)
+        assert requester.redeem().status == 403
 
     def test_an_approval_can_be_withdrawn_by_its_user_until_redeemed(self, api: Api, person: Person, world: World):
-        asking = ask(api).approved(person.user_id)
+        requester = request_code(api).approved(person.user_id)
         with pytest.raises(AlreadyDecided):
-            device_approvals.deny(asking.user_code, world.person().user_id)
-        device_approvals.deny(asking.user_code, person.user_id)
-        assert asking.redeem().status == 403
-        redeemed = ask(api).approved(person.user_id)
+            device_approvals.deny(requester.user_code, world.person().user_id)
+        device_approvals.deny(requester.user_code, person.user_id)
+        assert requester.redeem().status == 403
+        redeemed = request_code(api).approved(person.user_id)
         redeemed.redeem()
         with pytest.raises(AlreadyDecided) as failure:
             device_approvals.deny(redeemed.user_code, person.user_id)
         assert failure.value.context == {"decision": "redeemed"}
 
     def test_denying_an_expired_request_fails(self, api: Api, person: Person, now: FakeClock):
-        asking = ask(api)
+        requester = request_code(api)
         now.advance(900)
         with pytest.raises(RequestExpired):
-            device_approvals.deny(asking.user_code, person.user_id)
+            device_approvals.deny(requester.user_code, person.user_id)
 
 
 class TestRedeem:
     def test_a_request_that_expired_since_it_was_read_returns_nothing(self, api: Api, person: Person, now: FakeClock):
-        item = device.find(ask(api).approved(person.user_id).device_code)
+        item = device.find(request_code(api).approved(person.user_id).device_code)
         now.advance(900)
         with pytest.raises(WriteConflict):
             device.redeem(item)
 
     def test_a_poll_reports_a_decision_made_since_it_read_the_request(self, api: Api, person: Person):
-        asking = ask(api)
-        item = device.find(asking.device_code)
-        asking.approved(person.user_id)
+        requester = request_code(api)
+        item = device.find(requester.device_code)
+        requester.approved(person.user_id)
         with pytest.raises(WriteConflict):
             device.note_poll(item)
 
     def test_of_two_concurrent_polls_the_later_one_is_too_early(self, api: Api, now: FakeClock):
-        item = device.find(ask(api).device_code)
+        item = device.find(request_code(api).device_code)
         assert device.note_poll(item) is False
         now.advance(0.1)
         assert device.note_poll(item) is True
@@ -218,14 +222,14 @@ class TestRedeem:
 
 class TestUserCodes:
     def test_a_user_code_in_use_is_not_issued_again(self, api: Api, monkeypatch: pytest.MonkeyPatch, now: FakeClock):
-        taken = ask(api)
+        taken = request_code(api)
         letters = iter((taken.user_code + "BCDFGHJK" + taken.user_code).replace("-", ""))
         monkeypatch.setattr(secrets, "choice", _choice_of(letters, secrets.choice))
-        second = ask(api)
+        second = request_code(api)
         assert second.user_code == "BCDF-GHJK"
         now.advance(900)
         # The code has expired and can be reused, though TTL hasn't removed it yet.
-        third = ask(api)
+        third = request_code(api)
         assert third.user_code == taken.user_code
         assert get_request(taken.device_code).status == "pending"
 

@@ -11,7 +11,7 @@ from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from finding_intake.app import handler
 from tests.functional.projects.builders import make_project
-from tests.support.mailbox import Mailbox
+from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 
 URL, DEAD_LETTERS = Queue.FINDING_INTAKE.url, Queue.FINDING_INTAKE.dead_letters_url
@@ -21,19 +21,19 @@ AT = "2026-03-04T05:00:00Z"
 class Intake:
     """The queue with its worker. Messages that the worker rejects are in `dead`."""
 
-    def __init__(self, mailbox: Mailbox) -> None:
-        self.mailbox = mailbox
+    def __init__(self, sqs: FakeSqs) -> None:
+        self.sqs = sqs
 
     def send(self, *messages: dict[str, Any] | str) -> None:
         """Puts messages on the queue."""
         for message in messages:
             body = message if isinstance(message, str) else json.dumps(message)
-            self.mailbox.send_message(QueueUrl=URL, MessageBody=body)
+            self.sqs.send_message(QueueUrl=URL, MessageBody=body)
 
     def work(self) -> None:
         """Delivers each message that is due once."""
-        for letter in self.mailbox.due(URL):
-            self.mailbox.deliver(letter, handler, DEAD_LETTERS)
+        for letter in self.sqs.due(URL):
+            self.sqs.deliver(letter, handler, DEAD_LETTERS)
 
     def take(self, *messages: dict[str, Any] | str) -> None:
         """Sends and delivers messages."""
@@ -42,19 +42,19 @@ class Intake:
 
     @property
     def waiting(self) -> int:
-        return len(self.mailbox.at(URL))
+        return len(self.sqs.at(URL))
 
     @property
     def dead(self) -> list[tuple[str, str]]:
         """Returns the body and reason of each dead letter."""
-        letters = self.mailbox.at(DEAD_LETTERS)
+        letters = self.sqs.at(DEAD_LETTERS)
         return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in letters]
 
 
 @pytest.fixture
-def intake(mailbox: Mailbox) -> Intake:
-    mailbox.visibility_seconds = 180
-    return Intake(mailbox)
+def intake(sqs: FakeSqs) -> Intake:
+    sqs.visibility_seconds = 180
+    return Intake(sqs)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from controlplane.store.inbox_items import InboxItem
 from controlplane.store.project_items import ProjectItem
 from tests.functional.finding_intake.conftest import Intake, detection, items_of, vendors_of
 from tests.support.api import Api
-from tests.support.dying import dead_from
+from tests.support.crashes import dies_at
 from tests.support.world import Company, table_dump
 
 
@@ -186,7 +186,7 @@ class TestCrash:
         self, intake: Intake, company: Company, project: ProjectItem, applied: bool, now
     ):
         intake.send(detection(project))
-        with dead_from("TransactWriteItems", applied=applied):
+        with dies_at("TransactWriteItems", applied=applied):
             intake.work()
         assert len(vendors_of(project)) == len(items_of(company)) == applied
         assert intake.waiting == 1

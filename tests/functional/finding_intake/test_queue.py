@@ -79,7 +79,7 @@ class TestPoison:
         messages = [detection(project, vendorId=f"vendor{number}") for number in range(10)]
         messages[4]["domain"] = "no domain"
         intake.send(*messages)
-        letters = intake.mailbox.at(URL)
+        letters = intake.sqs.at(URL)
         for letter in letters:
             letter.receives = 1
         answer = handler({"Records": [letter.record for letter in letters]}, None)
@@ -113,7 +113,7 @@ class TestPoison:
         self, intake: Intake, company: Company, project: ProjectItem
     ):
         intake.take(advisory(company, organizationId="org_0123456789abcdef"))
-        (letter,) = intake.mailbox.at(DEAD_LETTERS)
+        (letter,) = intake.sqs.at(DEAD_LETTERS)
         letter.queue_url, letter.receives = URL, 0
         letter.body = letter.body.replace("org_0123456789abcdef", company.organization_id)
         intake.work()

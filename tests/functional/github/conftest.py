@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local.github import setup
-from tests.support.github import GitHub, answer_complaints, github, request_complaints
+from tests.support.github import GitHub, github, request_violations, response_violations
 
 
 @pytest.fixture(scope="session")
@@ -25,5 +25,5 @@ def code_host(prepared: Path, tmp_path: Path) -> Iterator[GitHub]:
     with github(root) as served:
         yield served
     for exchange in served.exchanges:
-        assert request_complaints(exchange) == []
-        assert answer_complaints(exchange) == []
+        assert request_violations(exchange) == []
+        assert response_violations(exchange) == []

@@ -384,9 +384,9 @@ class TestTarball:
 class TestAbsence:
     def test_a_missing_repository_is_reported(self, code_host):
         host = code_host.host()
-        for ask in (host.get_repository, lambda *name: host.get_branch_head(*name, "main")):
+        for request_code in (host.get_repository, lambda *name: host.get_branch_head(*name, "main")):
             with pytest.raises(RepositoryGone):
-                ask("demo-shop", "unknown")
+                request_code("demo-shop", "unknown")
         with pytest.raises(RepositoryGone):
             host.create_issue("demo-shop", "unknown", "Title", "Body")
         with pytest.raises(RepositoryGone):

@@ -21,7 +21,7 @@ DEMO = (DEMO_OWNER, DEMO_NAME)
 
 
 @pytest.fixture
-def ask(code_host):
+def send_request(code_host):
     with urllib3.PoolManager(retries=False) as pool:
 
         def request(method: str, path: str, authorization: str = "", **options) -> urllib3.BaseHTTPResponse:
@@ -38,9 +38,9 @@ def token(code_host) -> str:
 
 class TestAppTokens:
     @pytest.fixture
-    def buy(self, ask):
+    def buy(self, send_request):
         path = f"{API}/app/installations/{installation_id(DEMO_OWNER)}/access_tokens"
-        return lambda authorization: ask("POST", path, authorization).status
+        return lambda authorization: send_request("POST", path, authorization).status
 
     @pytest.fixture
     def key(self, code_host) -> str:
@@ -71,86 +71,86 @@ class TestAppTokens:
 
 
 class TestTokens:
-    def test_the_fakes_tokens_expire_after_an_hour(self, ask, token, now):
+    def test_the_fakes_tokens_expire_after_an_hour(self, send_request, token, now):
         path = f"{API}/repos/demo-shop/storefront"
-        assert ask("GET", path, token).status == 200
+        assert send_request("GET", path, token).status == 200
         now.advance(3600)
-        assert ask("GET", path, token).status == 401
+        assert send_request("GET", path, token).status == 401
 
-    def test_the_fake_requires_a_token_from_every_client(self, ask):
+    def test_the_fake_requires_a_token_from_every_client(self, send_request):
         for path in ("", "/branches/main", "/tarball/main", "/issues"):
-            assert ask("GET", f"{API}/repos/demo-shop/storefront{path}").status == 401
-        assert ask("POST", f"{API}/repos/demo-shop/storefront/issues", json={"title": "a"}).status == 401
+            assert send_request("GET", f"{API}/repos/demo-shop/storefront{path}").status == 401
+        assert send_request("POST", f"{API}/repos/demo-shop/storefront/issues", json={"title": "a"}).status == 401
 
     @pytest.mark.parametrize("path", ["/../../issues", "/%2e%2e/storefront", "/demo-shop/..%2f..", "/demo-shop/%2e%2e"])
-    def test_the_fakes_tokens_open_nothing_outside_the_folder(self, ask, token, path):
-        assert ask("GET", f"{API}/repos{path}", token).status == 404
+    def test_the_fakes_tokens_open_nothing_outside_the_folder(self, send_request, token, path):
+        assert send_request("GET", f"{API}/repos{path}", token).status == 404
 
 
 class TestFaults:
-    def test_faults_are_out_of_reach_of_clients(self, ask, token, code_host):
+    def test_faults_are_out_of_reach_of_clients(self, send_request, token, code_host):
         headers = {"X-Fault": "502", "X-Status": "502", "Prefer": "code=502"}
-        assert ask("GET", f"{API}/repos/demo-shop/storefront?fault=502", token, headers=headers).status == 200
+        assert send_request("GET", f"{API}/repos/demo-shop/storefront?fault=502", token, headers=headers).status == 200
         code_host.exchanges.clear()
 
-    def test_each_fault_affects_one_request(self, ask, token, code_host):
+    def test_each_fault_affects_one_request(self, send_request, token, code_host):
         code_host.stand_in.faults.add("GET /repos/{owner}/{repo}", Fault(502))
-        assert [ask("GET", f"{API}/repos/demo-shop/storefront", token).status for _ in range(2)] == [502, 200]
+        assert [send_request("GET", f"{API}/repos/demo-shop/storefront", token).status for _ in range(2)] == [502, 200]
 
 
 class TestList:
     @pytest.mark.parametrize("query", ["since=yesterday", "per_page=many", "page=first"])
-    def test_the_list_refuses_invalid_parameters(self, ask, token, code_host, query):
-        assert ask("GET", f"{API}/repos/demo-shop/storefront/issues?{query}", token).status == 422
+    def test_the_list_refuses_invalid_parameters(self, send_request, token, code_host, query):
+        assert send_request("GET", f"{API}/repos/demo-shop/storefront/issues?{query}", token).status == 422
         code_host.exchanges.clear()
 
 
 class TestUnknownPaths:
     @pytest.mark.parametrize("path", ["", "/", "/user", "/repos/demo-shop", "/repos/demo-shop/storefront/pulls"])
-    def test_unknown_paths_return_githubs_error(self, ask, code_host, token, path):
-        answer = ask("GET", API + path, token)
+    def test_unknown_paths_return_githubs_error(self, send_request, code_host, token, path):
+        answer = send_request("GET", API + path, token)
         code_host.exchanges.clear()
         assert answer.status in {307, 404}
 
 
 class TestPages:
-    def test_pages_lead_from_the_repositories_to_an_issue(self, ask, code_host, now):
+    def test_pages_lead_from_the_repositories_to_an_issue(self, send_request, code_host, now):
         code_host.stand_in.issues.create(*DEMO, "A finding", "Some *text*", ["consent"])
-        assert f'href="{code_host.url}/demo-shop/storefront"' in ask("GET", "/").data.decode()
-        listed = ask("GET", "/demo-shop/storefront").data.decode()
+        assert f'href="{code_host.url}/demo-shop/storefront"' in send_request("GET", "/").data.decode()
+        listed = send_request("GET", "/demo-shop/storefront").data.decode()
         assert f'href="{code_host.url}/demo-shop/storefront/issues/1"' in listed
-        page = ask("GET", "/demo-shop/storefront/issues/1").data.decode()
+        page = send_request("GET", "/demo-shop/storefront/issues/1").data.decode()
         assert "<h1>A finding</h1>" in page
         assert "Some <em>text</em>" in page
         assert "2026-03-04T05:06:07Z" in page
 
-    def test_pages_escape_the_text_of_issues(self, ask, code_host):
+    def test_pages_escape_the_text_of_issues(self, send_request, code_host):
         evil = "<script>alert(1)</script> [a](javascript:alert(1)) <img src=x onerror=alert(1)>"
         code_host.stand_in.issues.create(*DEMO, evil, evil, [evil])
         for path in ("/demo-shop/storefront", "/demo-shop/storefront/issues/1"):
-            answer = ask("GET", path)
+            answer = send_request("GET", path)
             page = answer.data.decode()
             assert "<script" not in page
             assert "<img" not in page
             assert 'href="javascript' not in page
             assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
 
-    def test_pages_hide_comments_as_github_does(self, ask, code_host):
+    def test_pages_hide_comments_as_github_does(self, send_request, code_host):
         code_host.stand_in.issues.create(*DEMO, "Title", "Seen <!-- assent: marker\n--> again", [])
-        page = ask("GET", "/demo-shop/storefront/issues/1").data.decode()
+        page = send_request("GET", "/demo-shop/storefront/issues/1").data.decode()
         assert "Seen  again" in page
         assert "marker" not in page
 
-    def test_pages_show_a_file_at_a_commit_with_its_lines(self, ask, code_host):
+    def test_pages_show_a_file_at_a_commit_with_its_lines(self, send_request, code_host):
         sha = code_host.stand_in.repositories.find(*DEMO).find_commit("refs/heads/main").sha
-        page = ask("GET", f"/demo-shop/storefront/blob/{sha}/index.html").data.decode()
+        page = send_request("GET", f"/demo-shop/storefront/blob/{sha}/index.html").data.decode()
         assert '<tr id="L1"><td>1</td><td>&lt;!doctype html&gt;</td></tr>' in page
         for unknown in (f"{sha}/unknown", "main/index.html", f"{sha}/%2e%2e/index.html", "--help/index.html"):
-            assert ask("GET", f"/demo-shop/storefront/blob/{unknown}").status == 404
+            assert send_request("GET", f"/demo-shop/storefront/blob/{unknown}").status == 404
 
-    def test_pages_of_missing_things_return_404(self, ask):
+    def test_pages_of_missing_things_return_404(self, send_request):
         for path in ("/a/b", "/demo-shop/storefront/issues/1", "/demo-shop/storefront/issues/999999999999"):
-            assert ask("GET", path).status == 404
+            assert send_request("GET", path).status == 404
 
 
 class TestFolder:

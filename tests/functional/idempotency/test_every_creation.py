@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.store.idempotency import LEASE_SECONDS
 from tests.support.api import Api
-from tests.support.dying import dead_from
+from tests.support.crashes import dies_at
 from tests.support.operations import operations
 from tests.support.world import World, table_dump
 
@@ -83,9 +83,9 @@ class TestEach:
     ):
         operation, applied = death
         token = world.company().owner.token
-        with dead_from(operation, applied=applied) as struck:
+        with dies_at(operation, applied=applied) as interrupted:
             assert api.post(path, token, json_body=BODIES[path][0], headers=KEY).status == 500
-        assert struck
+        assert interrupted
         before = stored()
         now.advance(LEASE_SECONDS + 1)
         reply = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
@@ -94,7 +94,7 @@ class TestEach:
 
     def test_after_a_crash_before_the_effect_a_repetition_creates(self, path, api: Api, world: World, now):
         token = world.company().owner.token
-        with dead_from("TransactWriteItems", applied=False):
+        with dies_at("TransactWriteItems", applied=False):
             assert api.post(path, token, json_body=BODIES[path][0], headers=KEY).status == 500
         now.advance(LEASE_SECONDS + 1)
         assert api.post(path, token, json_body=BODIES[path][1], headers=KEY).status == 201

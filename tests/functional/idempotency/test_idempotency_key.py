@@ -15,7 +15,7 @@ from controlplane.store.table import Put, Update, table
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.cold_start import loaded_by
-from tests.support.dying import dead_from
+from tests.support.crashes import dies_at
 from tests.support.logs import captured_logs
 from tests.support.operations import operations
 from tests.support.rings import SWITCHED, use_ring
@@ -47,9 +47,9 @@ def refusal(call, code: str) -> Exception:
 
 
 def die_during(operation: str, api: Api, company: Company, *, applied: bool) -> None:
-    with dead_from(operation, applied=applied) as struck:
+    with dies_at(operation, applied=applied) as interrupted:
         assert create(api, company).status == 500
-    assert struck
+    assert interrupted
 
 
 class TestReplayed:

@@ -14,7 +14,7 @@ from controlplane.store.repositories import RepositoryItem
 from issue_creation.app import handler
 from tests.support.api import Api, Reply
 from tests.support.issue_host import HostedIssue, IssueHost
-from tests.support.mailbox import Mailbox
+from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 
 QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url
@@ -29,7 +29,7 @@ class Opening:
     repository: RepositoryItem
     item: InboxItem
     host: IssueHost
-    mailbox: Mailbox
+    sqs: FakeSqs
     advance: Callable[[float], None]
     idle: bool = False
     pauses: list[float] = field(default_factory=list)
@@ -47,12 +47,12 @@ class Opening:
 
     def work(self) -> None:
         """Makes the worker process every message that is due."""
-        for letter in self.mailbox.due(QUEUE):
-            self.mailbox.deliver(letter, handler, DEAD_LETTERS)
+        for letter in self.sqs.due(QUEUE):
+            self.sqs.deliver(letter, handler, DEAD_LETTERS)
 
     def work_until_quiet(self) -> None:
         """Advances the clock and processes messages until no retries are left."""
-        while (moment := self.mailbox.next_at(QUEUE)) is not None:
+        while (moment := self.sqs.next_at(QUEUE)) is not None:
             self.advance(max(0.0, moment - clock.now()))
             self.work()
 
@@ -64,10 +64,10 @@ class Opening:
 
 
 @pytest.fixture
-def opening(api: Api, world: World, now: Any, mailbox: Mailbox, host: IssueHost) -> Iterator[Opening]:
+def opening(api: Api, world: World, now: Any, sqs: FakeSqs, host: IssueHost) -> Iterator[Opening]:
     company = world.company()
     repository = world.connected_repository(company)
     item = world.finding(company, repository)
-    made = Opening(api, company, repository, item, host, mailbox, now.advance)
+    made = Opening(api, company, repository, item, host, sqs, now.advance)
     with mock.patch.object(clock, "pause", made.pause):
         yield made

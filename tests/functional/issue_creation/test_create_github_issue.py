@@ -43,7 +43,7 @@ class Test201:
         assert (second.status, second.data) == (201, first.data)
         assert opening.host.requests == []
         assert len(opening.pauses) == before
-        assert opening.mailbox.letters == []
+        assert opening.sqs.letters == []
 
     def test_an_existing_issue_is_returned_even_if_the_repository_is_gone(self, opening: Opening):
         first = opening.post()
@@ -73,7 +73,7 @@ class Test201:
         opening.work_until_quiet()
         assert opening.post().status == 201
         assert (len(opening.issues), opening.host.count("create")) == (1, 1)
-        assert opening.mailbox.letters == []
+        assert opening.sqs.letters == []
 
     def test_a_request_that_never_reached_the_code_host_is_retried(self, opening: Opening):
         opening.host.script.append("unreached")
@@ -85,7 +85,7 @@ class Test201:
     def test_the_code_hosts_rate_limit_is_waited_for(self, opening: Opening):
         opening.host.script.append((429, {"Retry-After": "45"}))
         assert opening.post().error["details"] == {"status": "creation_pending"}
-        (letter,) = opening.mailbox.at(QUEUE)
+        (letter,) = opening.sqs.at(QUEUE)
         opening.work_until_quiet()
         assert letter.receives == 2
         assert opening.post().status == 201
@@ -99,9 +99,9 @@ class Test201:
     def test_the_sweep_sends_the_message_if_the_queue_is_unavailable(self, opening: Opening, now):
         from controlplane.queues import issue_messages
 
-        opening.mailbox.broken = True
+        opening.sqs.broken = True
         assert opening.post().error["details"] == {"status": "creation_pending"}
-        opening.mailbox.broken = False
+        opening.sqs.broken = False
         assert swept(issue_messages.resend_overdue) == 0
         now.advance(60)
         assert swept(issue_messages.resend_overdue) == 1
@@ -119,7 +119,7 @@ class Test403:
     def test_returns_403_for_a_member_and_writes_nothing(self, opening: Opening, world: World):
         token = world.member(opening.company).token
         assert opening.post(token).code == "FORBIDDEN"
-        assert attempts() == opening.mailbox.letters == []
+        assert attempts() == opening.sqs.letters == []
 
     def test_returns_403_for_a_key_without_the_scope(self, opening: Opening, world: World):
         reply = opening.post(world.key(opening.company))
@@ -146,7 +146,7 @@ class Test409:
         opening.idle = True
         for _ in range(3):
             assert opening.post().error["details"] == {"status": "creation_pending"}
-        assert len(opening.mailbox.at(QUEUE)) == 1
+        assert len(opening.sqs.at(QUEUE)) == 1
         assert len(attempts()) == 1
 
     def test_a_request_long_after_is_answered_at_once(self, opening: Opening, now):
@@ -186,14 +186,14 @@ class Test409:
         reply = opening.post()
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"reason": "not_a_code_finding", "source": source}
-        assert attempts() == opening.mailbox.letters == []
+        assert attempts() == opening.sqs.letters == []
 
     def test_returns_409_for_a_repository_without_a_linked_project(self, opening: Opening):
         repositories.unlink_project(opening.repository.repository_id, opening.repository.links[0].project_id)
         reply = opening.post()
         assert (reply.status, reply.code) == (409, "REPOSITORY_NOT_LINKED")
         assert reply.error["details"] == {"repositoryId": opening.repository.repository_id}
-        assert attempts() == opening.mailbox.letters == []
+        assert attempts() == opening.sqs.letters == []
 
     def test_returns_409_for_a_disconnected_repository(self, opening: Opening, world: World):
         unknown = opening.repository.repository_id[:-18] + "0" * 18
@@ -209,7 +209,7 @@ class Test409:
         reply = opening.post()
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"status": "creation_refused", "reason": reason}
-        assert attempts() == opening.mailbox.letters == []
+        assert attempts() == opening.sqs.letters == []
 
     @pytest.mark.parametrize("status", [401, 403, 404])
     def test_returns_409_if_the_code_host_revoked_access(self, status: int, opening: Opening):

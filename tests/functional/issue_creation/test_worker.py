@@ -39,7 +39,7 @@ class TestDeliveries:
         assert str(wanted.item.evidence[0].url) in issue.body
 
     def test_a_duplicate_message_changes_nothing(self, wanted: Opening):
-        (letter,) = wanted.mailbox.at(QUEUE)
+        (letter,) = wanted.sqs.at(QUEUE)
         record = letter.record
         wanted.work()
         before = inbox.get_item(wanted.item.item_id)
@@ -49,18 +49,18 @@ class TestDeliveries:
         assert inbox.get_item(wanted.item.item_id) == before
 
     def test_a_message_without_an_attempt_is_done(self, opening: Opening):
-        opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message(opening.item.item_id))
+        opening.sqs.send_message(QueueUrl=QUEUE, MessageBody=_message(opening.item.item_id))
         opening.work()
-        assert opening.mailbox.letters == []
+        assert opening.sqs.letters == []
         assert opening.host.requests == []
 
     def test_a_message_for_an_unknown_item_is_done(self, opening: Opening):
-        opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=_message("inb_" + "0" * 34))
+        opening.sqs.send_message(QueueUrl=QUEUE, MessageBody=_message("inb_" + "0" * 34))
         opening.work()
-        assert opening.mailbox.letters == []
+        assert opening.sqs.letters == []
 
     def test_an_old_message_of_a_former_attempt_finds_the_new_one_settled(self, wanted: Opening):
-        (old,) = wanted.mailbox.at(QUEUE)
+        (old,) = wanted.sqs.at(QUEUE)
         old.visible_at += 3_600
         attempt = progress(wanted).attempt
         assert attempt is not None
@@ -76,11 +76,11 @@ class TestDeliveries:
         bodies = [_message(item.item_id) for item in items]
         bodies.insert(4, '{"kind": "create-issue", "version": 1, "itemId": "nonsense"}')
         for message in bodies:
-            opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=message)
-        records = [letter.record for letter in opening.mailbox.at(QUEUE)]
+            opening.sqs.send_message(QueueUrl=QUEUE, MessageBody=message)
+        records = [letter.record for letter in opening.sqs.at(QUEUE)]
         assert handler({"Records": records}, None) == {"batchItemFailures": []}
         assert all(inbox.get_item(item.item_id).github_issue for item in items)
-        (dead,) = opening.mailbox.at(DEAD_LETTERS)
+        (dead,) = opening.sqs.at(DEAD_LETTERS)
         assert dead.body == bodies[4]
         assert "itemId" in dead.attributes["reason"]["StringValue"]
 
@@ -97,10 +97,10 @@ class TestDeliveries:
         ],
     )
     def test_a_malformed_message_is_dead_lettered(self, message: str, opening: Opening):
-        opening.mailbox.send_message(QueueUrl=QUEUE, MessageBody=message)
+        opening.sqs.send_message(QueueUrl=QUEUE, MessageBody=message)
         opening.work()
-        assert opening.mailbox.at(QUEUE) == []
-        assert len(opening.mailbox.at(DEAD_LETTERS)) == 1
+        assert opening.sqs.at(QUEUE) == []
+        assert len(opening.sqs.at(DEAD_LETTERS)) == 1
 
 
 class TestUnknownOutcomes:
@@ -110,7 +110,7 @@ class TestUnknownOutcomes:
         wanted.work()
         for _ in range(5):
             now.advance(119)
-            for letter in wanted.mailbox.at(QUEUE):
+            for letter in wanted.sqs.at(QUEUE):
                 letter.visible_at, letter.receives = 0, 1
             wanted.work()
         assert wanted.host.count("create") == 1
@@ -163,7 +163,7 @@ class TestUnknownOutcomes:
 
         wanted.host.script.extend(["unreached"] * 5)
         wanted.work_until_quiet()
-        (dead,) = wanted.mailbox.at(DEAD_LETTERS)
+        (dead,) = wanted.sqs.at(DEAD_LETTERS)
         assert dead.attributes["reason"]["StringValue"] == "the code host is not reached"
         assert swept(issue_messages.resend_overdue) == 0
         now.advance(660)

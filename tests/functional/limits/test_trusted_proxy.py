@@ -19,7 +19,7 @@ def counted() -> set[str]:
     return {item["pk"]["S"].split("#", 2)[2] for item in items if item["pk"]["S"].startswith("IP#")}
 
 
-def ask(header: str | None, source: str = PROXY, name: str = "X-Forwarded-For"):
+def send_request(header: str | None, source: str = PROXY, name: str = "X-Forwarded-For"):
     headers = {} if header is None else {name: header}
     return Api(source_ip=source).post("/v1/auth/device/code", json_body=BODY, headers=headers)
 
@@ -27,23 +27,23 @@ def ask(header: str | None, source: str = PROXY, name: str = "X-Forwarded-For"):
 class TestDevices:
     def test_device_requests_are_limited_by_the_clients_address(self, proxy):
         proxy("192.0.2.0/24")
-        assert [ask(CLIENT).status for _ in range(11)] == [201] * 10 + [429]
-        assert ask(ELSEWHERE).status == 201
+        assert [send_request(CLIENT).status for _ in range(11)] == [201] * 10 + [429]
+        assert send_request(ELSEWHERE).status == 201
 
     def test_without_a_proxy_the_header_is_ignored(self):
-        assert [ask(f"198.51.100.{n}").status for n in range(11)] == [201] * 10 + [429]
+        assert [send_request(f"198.51.100.{n}").status for n in range(11)] == [201] * 10 + [429]
         assert counted() == {PROXY}
 
     def test_a_client_that_isnt_the_proxy_cant_choose_its_address(self, proxy):
         proxy("192.0.2.0/24")
-        assert [ask(f"198.51.100.{n}", ELSEWHERE).status for n in range(11)] == [201] * 10 + [429]
+        assert [send_request(f"198.51.100.{n}", ELSEWHERE).status for n in range(11)] == [201] * 10 + [429]
         assert counted() == {ELSEWHERE}
 
     def test_another_header_is_ignored(self, proxy):
         proxy("192.0.2.0/24", header="True-Client-IP")
-        ask(CLIENT)
+        send_request(CLIENT)
         assert counted() == {PROXY}
-        ask(CLIENT, name="true-client-ip")
+        send_request(CLIENT, name="true-client-ip")
         assert counted() == {PROXY, CLIENT}
 
 
@@ -69,7 +69,7 @@ class TestRejectedCredentials:
 class TestApproval:
     def test_the_approval_page_shows_the_clients_address(self, proxy, world: World):
         proxy("192.0.2.0/24")
-        code = ask(f"1.2.3.4, {CLIENT}").data["userCode"]
+        code = send_request(f"1.2.3.4, {CLIENT}").data["userCode"]
         visitor = Browser(Api()).signed_in(world.person().user_id)
         visitor.get("/device")
         reply = visitor.submit("/device", user_code=code)

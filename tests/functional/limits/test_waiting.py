@@ -82,15 +82,13 @@ class TestScans:
         body = {"repositoryId": world.connected_repository(company).repository_id}
         return api.post("/v1/code-audit/scans", company.owner.token, json_body=body)
 
-    def test_with_a_slot_starting_a_scan_waits_three_seconds(
-        self, api: Api, world: World, mailbox, pauses: list[float]
-    ):
+    def test_with_a_slot_starting_a_scan_waits_three_seconds(self, api: Api, world: World, sqs, pauses: list[float]):
         reply = self.start(api, world)
         assert (reply.status, reply.data["status"]) == (202, "starting")
         assert sum(pauses) == pytest.approx(3)
         assert len(take()) == 3
 
-    def test_without_a_slot_the_response_is_immediate(self, api: Api, world: World, mailbox, pauses: list[float]):
+    def test_without_a_slot_the_response_is_immediate(self, api: Api, world: World, sqs, pauses: list[float]):
         take()
         reply = self.start(api, world)
         assert (reply.status, reply.data["status"], reply.headers["retry-after"]) == (202, "starting", "2")

@@ -155,4 +155,4 @@ class TestRun:
                 check=False,
             )
         assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr == f"Port {port} is in use. Take another one: PORT={port + 1} make run\n"
+        assert result.stderr == f"Port {port} is in use. Use another one: PORT={port + 1} make run\n"

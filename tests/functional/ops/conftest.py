@@ -61,7 +61,7 @@ def _environment() -> Iterator[None]:
 
 
 @pytest.fixture
-def anywhere() -> Ops:
+def run_without_table() -> Ops:
     """Runs a command line as given, without naming the test's table."""
 
     def run(*words: str, **options: Any) -> Outcome:
@@ -74,20 +74,20 @@ def anywhere() -> Ops:
 
 
 @pytest.fixture
-def plain(anywhere: Ops) -> Ops:
+def ops_text(run_without_table: Ops) -> Ops:
     """Runs a command as a person does. `input` is typed into a stdin that isn't a terminal."""
 
     def run(*words: str, **options: Any) -> Outcome:
-        return anywhere("--table", table.name, *words, **options)
+        return run_without_table("--table", table.name, *words, **options)
 
     return run
 
 
 @pytest.fixture
-def ops(plain: Ops) -> Ops:
+def ops(ops_text: Ops) -> Ops:
     """Runs a command as a program does, with --json."""
 
     def run(*words: str, **options: Any) -> Outcome:
-        return plain(*words, "--json", **options)
+        return ops_text(*words, "--json", **options)
 
     return run

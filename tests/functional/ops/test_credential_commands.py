@@ -11,7 +11,7 @@ from tests.functional.ops.conftest import Ops
 from tests.functional.ops.test_user_commands import Guest
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.invariants import live_credentials_are_listed_and_listed_ones_exist, read_items
-from tests.support.older import forget_index
+from tests.support.legacy_table import delete_index
 from tests.support.world import World, table_dump
 
 
@@ -29,7 +29,7 @@ def listed(user_id: str) -> dict[str, int]:
 
 class TestIndex:
     def test_credential_index_lists_every_live_credential_and_identity(self, ops: Ops, guest: Guest):
-        forget_index()
+        delete_index()
         done = ops("credential", "index").document
         assert done["listed"] == 5
         assert done["completedAt"] == clock.timestamp()
@@ -37,7 +37,7 @@ class TestIndex:
         assert len(identities.list_identities(guest.user_id)) == 1
 
     def test_credential_index_shows_when_each_was_used(self, ops: Ops, guest: Guest):
-        forget_index()
+        delete_index()
         ops("credential", "index")
         used = {entry.last_used_at for entry in credential_index.list_credentials(guest.user_id, 100).credentials}
         assert used == {"2026-03-04T05:00:00.000Z", "2026-03-04T05:06:07.000Z"}
@@ -47,7 +47,7 @@ class TestIndex:
         sessions.revoke(sessions.create(person.user_id))
         token_families.revoke_refresh_token(guest.refresh_token)
         now.advance(3_600)
-        forget_index()
+        delete_index()
         assert ops("credential", "index").document["listed"] == 2  # the session of 12 hours, and the identity
         assert listed(guest.user_id) == {"session": 1}
         assert listed(person.user_id) == {}
@@ -60,11 +60,11 @@ class TestIndex:
 
     def test_starts_over_with_the_option_again(self, ops: Ops, guest: Guest):
         ops("credential", "index")
-        forget_index()
+        delete_index()
         assert ops("credential", "index", "--again").document["listed"] == 5
 
     def test_credential_index_resumes_after_an_interruption(self, ops: Ops, guest: Guest):
-        forget_index()
+        delete_index()
         started: list[Any] = []
 
         def page_by_page(call: Call, proceed: Proceed) -> Any:
@@ -86,7 +86,7 @@ class TestIndex:
         assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
 
     def test_indexed_credentials_can_be_revoked(self, ops: Ops, api: Any, guest: Guest):
-        forget_index()
+        delete_index()
         ops("credential", "index")
         ops("user", "revoke", guest.email, "--yes")
         guest.assert_out(api)
@@ -101,7 +101,7 @@ class TestIndex:
 
 
 def test_an_unindexed_identity_is_listed_at_the_next_sign_in(guest: Guest):
-    forget_index()
+    delete_index()
     sign_in.sign_in(guest.identity)
     assert len(identities.list_identities(guest.user_id)) == 1
 
@@ -109,7 +109,7 @@ def test_an_unindexed_identity_is_listed_at_the_next_sign_in(guest: Guest):
 def test_an_approval_that_is_redeemed_concurrently_is_listed_by_its_redemption(guest: Guest):
     request = device.find(guest.waiting)
     assert request is not None
-    forget_index()
+    delete_index()
     older = device.find(guest.waiting)
     assert older is not None
     device.redeem(older)

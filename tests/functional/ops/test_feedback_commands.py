@@ -43,10 +43,10 @@ class TestList:
         made = {submit("It fails.", f"usr_{number:016d}") for number in range(120)}
         assert {entry["reference"] for entry in ops("feedback", "list").document} == made
 
-    def test_feedback_list_says_that_intake_is_paused(self, plain: Ops):
-        assert "paused" not in plain("feedback", "list").stderr
+    def test_feedback_list_says_that_intake_is_paused(self, ops_text: Ops):
+        assert "paused" not in ops_text("feedback", "list").stderr
         feedback.set_intake(paused=True)
-        assert "New reports have been paused since 2026-03-04T05:06:07.000Z." in plain("feedback", "list").stderr
+        assert "New reports have been paused since 2026-03-04T05:06:07.000Z." in ops_text("feedback", "list").stderr
 
     @pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "2026-3-4", "", "FEEDBACK#"])
     def test_feedback_list_exits_2_for_an_invalid_day(self, ops: Ops, day: str):
@@ -74,9 +74,9 @@ class TestShow:
         assert ops("feedback", "show", reference).document == expected
         assert ops("feedback", "show", reference.lower()).document == expected
 
-    def test_terminal_control_characters_in_a_report_are_escaped(self, plain: Ops):
+    def test_terminal_control_characters_in_a_report_are_escaped(self, ops_text: Ops):
         reference = submit("\x1b[2J[red]It fails.\x1b]0;x\x07")
-        shown = plain("feedback", "show", reference).stdout
+        shown = ops_text("feedback", "show", reference).stdout
         assert "\x1b" not in shown
         assert "[red]It fails." in shown
 

@@ -62,10 +62,10 @@ class TestList:
             now.advance(1)
         assert [key["name"] for key in ops("key", "list", company.slug).document] == ["second", "first"]
 
-    def test_key_list_is_readable_as_text(self, plain: Ops, world: World):
+    def test_key_list_is_readable_as_text(self, ops_text: Ops, world: World):
         company = world.company()
         world.key(company, "deploy")
-        assert "deploy" in plain("key", "list", company.slug).stdout
+        assert "deploy" in ops_text("key", "list", company.slug).stdout
 
 
 class TestDelete:

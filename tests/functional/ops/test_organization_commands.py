@@ -74,10 +74,10 @@ class TestList:
         listed = ops("organization", "list", "--user", second.owner.email).document
         assert [it["slug"] for it in listed] == sorted([first.slug, second.slug])
 
-    def test_organization_list_is_empty_for_a_user_without_organizations(self, ops: Ops, plain: Ops, world: World):
+    def test_organization_list_is_empty_for_a_user_without_organizations(self, ops: Ops, ops_text: Ops, world: World):
         person = world.person()
         assert ops("organization", "list", "--user", person.email).document == []
-        assert plain("organization", "list", "--user", person.email).stdout == "None.\n"
+        assert ops_text("organization", "list", "--user", person.email).stdout == "None.\n"
 
     def test_organization_list_requires_a_user(self, ops: Ops):
         assert ops("organization", "list").exit_code == 2

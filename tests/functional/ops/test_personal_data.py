@@ -27,8 +27,8 @@ from ops.personal_data import Subject
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.cleanup import finish_deletions
-from tests.support.dying import Died, dead_from
-from tests.support.estate import make_estate
+from tests.support.crashes import Died, dies_at
+from tests.support.populated_organization import populate_organization
 from tests.support.world import Company, Person, World, table_dump
 
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -37,7 +37,7 @@ DEVICE, ADDRESS = "Canary's laptop", "203.0.113.77"
 CANARIES = ("canary", NAME, EMAIL, TEXT, DEVICE, ADDRESS)
 
 
-class Everywhere:
+class FullAccount:
     """A person who has data in every kind of item that can hold a person's data."""
 
     def __init__(self, world: World, api: Api) -> None:
@@ -105,43 +105,43 @@ class Everywhere:
 
 
 @pytest.fixture
-def everywhere(world: World, api: Api) -> Everywhere:
-    return Everywhere(world, api)
+def full_account(world: World, api: Api) -> FullAccount:
+    return FullAccount(world, api)
 
 
 class TestExport:
-    def test_user_export_has_every_item_that_a_search_finds(self, ops: Ops, everywhere: Everywhere):
+    def test_user_export_has_every_item_that_a_search_finds(self, ops: Ops, full_account: FullAccount):
         # Dumps exclude request counters, which expire within minutes.
         items = [it for it in ops("user", "export", EMAIL).document["items"] if it["kind"] != "rate"]
         # The export shows a long report's texts with their report.
-        found = [item for item in everywhere.naming() if not item["pk"]["S"].startswith("FEEDBACKTEXT#")]
+        found = [item for item in full_account.naming() if not item["pk"]["S"].startswith("FEEDBACKTEXT#")]
         assert len(items) == len(found) > 15
         assert {item["kind"] for item in items} >= {
             "account", "address", "identity", "token", "device", "device request", "counter", "feedback", "invitation",
             "membership", "kept answer", "key", "inbox",
         }  # fmt: skip
 
-    def test_user_export_contains_everything_known_about_the_user(self, ops: Ops, everywhere: Everywhere):
-        text = ops("user", "export", everywhere.user_id).stdout
+    def test_user_export_contains_everything_known_about_the_user(self, ops: Ops, full_account: FullAccount):
+        text = ops("user", "export", full_account.user_id).stdout
         for known in (NAME, EMAIL, TEXT, DEVICE, ADDRESS, "canary-subject", "https://issuer.example"):
             assert known in text
 
-    def test_user_export_contains_no_secret_and_no_digest(self, ops: Ops, everywhere: Everywhere):
+    def test_user_export_contains_no_secret_and_no_digest(self, ops: Ops, full_account: FullAccount):
         text = ops("user", "export", EMAIL).stdout
-        for secret in everywhere.secrets:
+        for secret in full_account.secrets:
             assert secret not in text
             assert tokens.digest(secret) not in text
         assert CHALLENGE not in text
 
-    def test_user_export_contains_nothing_about_others(self, ops: Ops, world: World, everywhere: Everywhere):
-        world.finding(everywhere.company, summary="A secret of the organization")
+    def test_user_export_contains_nothing_about_others(self, ops: Ops, world: World, full_account: FullAccount):
+        world.finding(full_account.company, summary="A secret of the organization")
         users.create_user(f"not.{EMAIL}", "Someone Else")
         text = ops("user", "export", EMAIL).stdout
         assert "secret of the organization" not in text
         assert "Someone Else" not in text
         assert "It should not be so." not in text  # the text of the item that they decided on
 
-    def test_user_export_changes_nothing(self, ops: Ops, everywhere: Everywhere):
+    def test_user_export_changes_nothing(self, ops: Ops, full_account: FullAccount):
         before = table_dump()
         ops("user", "export", EMAIL)
         assert table_dump() == before
@@ -152,29 +152,29 @@ class TestExport:
 
 
 class TestDelete:
-    def test_user_delete_leaves_no_name_address_or_free_text(self, ops: Ops, everywhere: Everywhere):
+    def test_user_delete_leaves_no_name_address_or_free_text(self, ops: Ops, full_account: FullAccount):
         assert ops("user", "delete", EMAIL, "--yes").exit_code == 0
         text = str(table_dump()).lower()
         for canary in CANARIES:
             assert canary.lower() not in text
         # The organization's records of who did something keep the bare ID.
-        assert {_kind(item) for item in everywhere.naming()} == {"KEY", "KH", "INBOX"}
+        assert {_kind(item) for item in full_account.naming()} == {"KEY", "KH", "INBOX"}
 
-    def test_after_user_delete_the_export_shows_what_remains(self, ops: Ops, everywhere: Everywhere):
+    def test_after_user_delete_the_export_shows_what_remains(self, ops: Ops, full_account: FullAccount):
         ops("user", "delete", EMAIL, "--yes")
-        items = ops("user", "export", everywhere.user_id).document["items"]
-        assert len([it for it in items if it["kind"] != "rate"]) == len(everywhere.naming())
+        items = ops("user", "export", full_account.user_id).document["items"]
+        assert len([it for it in items if it["kind"] != "rate"]) == len(full_account.naming())
 
-    def test_user_delete_voids_the_invitations_they_sent(self, ops: Ops, everywhere: Everywhere):
+    def test_user_delete_voids_the_invitations_they_sent(self, ops: Ops, full_account: FullAccount):
         ops("user", "delete", EMAIL, "--yes")
         assert invitees.list_for_address("friend@example.com") == []
 
-    def test_user_delete_keeps_their_decision_without_its_reason(self, ops: Ops, everywhere: Everywhere):
-        before = inbox.get_item(everywhere.item_id)
+    def test_user_delete_keeps_their_decision_without_its_reason(self, ops: Ops, full_account: FullAccount):
+        before = inbox.get_item(full_account.item_id)
         ops("user", "delete", EMAIL, "--yes")
-        assert inbox.get_item(everywhere.item_id) == replace(before, status_reason=None)
+        assert inbox.get_item(full_account.item_id) == replace(before, status_reason=None)
 
-    def test_user_delete_removes_idempotent_replays(self, ops: Ops, api: Api, world: World, everywhere: Everywhere):
+    def test_user_delete_removes_idempotent_replays(self, ops: Ops, api: Api, world: World, full_account: FullAccount):
         """The organization's stored response is gone, but the retried request still takes effect only once."""
         inviting = world.company()
         request = {"json_body": {"email": EMAIL, "role": "member"}, "headers": {"Idempotency-Key": "k"}}
@@ -184,20 +184,20 @@ class TestDelete:
         assert again.status == 409
         assert invitees.list_for_address(EMAIL) == []
 
-    def test_user_delete_leaves_others_data(self, ops: Ops, world: World, everywhere: Everywhere):
-        estate = make_estate(world)
-        part = estate.company.organization_id.removeprefix("org_")
+    def test_user_delete_leaves_others_data(self, ops: Ops, world: World, full_account: FullAccount):
+        populated = populate_organization(world)
+        part = populated.company.organization_id.removeprefix("org_")
         before = [item for item in table_dump() if part in str(item)]
         ops("user", "delete", EMAIL, "--yes")
         assert [item for item in table_dump() if part in str(item)] == before
 
-    def test_an_interrupted_user_delete_is_finished_by_running_it_again(self, everywhere: Everywhere):
+    def test_an_interrupted_user_delete_is_finished_by_running_it_again(self, full_account: FullAccount):
         for operation in ("DeleteItem", "BatchWriteItem", "TransactWriteItems", "UpdateItem", "Scan"):
-            with dead_from(operation, applied=True), suppress(Died):
-                accounts.delete_account(everywhere.user_id, users.find_user(everywhere.user_id))
-        accounts.delete_account(everywhere.user_id, users.find_user(everywhere.user_id))
+            with dies_at(operation, applied=True), suppress(Died):
+                accounts.delete_account(full_account.user_id, users.find_user(full_account.user_id))
+        accounts.delete_account(full_account.user_id, users.find_user(full_account.user_id))
         assert "canary" not in str(table_dump()).lower()
-        assert not accounts.is_left_over(everywhere.user_id)
+        assert not accounts.is_left_over(full_account.user_id)
 
 
 def _kind(item: dict[str, Any]) -> str:
@@ -253,7 +253,7 @@ class TestAddress:
         assert Subject("usr_0123456789abcdef", "ada@example.com").is_named_by(text) is named
 
 
-def test_user_delete_ends_token_families_before_erasing_anything(everywhere: Everywhere):
-    accounts.delete_account(everywhere.user_id, users.find_user(everywhere.user_id))
+def test_user_delete_ends_token_families_before_erasing_anything(full_account: FullAccount):
+    accounts.delete_account(full_account.user_id, users.find_user(full_account.user_id))
     with pytest.raises(token_families.UnknownRefreshToken):
-        token_families.rotate(everywhere.pair.refresh_token)
+        token_families.rotate(full_account.pair.refresh_token)

@@ -39,22 +39,22 @@ GROUPS = (
 
 
 class TestHelp:
-    def test_help_lists_exit_codes_and_command_groups(self, anywhere: Ops):
-        shown = anywhere("--help")
+    def test_help_lists_exit_codes_and_command_groups(self, run_without_table: Ops):
+        shown = run_without_table("--help")
         assert shown.exit_code == 0
         assert "Exit codes: 0 done" in shown.stdout
         assert all(group in shown.stdout for group in GROUPS)
 
-    def test_help_says_that_no_command_lists_everything(self, anywhere: Ops):
-        assert "No command lists all users" in anywhere("--help").stdout
+    def test_help_says_that_no_command_lists_everything(self, run_without_table: Ops):
+        assert "No command lists all users" in run_without_table("--help").stdout
 
     @pytest.mark.parametrize("group", GROUPS)
-    def test_help_needs_no_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, group: str):
+    def test_help_needs_no_table(self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch, group: str):
         monkeypatch.delenv("TABLE_NAME")
-        shown = anywhere(group, "--help")
+        shown = run_without_table(group, "--help")
         assert shown.exit_code == 0
         for name in re.findall(r"│ ([a-z][a-z-]+) ", shown.stdout):
-            assert "--json" in anywhere(group, name, "--help").stdout
+            assert "--json" in run_without_table(group, name, "--help").stdout
 
     def test_help_imports_neither_the_store_nor_botocore(self):
         code = (
@@ -66,32 +66,32 @@ class TestHelp:
 
 
 class TestTable:
-    def test_exits_2_without_a_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch):
+    def test_exits_2_without_a_table(self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv("TABLE_NAME")
-        outcome = anywhere("organization", "show", "acme", "--json")
+        outcome = run_without_table("organization", "show", "acme", "--json")
         assert outcome.exit_code == 2
         assert "--stack" in outcome.error["message"]
 
     def test_the_table_can_come_from_the_environment(
-        self, anywhere: Ops, world: World, monkeypatch: pytest.MonkeyPatch
+        self, run_without_table: Ops, world: World, monkeypatch: pytest.MonkeyPatch
     ):
         company = world.company()
         monkeypatch.setenv("TABLE_NAME", table.name)
-        assert anywhere("organization", "show", company.slug, "--json").document["slug"] == company.slug
+        assert run_without_table("organization", "show", company.slug, "--json").document["slug"] == company.slug
 
-    def test_the_table_option_works_before_and_after_the_command(self, anywhere: Ops, world: World):
+    def test_the_table_option_works_before_and_after_the_command(self, run_without_table: Ops, world: World):
         company, name = world.company(), table.name
         for words in (
             ("--table", name, "--json", "organization", "show", company.slug),
             ("organization", "show", company.slug, "--table", name, "--json"),
         ):
-            assert anywhere(*words).document["slug"] == company.slug
+            assert run_without_table(*words).document["slug"] == company.slug
 
-    def test_exits_2_if_the_table_is_named_in_two_ways(self, anywhere: Ops):
-        assert anywhere("user", "show", "a@b.example", "--table", "one", "--stack", "two").exit_code == 2
+    def test_exits_2_if_the_table_is_named_in_two_ways(self, run_without_table: Ops):
+        assert run_without_table("user", "show", "a@b.example", "--table", "one", "--stack", "two").exit_code == 2
 
-    def test_a_missing_table_fails_with_one_line(self, anywhere: Ops):
-        outcome = anywhere("user", "show", "a@b.example", "--table", "nowhere")
+    def test_a_missing_table_fails_with_one_line(self, run_without_table: Ops):
+        outcome = run_without_table("user", "show", "a@b.example", "--table", "nowhere")
         assert outcome.exit_code == 1
         assert not outcome.stdout
         assert outcome.stderr.startswith("Error: AWS rejected the call: ")
@@ -152,30 +152,32 @@ class TestStack:
         target.connect(Options(stack="shop", endpoint_url=endpoint))
         assert (os.environ["GITHUB_APP_ID"], os.environ["GITHUB_APP_SECRET_ARN"]) == ("77", "arn:key")
 
-    def test_a_stack_option_exits_3_for_an_unknown_stack(self, anywhere: Ops, endpoint: str):
+    def test_a_stack_option_exits_3_for_an_unknown_stack(self, run_without_table: Ops, endpoint: str):
         options = ("--stack", "nowhere", "--endpoint-url", endpoint, "--json")
-        outcome = anywhere("user", "show", "ada@example.com", *options)
+        outcome = run_without_table("user", "show", "ada@example.com", *options)
         assert outcome.exit_code == 3
         assert outcome.error["code"] == "NOT_FOUND"
 
 
 class TestLocal:
     def test_local_says_how_to_start_a_missing_stack(
-        self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ):
         monkeypatch.setattr(target, "LOCAL_STATE", tmp_path / "stack.json")
-        outcome = anywhere("user", "show", "ada@example.com", "--local", "--json")
+        outcome = run_without_table("user", "show", "ada@example.com", "--local", "--json")
         assert outcome.exit_code == 1
         assert "make run" in outcome.error["message"]
 
-    def test_local_never_reaches_a_remote_table(self, anywhere: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def test_local_never_reaches_a_remote_table(
+        self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ):
         state = tmp_path / "stack.json"
         # nothing listens on that port
         state.write_text('{"ministack_port": 1, "code_host": {"GITHUB_API_URL": "http://127.0.0.1:2/api/v3"}}')
         monkeypatch.setattr(target, "LOCAL_STATE", state)
         monkeypatch.setenv("AWS_PROFILE", "production")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "https://dynamodb.example.com")
-        outcome = anywhere("user", "show", "ada@example.com", "--local", "--json")
+        outcome = run_without_table("user", "show", "ada@example.com", "--local", "--json")
         assert outcome.exit_code == 1
         assert "127.0.0.1:1/" in outcome.error["message"]
         assert "make run" in outcome.error["message"]
@@ -187,8 +189,8 @@ class TestLocal:
         }
 
     @pytest.mark.parametrize("option", ["--region", "--endpoint-url"])
-    def test_local_finds_the_running_stack(self, anywhere: Ops, option: str):
-        assert anywhere("user", "show", "ada@example.com", "--local", option, "there").exit_code == 2
+    def test_local_finds_the_running_stack(self, run_without_table: Ops, option: str):
+        assert run_without_table("user", "show", "ada@example.com", "--local", option, "there").exit_code == 2
 
 
 class TestJson:
@@ -200,8 +202,8 @@ class TestJson:
         assert outcome.exit_code == 2
         assert outcome.error["code"] == "USAGE"
 
-    def test_errors_are_sentences_on_stderr(self, plain: Ops):
-        outcome = plain("user", "show", "unknown@example.com")
+    def test_errors_are_sentences_on_stderr(self, ops_text: Ops):
+        outcome = ops_text("user", "show", "unknown@example.com")
         assert (outcome.exit_code, outcome.stdout) == (3, "")
         assert outcome.stderr == "Error: There is no user unknown@example.com.\n"
 

@@ -25,7 +25,7 @@ from ops.members import add_member, remove_member
 from ops.seed import ensure_demo
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
-from tests.support.mailbox import Mailbox
+from tests.support.sqs import FakeSqs
 from tests.support.world import table_dump
 
 
@@ -76,7 +76,7 @@ class TestFresh:
         assert sorted(item["source"] for item in shown) == ["advisory", "runtime", "runtime"]
         assert {item["status"] for item in shown} == {"open"}
 
-    def test_the_seeded_repository_is_scanned_once(self, mailbox: Mailbox):
+    def test_the_seeded_repository_is_scanned_once(self, sqs: FakeSqs):
         hosted = HostedRepository(
             installation_id=1,
             owner="acme",
@@ -87,7 +87,7 @@ class TestFresh:
         )
         demo = ensure_demo(None, hosted)
         assert ensure_demo(demo, hosted) == demo
-        (letter,) = mailbox.letters
+        (letter,) = sqs.letters
         assert json.loads(letter.body)["kind"] == "prepare-scan"
 
     def test_an_interrupted_seed_is_completed_by_running_it_again(self):

@@ -142,13 +142,13 @@ class Aws(BaseHTTPRequestHandler):
 
 class TestStack:
     @pytest.fixture
-    def shop(self, anywhere: Ops, now: FakeClock) -> Iterator[Ops]:
+    def shop(self, run_without_table: Ops, now: FakeClock) -> Iterator[Ops]:
         now.seconds = time.time()
         with HTTPServer(("127.0.0.1", 0), Aws) as server:
             thread = Thread(target=server.serve_forever)
             thread.start()
             options = ("--stack", "shop", "--endpoint-url", f"http://127.0.0.1:{server.server_port}", "--json")
-            yield lambda *words: anywhere("signing-key", *words, *options)
+            yield lambda *words: run_without_table("signing-key", *words, *options)
             server.shutdown()
             thread.join()
 

@@ -41,8 +41,8 @@ class TestCreate:
         made = ops("token", "create", "--user", world.person().email, "--scope", "projects.read").document
         assert made["expiresAt"] == clock.timestamp(now.seconds + 3600)
 
-    def test_token_create_prints_the_token_once_on_its_own_line(self, plain: Ops, world: World):
-        shown = plain("token", "create", "--user", world.person().email, "--scope", "all")
+    def test_token_create_prints_the_token_once_on_its_own_line(self, ops_text: Ops, world: World):
+        shown = ops_text("token", "create", "--user", world.person().email, "--scope", "all")
         assert shown.exit_code == 0
         lines = [line for line in shown.stdout.splitlines() if "assent_at_" in line]
         assert len(lines) == 1

@@ -21,7 +21,7 @@ from tests.functional.device_auth.devices import get_request
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.older import forget_index
+from tests.support.legacy_table import delete_index
 from tests.support.world import Person, World, table_dump
 
 
@@ -94,9 +94,9 @@ class TestShow:
         assert outcome.exit_code == 3
         assert outcome.error["code"] == "NOT_FOUND"
 
-    def test_user_show_escapes_control_characters_and_markup(self, plain: Ops):
+    def test_user_show_escapes_control_characters_and_markup(self, ops_text: Ops):
         users.create_user("ada@example.com", "[red]Ada[/red]\x1b]0;owned\x07")
-        shown = plain("user", "show", "ada@example.com")
+        shown = ops_text("user", "show", "ada@example.com")
         assert "[red]Ada[/red]\\u001b]0;owned\\u0007" in shown.stdout
         assert "\x1b" not in shown.stdout
 
@@ -186,7 +186,7 @@ class TestRevoke:
         guest.assert_out(api)
 
     def test_user_revoke_ends_credentials_that_are_not_indexed(self, ops: Ops, api: Api, guest: Guest):
-        forget_index()
+        delete_index()
         done = ops("user", "revoke", guest.email, "--yes").document
         assert (done["tokens"], done["devices"]) == (2, 2)
         guest.assert_out(api)
@@ -246,14 +246,14 @@ class TestDelete:
         guest.assert_out(api)
 
     def test_user_delete_ends_credentials_that_are_not_indexed(self, ops: Ops, api: Api, guest: Guest):
-        forget_index()
+        delete_index()
         done = ops("user", "delete", guest.email, "--yes").document
         assert (done["tokens"], done["devices"], done["signIns"]) == (2, 2, 1)
         guest.assert_out(api)
         assert guest.user_id not in str([item for item in table_dump() if not item["pk"]["S"].startswith("TRIES#")])
 
     def test_user_delete_ends_every_credential_before_it_scans_for_texts(self, ops: Ops, api: Api, guest: Guest):
-        forget_index()
+        delete_index()
         ops("credential", "index")
         installed = []
 

@@ -24,7 +24,7 @@ from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan, stored_repository
 from tests.support.code_host import SHA, FakeHost, archive
-from tests.support.mailbox import Handler, Letter, Mailbox
+from tests.support.sqs import FakeSqs, Handler, SqsMessage
 from tests.support.world import World, table_dump
 
 QUEUE = Queue.SCAN_EXECUTION
@@ -52,18 +52,18 @@ def worker(host: FakeHost) -> Handler:
     return create_worker(QUEUE, ACCEPTED, take)
 
 
-def send(mailbox: Mailbox, message: ScanMessage) -> Letter:
+def send(sqs: FakeSqs, message: ScanMessage) -> SqsMessage:
     messages.send(QUEUE.value, message.model_dump(by_alias=True))
-    return mailbox.at(QUEUE.url)[-1]
+    return sqs.at(QUEUE.url)[-1]
 
 
-def deliver(mailbox: Mailbox, letter: Letter, host: FakeHost) -> None:
-    mailbox.deliver(letter, worker(host), QUEUE.dead_letters_url)
+def deliver(sqs: FakeSqs, letter: SqsMessage, host: FakeHost) -> None:
+    sqs.deliver(letter, worker(host), QUEUE.dead_letters_url)
 
 
-def run(mailbox: Mailbox, scan: ScanItem, files: dict[str, str | bytes] | None = None) -> ScanItem:
+def run(sqs: FakeSqs, scan: ScanItem, files: dict[str, str | bytes] | None = None) -> ScanItem:
     host = FakeHost(archives={SHA: archive(FILES if files is None else files)})
-    deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), host)
+    deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), host)
     return reads.get_scan(scan.scan_id)
 
 
@@ -78,42 +78,42 @@ def repository(world: World) -> RepositoryItem:
 
 class TestSandbox:
     def test_a_file_that_crashes_the_analysis_is_skipped_with_a_reason_and_the_scan_continues(
-        self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+        self, repository: RepositoryItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
     ):
         hostile = partial(Sandbox, entry="tests.support.hostile:start")
         monkeypatch.setattr("scan_execution.service.Sandbox", hostile)
         files = {"attack/open-a-socket.js": "1", "attack/abort.js": "1", **FILES}
-        scan = run(mailbox, make_scan(repository, status="queued"), files)
+        scan = run(sqs, make_scan(repository, status="queued"), files)
         assert scan.status == "completed"
         assert scan.issue_count
         assert scan.coverage is not None
         assert scan.coverage.skipped["crashed the analysis"] == 2
 
     def test_without_a_closed_sandbox_nothing_is_analyzed_and_the_scan_is_retried(
-        self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+        self, repository: RepositoryItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
     ):
         unprotected = partial(Sandbox, entry="tests.support.hostile:start_nothing")
         monkeypatch.setattr("scan_execution.service.Sandbox", unprotected)
-        scan = run(mailbox, make_scan(repository, status="queued"))
+        scan = run(sqs, make_scan(repository, status="queued"))
         assert (scan.status, scan.coverage) == ("running", None)
         assert published(scan) == []
 
     def test_the_source_of_a_killed_attempt_is_removed(
-        self, repository: RepositoryItem, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, repository: RepositoryItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         left = tmp_path / "scan-source-abcd1234"
         left.mkdir()
         (left / "secret.py").write_text("another tenant's")
-        assert run(mailbox, make_scan(repository, status="queued")).status == "completed"
+        assert run(sqs, make_scan(repository, status="queued")).status == "completed"
         assert list(tmp_path.iterdir()) == []
 
 
 class TestCompleted:
     def test_a_preview_stores_all_findings_and_publishes_the_three_most_urgent(
-        self, repository: RepositoryItem, mailbox: Mailbox
+        self, repository: RepositoryItem, sqs: FakeSqs
     ):
-        scan = run(mailbox, make_scan(repository, status="queued"))
+        scan = run(sqs, make_scan(repository, status="queued"))
         assert scan.status == "completed"
         assert scan.issue_count is not None
         assert scan.issue_count >= 5
@@ -122,54 +122,50 @@ class TestCompleted:
         assert [finding.priority for finding in found] == sorted(finding.priority for finding in found)
         items = {item.item_id for item in published(scan)}
         assert items == {findings.as_discovery(scan, finding).item_id for finding in found[:3]}
-        assert mailbox.letters == []
+        assert sqs.letters == []
         assert "activeRequestId" not in stored_repository(repository)
 
-    def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(
-        self, repository: RepositoryItem, mailbox: Mailbox
-    ):
-        full = run(mailbox, make_scan(repository, again="full", status="queued"))
+    def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(self, repository: RepositoryItem, sqs: FakeSqs):
+        full = run(sqs, make_scan(repository, again="full", status="queued"))
         assert len(published(full)) == full.issue_count
         before = published(full)
-        locked = run(mailbox, make_scan(repository, again="locked", status="queued"), {"a.html": PAGE})
+        locked = run(sqs, make_scan(repository, again="locked", status="queued"), {"a.html": PAGE})
         assert published(locked) == before
 
-    def test_a_permalink_leads_to_the_lines_at_the_scanned_commit(self, repository: RepositoryItem, mailbox: Mailbox):
-        scan = run(mailbox, make_scan(repository, status="queued"))
+    def test_a_permalink_leads_to_the_lines_at_the_scanned_commit(self, repository: RepositoryItem, sqs: FakeSqs):
+        scan = run(sqs, make_scan(repository, status="queued"))
         (first, *_) = findings.list_findings(scan.scan_id, scan.findings_attempt, 1)
         line = first.location.start_line
         assert first.location.permalink.startswith(f"{repository.html_url}/blob/{SHA}/index.html#L{line}")
 
-    def test_records_its_coverage(self, repository: RepositoryItem, mailbox: Mailbox):
-        coverage = run(mailbox, make_scan(repository, status="queued")).coverage
+    def test_records_its_coverage(self, repository: RepositoryItem, sqs: FakeSqs):
+        coverage = run(sqs, make_scan(repository, status="queued")).coverage
         assert coverage is not None
         assert coverage.files == 3
         assert coverage.analyzed_files == 1
         assert sum(coverage.skipped.values()) == 2
 
-    def test_only_the_linked_folder_is_analyzed(self, repository: RepositoryItem, mailbox: Mailbox):
+    def test_only_the_linked_folder_is_analyzed(self, repository: RepositoryItem, sqs: FakeSqs):
         link = Link(repository.links[0].project_id, None, "apps/web", False)
         repository = repositories.link_project(repository.repository_id, link)
-        scan = run(mailbox, make_scan(repository, status="queued"), {"apps/web/a.html": PAGE, "b.html": PAGE})
+        scan = run(sqs, make_scan(repository, status="queued"), {"apps/web/a.html": PAGE, "b.html": PAGE})
         found = findings.list_findings(scan.scan_id, scan.findings_attempt, 500)
         assert found
         assert {finding.location.path for finding in found} == {"apps/web/a.html"}
 
-    def test_an_empty_repository_has_no_findings(self, repository: RepositoryItem, mailbox: Mailbox):
-        scan = run(mailbox, make_scan(repository, status="queued"), {})
+    def test_an_empty_repository_has_no_findings(self, repository: RepositoryItem, sqs: FakeSqs):
+        scan = run(sqs, make_scan(repository, status="queued"), {})
         assert (scan.status, scan.finding_count, scan.issue_count) == ("completed", 0, 0)
         assert scan.unlock_credits == 0
 
 
 class TestAcrossScans:
-    def test_findings_keep_their_first_seen_time_and_their_item(
-        self, repository: RepositoryItem, mailbox: Mailbox, now
-    ):
-        first = run(mailbox, make_scan(repository, again="full", status="queued"))
+    def test_findings_keep_their_first_seen_time_and_their_item(self, repository: RepositoryItem, sqs: FakeSqs, now):
+        first = run(sqs, make_scan(repository, again="full", status="queued"))
         items = {item.item_id: item.version for item in published(first)}
         now.advance(86_400)
         moved = {"index.html": PAGE.replace("<head>", "<head>\n\n\n<title>Shop</title>")}
-        second = run(mailbox, make_scan(repository, again="full", status="queued"), moved)
+        second = run(sqs, make_scan(repository, again="full", status="queued"), moved)
         found = findings.list_findings(second.scan_id, second.findings_attempt, 500)
         assert {finding.first_seen_at for finding in found} == {first.created_at}
         assert {item.item_id: item.version for item in published(second)} == items
@@ -179,38 +175,38 @@ class TestAcrossScans:
         [("open", "open"), ("accepted", "accepted"), ("dismissed", "dismissed"), ("resolved", "open")],
     )
     def test_a_dismissed_finding_stays_dismissed_and_a_resolved_one_reopens(
-        self, decided: Status, then: str, repository: RepositoryItem, mailbox: Mailbox, now
+        self, decided: Status, then: str, repository: RepositoryItem, sqs: FakeSqs, now
     ):
-        first = run(mailbox, make_scan(repository, again="full", status="queued"))
+        first = run(sqs, make_scan(repository, again="full", status="queued"))
         item = published(first)[0]
         inbox.change_status(item, decided, item.version, "usr_0000000000000000", None)
         now.advance(60)
-        run(mailbox, make_scan(repository, again="full", status="queued"))
+        run(sqs, make_scan(repository, again="full", status="queued"))
         assert inbox.get_item(item.item_id).status == then
 
-    def test_a_finding_resolved_during_the_scan_stays_resolved(self, repository: RepositoryItem, mailbox: Mailbox, now):
-        item = published(run(mailbox, make_scan(repository, again="full", status="queued")))[0]
+    def test_a_finding_resolved_during_the_scan_stays_resolved(self, repository: RepositoryItem, sqs: FakeSqs, now):
+        item = published(run(sqs, make_scan(repository, again="full", status="queued")))[0]
         now.advance(60)
         scan = make_scan(repository, again="full", status="queued")
         now.advance(60)
         inbox.change_status(inbox.get_item(item.item_id), "resolved", item.version, "usr_0000000000000000", None)
-        run(mailbox, scan)
+        run(sqs, scan)
         assert inbox.get_item(item.item_id).status == "resolved"
 
 
 class TestUnlocked:
     def test_unlocked_findings_are_published_once(
-        self, repository: RepositoryItem, mailbox: Mailbox, api: Api, world: World
+        self, repository: RepositoryItem, sqs: FakeSqs, api: Api, world: World
     ):
-        scan = run(mailbox, make_scan(repository, status="queued"))
+        scan = run(sqs, make_scan(repository, status="queued"))
         (owner_token,) = [world.token(_owner(repository))]
         world_credits(repository)
         assert api.post(f"/v1/code-audit/scans/{scan.scan_id}/unlock", owner_token).status == 200
-        (letter,) = mailbox.at(QUEUE.url)
-        deliver(mailbox, letter, FakeHost())
+        (letter,) = sqs.at(QUEUE.url)
+        deliver(sqs, letter, FakeHost())
         assert len(published(scan)) == scan.issue_count
         before = table_dump()
-        deliver(mailbox, send(mailbox, PublishScan(scan_id=scan.scan_id)), FakeHost())
+        deliver(sqs, send(sqs, PublishScan(scan_id=scan.scan_id)), FakeHost())
         assert table_dump() == before
 
 
@@ -238,36 +234,36 @@ class TestFailed:
         ids=lambda value: value if isinstance(value, str) else type(value).__name__,
     )
     def test_on_a_permanent_error_of_the_code_host(
-        self, failure: Exception, code: str, repository: RepositoryItem, mailbox: Mailbox
+        self, failure: Exception, code: str, repository: RepositoryItem, sqs: FakeSqs
     ):
         scan = make_scan(repository, status="queued")
-        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), FakeHost(failures=[failure]))
+        deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), FakeHost(failures=[failure]))
         ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.failure and ended.failure.code) == ("failed", code)
         assert ended.progress == Progress("fetch", "failed", 0)
         assert "activeRequestId" not in stored_repository(repository)
-        assert mailbox.letters == []
+        assert sqs.letters == []
 
     @pytest.mark.parametrize("content", [b"", b"not gzip", archive({"a.js": "1" * 9_000})[:-50]])
-    def test_on_an_invalid_archive(self, content: bytes, repository: RepositoryItem, mailbox: Mailbox):
+    def test_on_an_invalid_archive(self, content: bytes, repository: RepositoryItem, sqs: FakeSqs):
         scan = make_scan(repository, status="queued")
         host = FakeHost(archives={SHA: content})
-        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), host)
+        deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), host)
         ended = reads.get_scan(scan.scan_id)
         assert ended.failure is not None
         assert ended.failure.code == "ARCHIVE_INVALID"
 
-    def test_a_scan_fails_after_the_last_attempt(self, repository: RepositoryItem, mailbox: Mailbox, now):
+    def test_a_scan_fails_after_the_last_attempt(self, repository: RepositoryItem, sqs: FakeSqs, now):
         scan = make_scan(repository, status="queued")
-        letter = send(mailbox, ExecuteScan(scan_id=scan.scan_id))
+        letter = send(sqs, ExecuteScan(scan_id=scan.scan_id))
         host = FakeHost(failures=[errors.HostUnavailable() for _ in range(9)])
         for attempt in range(MAX_ATTEMPTS):
             assert reads.get_scan(scan.scan_id).status in {"queued", "running"}, attempt
-            deliver(mailbox, letter, host)
+            deliver(sqs, letter, host)
             now.advance(1_000)
         ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.failure and ended.failure.code) == ("failed", "CODE_HOST_UNAVAILABLE")
-        assert len(mailbox.at(QUEUE.dead_letters_url)) == 1
+        assert len(sqs.at(QUEUE.dead_letters_url)) == 1
         assert "activeRequestId" not in stored_repository(repository)
 
 
@@ -288,49 +284,49 @@ class _Host(FakeHost):
 
 
 class TestDelivery:
-    def test_after_the_scan_has_ended_changes_nothing(self, repository: RepositoryItem, mailbox: Mailbox):
-        scan = run(mailbox, make_scan(repository, status="queued"))
+    def test_after_the_scan_has_ended_changes_nothing(self, repository: RepositoryItem, sqs: FakeSqs):
+        scan = run(sqs, make_scan(repository, status="queued"))
         before = table_dump()
-        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), FakeHost())
+        deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), FakeHost())
         assert table_dump() == before
 
-    def test_of_an_unknown_scan_changes_nothing(self, mailbox: Mailbox, world: World):
+    def test_of_an_unknown_scan_changes_nothing(self, sqs: FakeSqs, world: World):
         before = table_dump()
         for message in (ExecuteScan, PublishScan):
-            deliver(mailbox, send(mailbox, message(scan_id="scn_" + "0" * 34)), FakeHost())
+            deliver(sqs, send(sqs, message(scan_id="scn_" + "0" * 34)), FakeHost())
         assert table_dump() == before
-        assert mailbox.letters == []
+        assert sqs.letters == []
 
     def test_a_worker_that_lost_its_lease_writes_nothing_that_counts(
-        self, repository: RepositoryItem, mailbox: Mailbox, now
+        self, repository: RepositoryItem, sqs: FakeSqs, now
     ):
         scan = make_scan(repository, status="queued")
         good = FakeHost(archives={SHA: archive(FILES)})
 
         def overtake() -> None:
             now.advance(421)
-            deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), good)
+            deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), good)
 
-        deliver(mailbox, send(mailbox, ExecuteScan(scan_id=scan.scan_id)), _Host(overtake))
+        deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), _Host(overtake))
         ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.findings_attempt) == ("completed", 2)
         assert len(findings.list_findings(scan.scan_id, 2, 500)) == ended.issue_count
         assert findings.list_findings(scan.scan_id, 1, 500) == []
 
     def test_after_a_crash_completes_the_scan_and_removes_earlier_findings(
-        self, repository: RepositoryItem, mailbox: Mailbox, now, tmp_path: Path
+        self, repository: RepositoryItem, sqs: FakeSqs, now, tmp_path: Path
     ):
         scan = make_scan(repository, status="queued")
-        letter = send(mailbox, ExecuteScan(scan_id=scan.scan_id))
+        letter = send(sqs, ExecuteScan(scan_id=scan.scan_id))
 
         def die() -> None:
             raise _Killed
 
         with pytest.raises(_Killed):
-            deliver(mailbox, letter, _Host(die))
+            deliver(sqs, letter, _Host(die))
         findings.put_findings(scan.scan_id, 1, [make_issue(number) for number in range(30)])
         now.advance(2_520)
-        deliver(mailbox, letter, FakeHost(archives={SHA: archive(FILES)}))
+        deliver(sqs, letter, FakeHost(archives={SHA: archive(FILES)}))
         ended = reads.get_scan(scan.scan_id)
         assert (ended.status, ended.findings_attempt) == ("completed", 2)
         assert findings.list_findings(scan.scan_id, 1, 500) == []
@@ -351,11 +347,11 @@ class TestDelivery:
         assert table_dump() == before
 
     def test_leaves_no_files_on_disk(
-        self, repository: RepositoryItem, mailbox: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, repository: RepositoryItem, sqs: FakeSqs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
         import tempfile
 
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        run(mailbox, make_scan(repository, status="queued"))
+        run(sqs, make_scan(repository, status="queued"))
         assert shutil.disk_usage(tmp_path)
         assert list(tmp_path.iterdir()) == []

@@ -14,70 +14,70 @@ from controlplane.store.scans import reads, requests
 from controlplane.store.scans.items import RequestItem
 from tests.support.audits import make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
-from tests.support.mailbox import Letter, Mailbox
+from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
 
 QUEUE = Queue.SCAN_PREPARATION
 
 
-def send(mailbox: Mailbox, request_id: str) -> Letter:
+def send(sqs: FakeSqs, request_id: str) -> SqsMessage:
     messages.send(QUEUE.value, PrepareScan(request_id=request_id).model_dump(by_alias=True))
-    return mailbox.at(QUEUE.url)[-1]
+    return sqs.at(QUEUE.url)[-1]
 
 
-def deliver(mailbox: Mailbox, letter: Letter, host: FakeHost) -> None:
-    mailbox.deliver(letter, preparation_worker(host), QUEUE.dead_letters_url)
+def deliver(sqs: FakeSqs, letter: SqsMessage, host: FakeHost) -> None:
+    sqs.deliver(letter, preparation_worker(host), QUEUE.dead_letters_url)
 
 
-def prepare(mailbox: Mailbox, repository: RepositoryItem, host: FakeHost) -> RequestItem:
+def prepare(sqs: FakeSqs, repository: RepositoryItem, host: FakeHost) -> RequestItem:
     request_id = make_request(repositories.get_repository(repository.repository_id))
-    deliver(mailbox, send(mailbox, request_id), host)
+    deliver(sqs, send(sqs, request_id), host)
     return reads.get_request(request_id)
 
 
-def reason(letter: Letter) -> str:
+def reason(letter: SqsMessage) -> str:
     return str(letter.attributes["reason"]["StringValue"])
 
 
 class TestScan:
-    def test_is_created_for_the_head_of_the_default_branch_and_enqueued(self, world: World, mailbox: Mailbox):
+    def test_is_created_for_the_head_of_the_default_branch_and_enqueued(self, world: World, sqs: FakeSqs):
         repository = world.connected_repository(world.company())
         host = serving(repository)
-        request = prepare(mailbox, repository, host)
+        request = prepare(sqs, repository, host)
         assert request.status == "started"
         scan = reads.get_scan(request.scan_id or "")
         assert (scan.branch, scan.head_commit_sha, scan.status) == ("main", SHA, "queued")
         assert scan.project_id == repository.links[0].project_id
         assert host.installations == [4711]
-        (letter,) = mailbox.at(Queue.SCAN_EXECUTION.url)
+        (letter,) = sqs.at(Queue.SCAN_EXECUTION.url)
         assert letter.body == f'{{"version": 1, "kind": "execute-scan", "scanId": "{scan.scan_id}"}}'
-        assert mailbox.at(QUEUE.url) == []
+        assert sqs.at(QUEUE.url) == []
 
-    def test_uses_the_links_production_branch_and_folder(self, world: World, mailbox: Mailbox):
+    def test_uses_the_links_production_branch_and_folder(self, world: World, sqs: FakeSqs):
         repository = world.connected_repository(world.company())
         link = Link(repository.links[0].project_id, "release", "apps/web", False)
         repository = repositories.link_project(repository.repository_id, link)
-        request = prepare(mailbox, repository, serving(repository, branch="release"))
+        request = prepare(sqs, repository, serving(repository, branch="release"))
         scan = reads.get_scan(request.scan_id or "")
         assert (scan.branch, scan.root_directory) == ("release", "apps/web")
 
     @pytest.mark.parametrize("plan", ["free", "starter", "pro", "enterprise"])
     def test_the_first_is_a_free_preview_on_every_plan_and_the_second_depends_on_the_plan(
-        self, plan: str, world: World, mailbox: Mailbox
+        self, plan: str, world: World, sqs: FakeSqs
     ):
         repository = world.connected_repository(world.company(plan))
         first = make_scan(repository)
         assert first.access == "free-preview"
-        request = prepare(mailbox, repository, serving(repository))
+        request = prepare(sqs, repository, serving(repository))
         second = reads.get_scan(request.scan_id or "")
         assert second.access == ("full" if plan in {"pro", "enterprise"} else "locked")
         assert second.unlock_credits == (None if plan in {"pro", "enterprise"} else 50)
 
-    def test_a_failed_preview_is_restored(self, world: World, mailbox: Mailbox):
+    def test_a_failed_preview_is_restored(self, world: World, sqs: FakeSqs):
         repository = world.connected_repository(world.company())
         assert make_scan(repository, status="failed").access == "free-preview"
-        request = prepare(mailbox, repository, serving(repository))
+        request = prepare(sqs, repository, serving(repository))
         assert reads.get_scan(request.scan_id or "").access == "free-preview"
 
 
@@ -93,20 +93,20 @@ class TestRequestEndsAsFailed:
         ],
         ids=lambda value: value if isinstance(value, str) else type(value).__name__,
     )
-    def test_on_a_permanent_error_of_the_code_host(self, failure: Exception, code: str, world: World, mailbox: Mailbox):
+    def test_on_a_permanent_error_of_the_code_host(self, failure: Exception, code: str, world: World, sqs: FakeSqs):
         repository = world.connected_repository(world.company())
-        request = prepare(mailbox, repository, FakeHost(failures=[failure]))
+        request = prepare(sqs, repository, FakeHost(failures=[failure]))
         assert (request.status, request.failure and request.failure.code) == ("failed", code)
-        assert mailbox.letters == []
+        assert sqs.letters == []
         assert "activeRequestId" not in stored_repository(repository)
 
-    def test_if_the_project_was_deleted_or_unlinked(self, world: World, mailbox: Mailbox):
+    def test_if_the_project_was_deleted_or_unlinked(self, world: World, sqs: FakeSqs):
         company = world.company()
         for lose in (_delete_project, _unlink):
             repository = world.connected_repository(company)
             request_id = make_request(repository)
             lose(repository)
-            deliver(mailbox, send(mailbox, request_id), serving(repository))
+            deliver(sqs, send(sqs, request_id), serving(repository))
             request = reads.get_request(request_id)
             assert request.failure is not None
             assert request.failure.code == "REPOSITORY_NOT_LINKED"
@@ -121,103 +121,103 @@ def _unlink(repository: RepositoryItem) -> None:
 
 
 class TestTransientFailure:
-    def test_a_rate_limit_postpones_the_message_as_long_as_the_host_says(self, world: World, mailbox: Mailbox, now):
+    def test_a_rate_limit_postpones_the_message_as_long_as_the_host_says(self, world: World, sqs: FakeSqs, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
-        letter = send(mailbox, request_id)
+        letter = send(sqs, request_id)
         host = serving(repository)
         host.failures = [errors.RateLimitedByHost(77)]
-        deliver(mailbox, letter, host)
+        deliver(sqs, letter, host)
         assert reads.get_request(request_id).status == "starting"
         assert letter.visible_at == now() + 77
         now.advance(77)
-        deliver(mailbox, letter, host)
+        deliver(sqs, letter, host)
         assert reads.get_request(request_id).status == "started"
 
     def test_after_the_last_attempt_the_request_fails_and_the_message_is_kept_with_its_reason(
-        self, world: World, mailbox: Mailbox, now
+        self, world: World, sqs: FakeSqs, now
     ):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
-        letter = send(mailbox, request_id)
+        letter = send(sqs, request_id)
         host = FakeHost(failures=[errors.HostUnavailable() for _ in range(9)])
         for _ in range(MAX_ATTEMPTS):
-            deliver(mailbox, letter, host)
+            deliver(sqs, letter, host)
             now.advance(1_000)
         request = reads.get_request(request_id)
         assert request.failure is not None
         assert request.failure.code == "CODE_HOST_UNAVAILABLE"
-        (dead,) = mailbox.at(QUEUE.dead_letters_url)
+        (dead,) = sqs.at(QUEUE.dead_letters_url)
         assert reason(dead) == "code host unavailable"
         assert "activeRequestId" not in stored_repository(repository)
 
-    def test_work_that_crashes_its_worker_ends_too(self, world: World, mailbox: Mailbox, now):
+    def test_work_that_crashes_its_worker_ends_too(self, world: World, sqs: FakeSqs, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
-        letter = send(mailbox, request_id)
+        letter = send(sqs, request_id)
         for _ in range(MAX_ATTEMPTS):
             requests.acquire_request(request_id, 30)  # and dies while holding the lease
             letter.receives += 1
             now.advance(180)
-        deliver(mailbox, letter, serving(repository))
+        deliver(sqs, letter, serving(repository))
         request = reads.get_request(request_id)
         assert (request.status, request.failure and request.failure.code) == ("failed", "INTERNAL_ERROR")
-        (dead,) = mailbox.at(QUEUE.dead_letters_url)
+        (dead,) = sqs.at(QUEUE.dead_letters_url)
         assert reason(dead) == "no attempt came to an end"
         assert "activeRequestId" not in stored_repository(repository)
 
 
 class TestDelivery:
-    def test_twice_creates_one_scan_and_one_message(self, world: World, mailbox: Mailbox):
+    def test_twice_creates_one_scan_and_one_message(self, world: World, sqs: FakeSqs):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
-        first, second = send(mailbox, request_id), send(mailbox, request_id)
+        first, second = send(sqs, request_id), send(sqs, request_id)
         host = serving(repository)
-        deliver(mailbox, first, host)
+        deliver(sqs, first, host)
         before = table_dump()
-        deliver(mailbox, second, host)
+        deliver(sqs, second, host)
         assert table_dump() == before
-        assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
+        assert len(sqs.at(Queue.SCAN_EXECUTION.url)) == 1
 
-    def test_of_leased_work_waits_for_the_lease_to_expire(self, world: World, mailbox: Mailbox, now):
+    def test_of_leased_work_waits_for_the_lease_to_expire(self, world: World, sqs: FakeSqs, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
         requests.acquire_request(request_id, 30)
-        letter = send(mailbox, request_id)
-        deliver(mailbox, letter, serving(repository))
+        letter = send(sqs, request_id)
+        deliver(sqs, letter, serving(repository))
         assert letter.visible_at == now() + 30
         assert reads.get_request(request_id).status == "starting"
 
-    def test_a_worker_that_lost_its_lease_changes_nothing(self, world: World, mailbox: Mailbox, now):
+    def test_a_worker_that_lost_its_lease_changes_nothing(self, world: World, sqs: FakeSqs, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
         host = serving(repository)
-        slow = _Slow(host, lambda: (now.advance(31), deliver(mailbox, send(mailbox, request_id), host)))
-        deliver(mailbox, send(mailbox, request_id), slow)
+        slow = _Slow(host, lambda: (now.advance(31), deliver(sqs, send(sqs, request_id), host)))
+        deliver(sqs, send(sqs, request_id), slow)
         made = [item for item in table_dump() if item["sk"]["S"].startswith("SCAN#") and "scanId" in item]
         assert len(made) == 1
-        assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
+        assert len(sqs.at(Queue.SCAN_EXECUTION.url)) == 1
 
-    def test_an_unsent_scan_message_waits_in_the_outbox(self, world: World, mailbox: Mailbox, now):
+    def test_an_unsent_scan_message_waits_in_the_outbox(self, world: World, sqs: FakeSqs, now):
         repository = world.connected_repository(world.company())
-        letter = send(mailbox, make_request(repository))
-        mailbox.broken = True
-        deliver(mailbox, letter, serving(repository))
-        mailbox.broken = False
-        assert mailbox.at(Queue.SCAN_EXECUTION.url) == []
+        letter = send(sqs, make_request(repository))
+        sqs.broken = True
+        deliver(sqs, letter, serving(repository))
+        sqs.broken = False
+        assert sqs.at(Queue.SCAN_EXECUTION.url) == []
         now.advance(outbox.RESEND_AFTER_SECONDS + 1)
         swept(messages.resend)
-        assert len(mailbox.at(Queue.SCAN_EXECUTION.url)) == 1
+        assert len(sqs.at(Queue.SCAN_EXECUTION.url)) == 1
 
-    def test_after_a_crash_repeats_the_attempt(self, world: World, mailbox: Mailbox, now):
+    def test_after_a_crash_repeats_the_attempt(self, world: World, sqs: FakeSqs, now):
         repository = world.connected_repository(world.company())
         request_id = make_request(repository)
-        letter = send(mailbox, request_id)
+        letter = send(sqs, request_id)
 
         with pytest.raises(_Killed):
-            deliver(mailbox, letter, _Slow(serving(repository), _kill))
+            deliver(sqs, letter, _Slow(serving(repository), _kill))
         now.advance(360)
-        deliver(mailbox, letter, serving(repository))
+        deliver(sqs, letter, serving(repository))
         assert reads.get_request(request_id).status == "started"
 
 

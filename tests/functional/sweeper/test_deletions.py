@@ -32,7 +32,13 @@ from tests.support.api import Api
 from tests.support.audits import lease_of, make_issue, make_scan
 from tests.support.calls import intercepted
 from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
-from tests.support.estate import Estate, detection, kinds_naming, make_estate, own_part
+from tests.support.populated_organization import (
+    PopulatedOrganization,
+    detection,
+    id_part,
+    kinds_containing,
+    populate_organization,
+)
 from tests.support.world import Company, World, get_profile, table_dump
 
 # The entries for sending and watching messages disappear on their own within minutes.
@@ -45,13 +51,13 @@ def company(world: World) -> Company:
 
 
 @pytest.fixture
-def estate(world: World) -> Estate:
-    return make_estate(world)
+def populated(world: World) -> PopulatedOrganization:
+    return populate_organization(world)
 
 
 def unchanged(items: list[dict[str, Any]], organization_id: str) -> list[dict[str, Any]]:
     """Returns the items that don't belong to that organization."""
-    return [item for item in items if own_part(organization_id) not in str(item)]
+    return [item for item in items if id_part(organization_id) not in str(item)]
 
 
 def work_items() -> int:
@@ -59,25 +65,29 @@ def work_items() -> int:
 
 
 class TestProject:
-    def test_a_deleted_project_leaves_only_audit_runs_and_payments(self, world: World, estate: Estate):
-        other = make_estate(world, estate.company)
-        projects.delete_project(estate.project)
+    def test_a_deleted_project_leaves_only_audit_runs_and_payments(
+        self, world: World, populated: PopulatedOrganization
+    ):
+        other = populate_organization(world, populated.company)
+        projects.delete_project(populated.project)
         assert finish_deletions() == 1
-        left = kinds_naming(estate.project.project_id, estate.scan.scan_id, estate.request_id)
+        left = kinds_containing(populated.project.project_id, populated.scan.scan_id, populated.request_id)
         assert left - PASSING == {"AUDITRUN", "LEDGER"}
         assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
         assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5
 
-    def test_a_deleted_project_keeps_other_inbox_items_and_the_repositorys_history(self, estate: Estate):
-        projects.delete_project(estate.project)
+    def test_a_deleted_project_keeps_other_inbox_items_and_the_repositorys_history(
+        self, populated: PopulatedOrganization
+    ):
+        projects.delete_project(populated.project)
         finish_deletions()
         assert [item["source"]["S"] for item in stored("INBOX#")] == ["advisory"]
-        assert stored_pks("REPO#") == {keys.finding_history_pk(estate.repository.repository_id)}
+        assert stored_pks("REPO#") == {keys.finding_history_pk(populated.repository.repository_id)}
 
-    def test_a_deleted_project_frees_and_unlinks_the_repository(self, estate: Estate):
-        projects.delete_project(estate.project)
+    def test_a_deleted_project_frees_and_unlinks_the_repository(self, populated: PopulatedOrganization):
+        projects.delete_project(populated.project)
         finish_deletions()
-        item = table.get(keys.repository(*estate.repository.location)) or {}
+        item = table.get(keys.repository(*populated.repository.location)) or {}
         assert item["links"] == []
         assert "activeRequestId" not in item
 
@@ -105,15 +115,15 @@ class TestProject:
             clean_up()
         assert [item["projectId"]["S"] for item in stored("INBOX#")] == [second.project_id]
 
-    def test_a_project_deleted_by_an_earlier_release_is_cleaned_up_too(self, estate: Estate):
-        projects.delete_project(estate.project)
-        key = keys.deletion(estate.project.project_id)
+    def test_a_project_deleted_by_an_earlier_release_is_cleaned_up_too(self, populated: PopulatedOrganization):
+        projects.delete_project(populated.project)
+        key = keys.deletion(populated.project.project_id)
         work = table.get(key)
         assert work is not None
         table.delete_all([key])
         table.put(Put({**work, "pk": keys.DELETIONS_PKS[-1]}))
         assert finish_deletions() == 1
-        assert kinds_naming(estate.project.project_id) - PASSING == {"AUDITRUN"}
+        assert kinds_containing(populated.project.project_id) - PASSING == {"AUDITRUN"}
 
 
 def stored_pks(prefix: str) -> set[str]:
@@ -168,12 +178,12 @@ class TestARunningScan:
 
 
 class TestRepository:
-    def test_a_disconnected_repository_leaves_only_payments(self, estate: Estate):
-        repositories.disconnect_repository(estate.repository.repository_id)
+    def test_a_disconnected_repository_leaves_only_payments(self, populated: PopulatedOrganization):
+        repositories.disconnect_repository(populated.repository.repository_id)
         assert finish_deletions() == 1
-        left = kinds_naming(estate.repository.repository_id, estate.scan.scan_id, estate.request_id)
+        left = kinds_containing(populated.repository.repository_id, populated.scan.scan_id, populated.request_id)
         assert left - PASSING == {"LEDGER"}
-        assert projects.get_project(estate.project.project_id).name == estate.project.name
+        assert projects.get_project(populated.project.project_id).name == populated.project.name
         assert len(stored("VENDOR#")) == 2
 
     def test_a_repository_that_is_connected_again_starts_clean(self, world: World, company: Company):
@@ -186,43 +196,45 @@ class TestRepository:
         assert repositories.get_repository(again.repository_id) == again
         assert (again.links, again.preview_used) == ((), False)
 
-    def test_a_repository_is_disconnected_once(self, estate: Estate):
-        repositories.disconnect_repository(estate.repository.repository_id)
+    def test_a_repository_is_disconnected_once(self, populated: PopulatedOrganization):
+        repositories.disconnect_repository(populated.repository.repository_id)
         with pytest.raises(repositories.UnknownRepository):
-            repositories.disconnect_repository(estate.repository.repository_id)
+            repositories.disconnect_repository(populated.repository.repository_id)
 
 
 class TestOrganization:
-    def test_a_deleted_organization_leaves_only_the_slug_and_the_ledger(self, world: World, estate: Estate, now):
-        make_estate(world)
-        organization_id = estate.company.organization_id
+    def test_a_deleted_organization_leaves_only_the_slug_and_the_ledger(
+        self, world: World, populated: PopulatedOrganization, now
+    ):
+        populate_organization(world)
+        organization_id = populated.company.organization_id
         before = unchanged(table_dump(), organization_id)
         deletions.delete_organization(organization_id)
         finish_deletions()
         # Outbox and watch entries end on their own, and the hourly report count expires after a day.
-        assert kinds_naming(own_part(organization_id)) - PASSING == {"SLUG", "LEDGER", "FEEDBACKQUOTA"}
+        assert kinds_containing(id_part(organization_id)) - PASSING == {"SLUG", "LEDGER", "FEEDBACKQUOTA"}
         # The owner's profile no longer refers to it.
         after = unchanged(table_dump(), organization_id)
-        assert [it for it in after if it["pk"]["S"] != keys.user_pk(estate.company.owner.user_id)] == before
+        assert [it for it in after if it["pk"]["S"] != keys.user_pk(populated.company.owner.user_id)] == before
 
-    def test_a_deleted_organizations_ledger_expires(self, estate: Estate, now):
-        deletions.delete_organization(estate.company.organization_id)
+    def test_a_deleted_organizations_ledger_expires(self, populated: PopulatedOrganization, now):
+        deletions.delete_organization(populated.company.organization_id)
         finish_deletions()
         ends = {int(item["expiresAt"]["N"]) for item in stored("LEDGER#")}
         assert min(ends) >= now.seconds + 3650 * 86_400
 
     def test_a_deleted_organization_loses_keys_members_and_invitations_at_once(
-        self, api: Api, world: World, estate: Estate
+        self, api: Api, world: World, populated: PopulatedOrganization
     ):
-        member = world.member(estate.company, "admin")
-        deletions.delete_organization(estate.company.organization_id)
-        assert [api.get("/v1/projects", secret).status for secret in estate.keys] == [401, 401]
-        for token in (estate.company.owner.token, member.token):
-            path = f"/v1/projects?organizationId={estate.company.organization_id}"
+        member = world.member(populated.company, "admin")
+        deletions.delete_organization(populated.company.organization_id)
+        assert [api.get("/v1/projects", secret).status for secret in populated.keys] == [401, 401]
+        for token in (populated.company.owner.token, member.token):
+            path = f"/v1/projects?organizationId={populated.company.organization_id}"
             assert api.get(path, token).status == 403
-            assert api.get(f"/v1/projects/{estate.project.project_id}", token).status == 404
+            assert api.get(f"/v1/projects/{populated.project.project_id}", token).status == 404
             assert api.get("/v1/organizations", token).data == []
-        assert invitees.list_for_address(f"invited-{estate.project.slug}@example.com") == []
+        assert invitees.list_for_address(f"invited-{populated.project.slug}@example.com") == []
 
     def test_an_organization_of_any_size_loses_its_members_before_the_call_ends(self, world: World, company: Company):
         # 40 in the first transaction, then pages of 100. Written directly: moto copies the table for each leg.
@@ -238,7 +250,7 @@ class TestOrganization:
         left = [it["pk"]["S"] for it in table_dump() if it["sk"]["S"] == f"ORG#{company.organization_id}"]
         assert left == []
         finish_deletions()
-        assert kinds_naming(own_part(company.organization_id)) == {"SLUG"}
+        assert kinds_containing(id_part(company.organization_id)) == {"SLUG"}
 
     def test_an_organization_with_the_maximum_of_keys_is_deleted_in_one_transaction(
         self, world: World, company: Company
@@ -267,12 +279,12 @@ class TestOrganization:
         slug = table.get(keys.organization_slug(company.slug)) or {}
         assert slug["expiresAt"] == now.seconds + 90 * 86_400
 
-    def test_a_deleted_organizations_messages_are_dropped(self, estate: Estate):
+    def test_a_deleted_organizations_messages_are_dropped(self, populated: PopulatedOrganization):
         """Findings that were in flight when it was deleted find no project and no organization."""
-        deletions.delete_organization(estate.company.organization_id)
+        deletions.delete_organization(populated.company.organization_id)
         clean_up()
         with pytest.raises(organizations.UnknownOrganization):
-            vendors.record_detection(detection(estate.project.project_id, "hotjar"))
+            vendors.record_detection(detection(populated.project.project_id, "hotjar"))
 
 
 class TestPages:
@@ -287,7 +299,7 @@ class TestPages:
                 Put(
                     {
                         **keys.inbox_item(organization_id, local)._asdict(),
-                        "itemId": f"inb_{own_part(organization_id)}{local}",
+                        "itemId": f"inb_{id_part(organization_id)}{local}",
                         "projectId": project.project_id if number % 2 else None,
                     }
                 )
@@ -355,9 +367,9 @@ class TestDuringADeletion:
         request["headers"] = {"Idempotency-Key": "another"}
         assert api.post(path, company.owner.token, **request).error["code"] == "REPOSITORY_NOT_LINKED"
 
-    def test_inbox_lists_and_items_are_complete_until_the_sweep_runs(self, api: Api, estate: Estate):
-        projects.delete_project(estate.project)
-        token = estate.company.owner.token
+    def test_inbox_lists_and_items_are_complete_until_the_sweep_runs(self, api: Api, populated: PopulatedOrganization):
+        projects.delete_project(populated.project)
+        token = populated.company.owner.token
         for item in api.get("/v1/inbox", token).data:
             assert api.get(f"/v1/inbox/{item['id']}", token).status == 200
             body = {"status": "accepted", "version": item["version"]}
@@ -379,16 +391,16 @@ def test_nothing_is_removed_a_second_time_before_late_writers_have_ended(company
     assert work_items() == 0
 
 
-def test_an_attempt_at_an_issue_is_deleted_with_its_item(estate: Estate):
+def test_an_attempt_at_an_issue_is_deleted_with_its_item(populated: PopulatedOrganization):
     assert len(issue_attempts.list_attempts().attempts) == 1
-    projects.delete_project(estate.project)
+    projects.delete_project(populated.project)
     clean_up()
     assert issue_attempts.list_attempts().attempts == []
 
 
-def test_an_outbox_message_is_not_deleted(estate: Estate):
-    entry = outbox.new_entry(Queue.SCAN_PREPARATION, {"requestId": estate.request_id})
+def test_an_outbox_message_is_not_deleted(populated: PopulatedOrganization):
+    entry = outbox.new_entry(Queue.SCAN_PREPARATION, {"requestId": populated.request_id})
     table.transact({"message": entry.leg})
-    deletions.delete_organization(estate.company.organization_id)
+    deletions.delete_organization(populated.company.organization_id)
     finish_deletions()
     assert table.get(entry.key) is not None

@@ -19,7 +19,7 @@ from sweeper.service import STEPS, SWEEP_SECONDS, StepsFailed
 from tests.functional.projects.builders import make_project
 from tests.support.calls import intercepted
 from tests.support.logs import captured_logs
-from tests.support.mailbox import Mailbox
+from tests.support.sqs import FakeSqs
 from tests.support.template import resources
 from tests.support.world import Company, World
 
@@ -50,8 +50,8 @@ def waiting(number: int, queue: str = "scan-preparation") -> None:
     table.put(Put({**key._asdict(), "queue": queue, "message": {"number": number}}))
 
 
-def sent(mailbox: Mailbox) -> list[int]:
-    return [json.loads(letter.body)["number"] for letter in mailbox.letters]
+def sent(sqs: FakeSqs) -> list[int]:
+    return [json.loads(letter.body)["number"] for letter in sqs.letters]
 
 
 def counted(lines: str, name: str) -> float:
@@ -65,26 +65,26 @@ def counted(lines: str, name: str) -> float:
 
 
 class TestABadEntry:
-    def test_a_bad_entry_is_skipped_counted_and_logged_by_its_keys(self, sweep, mailbox: Mailbox, capsys):
+    def test_a_bad_entry_is_skipped_counted_and_logged_by_its_keys(self, sweep, sqs: FakeSqs, capsys):
         waiting(0, "a-queue-of-a-later-release")
         waiting(1)
         with captured_logs() as log:
             assert sweep() == {**NOTHING, "ResentMessages": 1}
-        assert sent(mailbox) == [1]
+        assert sent(sqs) == [1]
         (line,) = [entry for entry in map(json.loads, log.getvalue().splitlines()) if entry["level"] == "ERROR"]
         assert (line["message"], line["step"], line["partition"]) == ("entry failed", "ResentMessages", "OUTBOX#0")
         assert line["errorType"] == "ValueError"
         assert counted(capsys.readouterr().out, "FailedEntries") == 1
 
-    def test_a_bad_entry_remains_and_stops_no_later_sweep(self, sweep, mailbox: Mailbox):
+    def test_a_bad_entry_remains_and_stops_no_later_sweep(self, sweep, sqs: FakeSqs):
         waiting(0, "a-queue-of-a-later-release")
         for number in range(1, 4):
             waiting(number)
             assert sweep() == {**NOTHING, "ResentMessages": 1}
-        assert sent(mailbox) == [1, 2, 3]
+        assert sent(sqs) == [1, 2, 3]
         assert len(table.query(keys.outbox_pk(0)).items) == 1
 
-    def test_a_bad_entry_of_any_step_stops_no_other_entry(self, sweep, company: Company, mailbox: Mailbox, now):
+    def test_a_bad_entry_of_any_step_stops_no_other_entry(self, sweep, company: Company, sqs: FakeSqs, now):
         """Each step has an entry without any attributes before its valid entries."""
         project = make_project(company)
         projects.delete_project(project)
@@ -103,27 +103,27 @@ class TestABadEntry:
 
 
 class TestAQueue:
-    def test_a_queue_that_refuses_doesnt_hold_back_other_queues(self, sweep, mailbox: Mailbox, monkeypatch):
+    def test_a_queue_that_refuses_doesnt_hold_back_other_queues(self, sweep, sqs: FakeSqs, monkeypatch):
         def send(**message: Any) -> dict[str, Any]:
             if message["QueueUrl"] == Queue.SCAN_PREPARATION.url:
                 raise ClientError({"Error": {"Code": "KMS.DisabledException"}}, "SendMessage")
-            return Mailbox.send_message(mailbox, **message)
+            return FakeSqs.send_message(sqs, **message)
 
-        monkeypatch.setattr(mailbox, "send_message", send)
+        monkeypatch.setattr(sqs, "send_message", send)
         waiting(0)
         waiting(1, "scan-execution")
         assert sweep() == {**NOTHING, "ResentMessages": 1}
-        assert sent(mailbox) == [1]
+        assert sent(sqs) == [1]
 
-    def test_a_queue_that_times_out_is_tried_once_per_sweep(self, sweep, mailbox: Mailbox, monkeypatch):
+    def test_a_queue_that_times_out_is_tried_once_per_sweep(self, sweep, sqs: FakeSqs, monkeypatch):
         asked: list[Any] = []
 
         def send(**message: Any) -> dict[str, Any]:
             asked.append(message)
-            return Mailbox.send_message(mailbox, **message)
+            return FakeSqs.send_message(sqs, **message)
 
-        mailbox.broken = True
-        monkeypatch.setattr(mailbox, "send_message", send)
+        sqs.broken = True
+        monkeypatch.setattr(sqs, "send_message", send)
         for number in range(5):
             waiting(number)
         assert sweep() == NOTHING
@@ -140,7 +140,7 @@ class TestTime:
         assert ends == [SWEEP_SECONDS / 4, SWEEP_SECONDS / 3, SWEEP_SECONDS / 2, SWEEP_SECONDS]
 
     def test_a_step_that_uses_up_its_time_doesnt_use_up_the_others(
-        self, sweep, company: Company, ticking: Ticking, mailbox: Mailbox, now
+        self, sweep, company: Company, ticking: Ticking, sqs: FakeSqs, now
     ):
         for number in range(60):
             waiting(number)
@@ -152,7 +152,7 @@ class TestTime:
         assert finished["FinishedDeletions"] == 1
 
     def test_a_step_that_runs_out_of_time_is_continued_by_the_next_sweep(
-        self, sweep, ticking: Ticking, mailbox: Mailbox, capsys
+        self, sweep, ticking: Ticking, sqs: FakeSqs, capsys
     ):
         """However many earlier entries always fail, the later ones get processed."""
         for number in range(20):
@@ -160,7 +160,7 @@ class TestTime:
         waiting(20)
         sweeps = 0
         ticking(1)
-        while not sent(mailbox):
+        while not sent(sqs):
             sweep()
             sweeps += 1
             assert sweeps < 10
@@ -170,7 +170,7 @@ class TestTime:
         sweep()
         assert table.get(keys.sweep_position("ResentMessages")) is None
 
-    def test_a_position_in_another_releases_partition_restarts_the_step(self, sweep, mailbox: Mailbox):
+    def test_a_position_in_another_releases_partition_restarts_the_step(self, sweep, sqs: FakeSqs):
         key = keys.sweep_position("ResentMessages")
         table.put(Put({**key._asdict(), "partition": "OUTBOX#99999", "after": "x"}))
         waiting(0)
@@ -182,7 +182,7 @@ class TestTime:
         assert SWEEP_SECONDS + 10 < timeout < 60
 
 
-def test_an_unreadable_partition_hides_no_other(sweep, company: Company, mailbox: Mailbox):
+def test_an_unreadable_partition_hides_no_other(sweep, company: Company, sqs: FakeSqs):
     entry = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id="scn_" + "0" * 34))
     shard = shards.OUTBOX - 1
     key = keys.outbox_message(shard, "2026-03-04T04:00:00.000Z", "1")
@@ -198,4 +198,4 @@ def test_an_unreadable_partition_hides_no_other(sweep, company: Company, mailbox
 
     with intercepted(table.client, throttled), pytest.raises(StepsFailed):
         sweep()
-    assert [letter.queue_url for letter in mailbox.letters] == [Queue.SCAN_EXECUTION.url]
+    assert [letter.queue_url for letter in sqs.letters] == [Queue.SCAN_EXECUTION.url]

@@ -15,9 +15,9 @@ from sweeper.service import STEPS
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_request, make_scan, stored_repository
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.mailbox import Mailbox
-from tests.support.outcomes import Ended
+from tests.support.outcomes import Aborted
 from tests.support.scan_line import ScanLine
+from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.template import resources
 from tests.support.world import World, table_dump
@@ -29,8 +29,8 @@ LOST_AFTER_SECONDS = 5 * 86_400
 
 
 @pytest.fixture
-def line(world: World, api: Api, mailbox: Mailbox, now) -> ScanLine:
-    return ScanLine(world, api, mailbox, lambda seconds: setattr(now, "seconds", seconds), now())
+def line(world: World, api: Api, sqs: FakeSqs, now) -> ScanLine:
+    return ScanLine(world, api, sqs, lambda seconds: setattr(now, "seconds", seconds), now())
 
 
 def move_to_old_partition(line: ScanLine) -> None:
@@ -50,8 +50,8 @@ class TestADeadWorker:
     def test_is_replaced_until_the_attempts_are_used_up(self, repeated_by: str, operation: str, line: ScanLine, now):
         first = line
         for deaths in (MAX_ATTEMPTS - 1, MAX_ATTEMPTS):
-            line.mailbox.letters.clear()
-            line = ScanLine(first.world, first.api, first.mailbox, first._set_clock, now())
+            line.sqs.letters.clear()
+            line = ScanLine(first.world, first.api, first.sqs, first._set_clock, now())
             line.redelivers, line.sweeps = repeated_by != "sweep", repeated_by != "redelivery"
             line.host.deaths[operation] = deaths
             assert line.start().status == 202
@@ -66,19 +66,19 @@ class TestADeadWorker:
                 assert work["failure"]["code"] in {"ABANDONED", "INTERNAL_ERROR"}
                 assert stored_repository(line.repository).get("previewUsed", False) is False
 
-    def test_gets_its_message_resent_once(self, line: ScanLine, sweep, mailbox: Mailbox, now):
+    def test_gets_its_message_resent_once(self, line: ScanLine, sweep, sqs: FakeSqs, now):
         scan = make_scan(line.repository, status="running")
         line.forget_unsent()
         now.advance(601)
         assert sweep() == RECOVERED
-        (letter,) = mailbox.at(Queue.SCAN_EXECUTION.url)
+        (letter,) = sqs.at(Queue.SCAN_EXECUTION.url)
         assert json.loads(letter.body) == ExecuteScan(scan_id=scan.scan_id).model_dump(by_alias=True)
         for _ in range(5):
             now.advance(600)
             assert sweep() == NOTHING
-        assert len(mailbox.letters) == 1
+        assert len(sqs.letters) == 1
 
-    def test_of_a_request_gets_the_request_s_message_resent(self, line: ScanLine, sweep, mailbox: Mailbox, now):
+    def test_of_a_request_gets_the_request_s_message_resent(self, line: ScanLine, sweep, sqs: FakeSqs, now):
         request_id = make_request(line.repository)
         requests.acquire_request(request_id, 30)
         line.forget_unsent()
@@ -86,7 +86,7 @@ class TestADeadWorker:
         assert sweep() == NOTHING
         now.advance(2)
         assert sweep() == RECOVERED
-        (letter,) = mailbox.letters
+        (letter,) = sqs.letters
         assert letter.queue_url == Queue.SCAN_PREPARATION.url
         assert json.loads(letter.body) == PrepareScan(request_id=request_id).model_dump(by_alias=True)
 
@@ -114,9 +114,7 @@ class TestADeadWorker:
         now.advance(420 + 60)
         assert sweep()["RecoveredScans"] == 0
 
-    def test_leaves_its_message_in_the_outbox_if_the_sweep_crashes_too(
-        self, line: ScanLine, sweep, mailbox: Mailbox, now
-    ):
+    def test_leaves_its_message_in_the_outbox_if_the_sweep_crashes_too(self, line: ScanLine, sweep, sqs: FakeSqs, now):
         make_scan(line.repository, status="running")
         line.forget_unsent()
         now.advance(601)
@@ -124,33 +122,33 @@ class TestADeadWorker:
         def dies(call: Call, proceed: Proceed) -> None:
             answer = proceed()
             if call.operation == "TransactWriteItems":
-                raise Ended
+                raise Aborted
             return answer
 
-        with intercepted(table.client, dies), pytest.raises(Ended):
+        with intercepted(table.client, dies), pytest.raises(Aborted):
             swept(scan_messages.recover_scans)
-        assert mailbox.letters == []
+        assert sqs.letters == []
         assert len(line.unsent) == 1
         now.advance(61)
         assert sweep() == {**NOTHING, "ResentMessages": 1}
-        assert len(mailbox.letters) == 1
+        assert len(sqs.letters) == 1
 
 
 class TestAScanThatWaits:
     def test_is_not_touched_while_its_message_may_be_in_the_queue(self, line: ScanLine, sweep, now):
         for hours in (4, 24, 95):
-            mailbox_line = ScanLine(line.world, line.api, line.mailbox, line._set_clock, now())
-            assert mailbox_line.start().status == 202
+            other_line = ScanLine(line.world, line.api, line.sqs, line._set_clock, now())
+            assert other_line.start().status == 202
             now.advance(hours * 3_600)
             assert sweep() == NOTHING
-            assert mailbox_line.start().code == "SCAN_IN_PROGRESS"
-            mailbox_line._at = now()
-            mailbox_line.run_to_the_end()
-            assert mailbox_line.work()["status"] == "completed"
-            mailbox_line.check_end()
+            assert other_line.start().code == "SCAN_IN_PROGRESS"
+            other_line._at = now()
+            other_line.run_to_the_end()
+            assert other_line.work()["status"] == "completed"
+            other_line.check_end()
 
     @pytest.mark.parametrize("status", ["starting", "queued", "given back"])
-    def test_ends_after_that_if_its_message_is_lost(self, status: str, line: ScanLine, sweep, mailbox: Mailbox, now):
+    def test_ends_after_that_if_its_message_is_lost(self, status: str, line: ScanLine, sweep, sqs: FakeSqs, now):
         if status == "starting":
             make_request(line.repository)
         else:
@@ -197,7 +195,7 @@ class TestAMessageAtItsLastDelivery:
 
     def deliver_last(self, line: ScanLine, scan_id: str) -> None:
         messages.send(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id).model_dump(by_alias=True))
-        letter = line.mailbox.at(Queue.SCAN_EXECUTION.url)[-1]
+        letter = line.sqs.at(Queue.SCAN_EXECUTION.url)[-1]
         letter.receives = messages.MAX_RECEIVES - 1
         line.deliver_due()
 
@@ -205,7 +203,7 @@ class TestAMessageAtItsLastDelivery:
         scan = make_scan(line.repository, status="queued")
         line.host.failures.append(OSError())
         self.deliver_last(line, scan.scan_id)
-        assert (line.dead_letters(), line.mailbox.letters) == ([], [])
+        assert (line.dead_letters(), line.sqs.letters) == ([], [])
         assert reads.get_scan(scan.scan_id).status == "running"
         line._at = now()
         line.run_to_the_end()
@@ -215,7 +213,7 @@ class TestAMessageAtItsLastDelivery:
     def test_that_finds_another_worker_is_discarded(self, line: ScanLine):
         scan = make_scan(line.repository, status="running")
         self.deliver_last(line, scan.scan_id)
-        assert (line.dead_letters(), line.mailbox.letters) == ([], [])
+        assert (line.dead_letters(), line.sqs.letters) == ([], [])
         execution.complete_scan(scan, lease_of(scan), 0, 0, Coverage(1, 1, {}))
         assert line.active is None
 

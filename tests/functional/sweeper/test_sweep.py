@@ -17,9 +17,9 @@ from sweeper.service import STEPS, StepsFailed
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan
-from tests.support.dying import dead_from
-from tests.support.estate import make_estate
-from tests.support.mailbox import Mailbox
+from tests.support.crashes import dies_at
+from tests.support.populated_organization import populate_organization
+from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World, table_dump
 
 NOTHING = dict.fromkeys(STEPS, 0)
@@ -41,11 +41,11 @@ def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.
 
 
 class TestNothing:
-    def test_a_sweep_without_work_writes_and_sends_nothing(self, sweep, company: Company, mailbox: Mailbox):
+    def test_a_sweep_without_work_writes_and_sends_nothing(self, sweep, company: Company, sqs: FakeSqs):
         before = table_dump()
         assert sweep() == NOTHING
         assert table_dump() == before
-        assert mailbox.letters == []
+        assert sqs.letters == []
 
     def test_a_sweep_leaves_expiring_items_alone(self, sweep, company: Company, api: Api, now):
         body = {"email": "grace@example.com", "role": "member"}
@@ -61,51 +61,51 @@ class TestNothing:
 
 
 class TestResentMessages:
-    def test_messages_are_sent_again_after_a_minute(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_again_after_a_minute(self, sweep, sqs: FakeSqs, now):
         waits()
         now.advance(60)
         assert sweep() == NOTHING
         now.advance(1)
         waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
         assert sweep() == {**NOTHING, "ResentMessages": 1}
-        (letter,) = mailbox.letters
+        (letter,) = sqs.letters
         assert letter.queue_url == Queue.SCAN_PREPARATION.url
         assert json.loads(letter.body) == {"kind": "prepare-scan", "version": 1, "requestId": REQUEST_ID}
 
-    def test_messages_are_sent_to_their_own_queues(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_to_their_own_queues(self, sweep, sqs: FakeSqs, now):
         waits()
         waits(ExecuteScan(scan_id="scn_" + "0" * 34), Queue.SCAN_EXECUTION)
         now.advance(61)
         assert sweep() == {**NOTHING, "ResentMessages": 2}
-        sent = {letter.queue_url: json.loads(letter.body)["kind"] for letter in mailbox.letters}
+        sent = {letter.queue_url: json.loads(letter.body)["kind"] for letter in sqs.letters}
         assert sent == {Queue.SCAN_PREPARATION.url: "prepare-scan", Queue.SCAN_EXECUTION.url: "execute-scan"}
 
-    def test_messages_are_sent_once_by_a_sweep_that_survives(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_once_by_a_sweep_that_survives(self, sweep, sqs: FakeSqs, now):
         for _ in range(20):
             waits()
         now.advance(61)
         assert sweep()["ResentMessages"] == 20
         assert sweep()["ResentMessages"] == 0
-        assert len(mailbox.letters) == 20
+        assert len(sqs.letters) == 20
         assert stored_partitions("OUTBOX#") == 0
 
-    def test_unsent_messages_remain_and_delay_no_other_step(self, sweep, company: Company, mailbox: Mailbox, now):
+    def test_unsent_messages_remain_and_delay_no_other_step(self, sweep, company: Company, sqs: FakeSqs, now):
         waits()
         projects.delete_project(make_project(company))
         now.advance(SETTLED_AFTER_SECONDS)
-        mailbox.broken = True
+        sqs.broken = True
         assert sweep() == {**NOTHING, "FinishedDeletions": 1}
         assert stored_partitions("DELETIONS") == 0
-        mailbox.broken = False
+        sqs.broken = False
         assert sweep() == {**NOTHING, "ResentMessages": 1}
 
-    def test_messages_are_sent_again_if_the_sweep_crashed_before_recording_them(self, sweep, mailbox: Mailbox, now):
+    def test_messages_are_sent_again_if_the_sweep_crashed_before_recording_them(self, sweep, sqs: FakeSqs, now):
         waits()
         now.advance(61)
-        with dead_from("DeleteItem", applied=False), pytest.raises(StepsFailed):
+        with dies_at("DeleteItem", applied=False), pytest.raises(StepsFailed):
             sweep()
         assert sweep()["ResentMessages"] == 1
-        assert len(mailbox.letters) == 2
+        assert len(sqs.letters) == 2
 
 
 def stored_partitions(prefix: str) -> int:
@@ -113,7 +113,7 @@ def stored_partitions(prefix: str) -> int:
 
 
 class TestResumedIssueAttempts:
-    def test_issue_attempts_without_a_worker_are_resumed(self, sweep, company: Company, mailbox: Mailbox, now):
+    def test_issue_attempts_without_a_worker_are_resumed(self, sweep, company: Company, sqs: FakeSqs, now):
         found = publish_finding(
             Discovery(
                 organization_id=company.organization_id,
@@ -128,7 +128,7 @@ class TestResumedIssueAttempts:
         assert sweep() == NOTHING
         now.advance(61)
         assert sweep() == {**NOTHING, "ResumedIssueAttempts": 1}
-        (letter,) = mailbox.letters
+        (letter,) = sqs.letters
         assert letter.queue_url == Queue.ISSUE_CREATION.url
         assert json.loads(letter.body)["itemId"] == found.item_id
 
@@ -137,7 +137,7 @@ class TestFinishedDeletions:
     """test_deletions.py covers what is removed; here the function itself does it, with its own permissions."""
 
     def test_every_kind_of_deletion_is_finished(self, sweep, world: World, company: Company, now):
-        estates = [make_estate(world, company if number else None) for number in range(3)]
+        estates = [populate_organization(world, company if number else None) for number in range(3)]
         repositories.disconnect_repository(estates[1].repository.repository_id)
         projects.delete_project(estates[2].project)
         deletions.delete_organization(estates[0].company.organization_id)
@@ -163,7 +163,7 @@ class TestFinishedDeletions:
         assert reads.get_scan(first.scan_id).findings_expire_at is not None
 
 
-def test_the_sample_event_is_accepted(mailbox: Mailbox):
+def test_the_sample_event_is_accepted(sqs: FakeSqs):
     from pathlib import Path
 
     event = json.loads((Path(__file__).parents[3] / "events" / "sweeper_sweep.json").read_text())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.described import check_described
+from tests.support.documented import check_documented
 
 UNKNOWN = {"success": False, "error": {"code": "NOT_FOUND", "message": "There is no such resource."}}
 ORGANIZATION = {"id": "org_3f8k2m9q7r1s5t6v", "slug": "acme", "name": "Acme", "role": "owner"}
@@ -18,8 +18,8 @@ def _found(**changes):
 
 class TestResponse:
     def test_a_documented_response_passes(self):
-        check_described("GET", PATH, 200, SENT, _found())
-        check_described("GET", PATH, 404, SENT, UNKNOWN)
+        check_documented("GET", PATH, 200, SENT, _found())
+        check_documented("GET", PATH, 404, SENT, UNKNOWN)
 
     @pytest.mark.parametrize(
         ("status", "headers", "body"),
@@ -38,14 +38,14 @@ class TestResponse:
     )
     def test_an_undocumented_response_fails(self, status, headers, body):
         with pytest.raises(AssertionError, match="says otherwise"):
-            check_described("GET", PATH, status, headers, body)
+            check_documented("GET", PATH, status, headers, body)
 
     def test_a_response_of_an_undocumented_path_belongs_to_no_operation(self):
-        check_described("GET", "/nowhere", 418, {}, None)
-        check_described("PUT", PATH, 405, {}, None)
+        check_documented("GET", "/nowhere", 418, {}, None)
+        check_documented("PUT", PATH, 405, {}, None)
 
 
 class TestThePathOfAnOperation:
     def test_a_path_without_a_parameter_wins_if_both_match(self):
         body = {"success": True, "data": [], "pagination": {"nextCursor": None, "hasMore": False}}
-        check_described("GET", "/v1/code-audit/scans", 200, SENT, body)
+        check_documented("GET", "/v1/code-audit/scans", 200, SENT, body)

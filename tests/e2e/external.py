@@ -23,7 +23,7 @@ from local.github.stand_in import StandIn
 _METADATA = "/user-pool/openid-configuration"
 
 
-class Outside:
+class ExternalServices:
     """The stand-in for GitHub, and a redirect to the user pool's metadata.
 
     A user pool of the local AWS reports an address at AWS, where it can't be reached. Its local address isn't known
@@ -68,14 +68,14 @@ class Outside:
 
 
 @contextmanager
-def running_outside(root: Path) -> Iterator[Outside]:
+def running_services(root: Path) -> Iterator[ExternalServices]:
     """Serves them, with the demo repository, while the block runs. Raises GitFailed if git isn't installed."""
     setup.prepare(root)
     listener = socket.create_server(("127.0.0.1", 0))
-    outside = Outside(root, f"http://127.0.0.1:{listener.getsockname()[1]}")
+    external = ExternalServices(root, f"http://127.0.0.1:{listener.getsockname()[1]}")
     # The stand-in sets its own Date header.
     config = uvicorn.Config(
-        outside.app, log_level="critical", lifespan="off", date_header=False, timeout_graceful_shutdown=1
+        external.app, log_level="critical", lifespan="off", date_header=False, timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -83,7 +83,7 @@ def running_outside(root: Path) -> Iterator[Outside]:
     while not server.started:
         time.sleep(0.005)
     try:
-        yield outside
+        yield external
     finally:
         server.should_exit = True
         thread.join(10)

@@ -13,23 +13,23 @@ class Died(Exception):
 
 
 @contextmanager
-def dead_from(operation: str, *, applied: bool) -> Iterator[list[Call]]:
+def dies_at(operation: str, *, applied: bool) -> Iterator[list[Call]]:
     """Kills the function at its first call of that operation, before or after the call is applied.
 
     Writes that count requests are ignored: an `UpdateItem` here is one of the key's idempotency record.
     """
-    struck: list[Call] = []
+    interrupted: list[Call] = []
 
     def around(call: Call, proceed: Proceed) -> Any:
-        if struck:
+        if interrupted:
             raise Died
         counting = call.operation == "UpdateItem" and not call.parameters["Key"]["pk"]["S"].startswith("IDEMPOTENCY#")
         if call.operation != operation or counting:
             return proceed()
-        struck.append(call)
+        interrupted.append(call)
         if applied:
             proceed()
         raise Died
 
     with intercepted(table.client, around):
-        yield struck
+        yield interrupted

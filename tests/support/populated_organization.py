@@ -30,7 +30,7 @@ OBSERVED_AT = "2026-03-04T05:00:00.000Z"
 
 
 @dataclass
-class Estate:
+class PopulatedOrganization:
     """`scan` is completed, unlocked, and paid for. Another scan of the repository is requested."""
 
     company: Company
@@ -42,7 +42,7 @@ class Estate:
     audit_id: str
 
 
-def make_estate(world: World, company: Company | None = None) -> Estate:
+def populate_organization(world: World, company: Company | None = None) -> PopulatedOrganization:
     company = company or world.company()
     organization_id, owner = company.organization_id, company.owner.user_id
     secrets = [world.key(company), world.key(company)]
@@ -70,7 +70,7 @@ def make_estate(world: World, company: Company | None = None) -> Estate:
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # deletes what the completed scan supersedes
     request_id = make_request(repositories.get_repository(repository.repository_id))
-    return Estate(company, secrets, project, repository, scan, request_id, audit.audit_id)
+    return PopulatedOrganization(company, secrets, project, repository, scan, request_id, audit.audit_id)
 
 
 def detection(project_id: str, vendor_id: str = "segment") -> Detection:
@@ -86,12 +86,12 @@ def detection(project_id: str, vendor_id: str = "segment") -> Detection:
     )
 
 
-def kinds_naming(*texts: str) -> set[str]:
+def kinds_containing(*texts: str) -> set[str]:
     """Returns the kinds, as key prefixes, of the items that contain one of the texts."""
     return {_kind(item) for item in table_dump() if any(text in str(item) for text in texts)}
 
 
-def own_part(organization_id: str) -> str:
+def id_part(organization_id: str) -> str:
     """Returns the part that all ids in an organization contain."""
     return organization_id.removeprefix(f"{ids.ORGANIZATION}_")
 

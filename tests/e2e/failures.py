@@ -22,7 +22,7 @@ from controlplane.store.table import table
 from local.github import setup
 from local.github.faults import Fault
 from tests.e2e.deployment import Invoked, Stack
-from tests.e2e.outside import Outside
+from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Operator
 from tests.e2e.story import LIMITED, Organization, Scans, eventually
 from tests.support.world import World
@@ -50,7 +50,7 @@ def request_scan(repository_id: str) -> tuple[str, Entry]:
 
 
 @dataclass
-class Unsent:
+class UnsentMessage:
     """The writes of functions that died before they sent a message: a scan request and an issue request."""
 
     request_id: str
@@ -58,22 +58,22 @@ class Unsent:
 
 
 @pytest.fixture(scope="session")
-def unsent(
-    world: World, call: Caller, scan: dict[str, Any], findings: list[dict[str, Any]], outside: Outside
-) -> Unsent:
+def unsent_message(
+    world: World, call: Caller, scan: dict[str, Any], findings: list[dict[str, Any]], external: ExternalServices
+) -> UnsentMessage:
     """Makes the code host throttle the workers of that scan for all the calls of one delivery."""
     for operation in ("GET /repos/{owner}/{repo}/branches/{branch}", "GET /repos/{owner}/{repo}/tarball/{ref}"):
-        outside.github.faults.add(operation, LIMITED, LIMITED, LIMITED)
+        external.github.faults.add(operation, LIMITED, LIMITED, LIMITED)
     user_id, item_id = call(200, "GET", "/v1/me")["principal"]["userId"], findings[1]["id"]
     with minutes_ago(5):
         request_id, _ = request_scan(scan["repositoryId"])
         table.put(messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg)
         issue_attempts.begin_attempt(InboxItemId.stored(item_id), user_id)
-    return Unsent(request_id, item_id)
+    return UnsentMessage(request_id, item_id)
 
 
 @dataclass
-class Forgotten:
+class UnfinishedDeletion:
     """A scan request whose message was lost."""
 
     request_id: str
@@ -81,14 +81,16 @@ class Forgotten:
 
 
 @pytest.fixture(scope="session")
-def forgotten(world: World, operator: Operator, organization: Organization, project: dict[str, Any]) -> Forgotten:
+def unfinished_deletion(
+    world: World, operator: Operator, organization: Organization, project: dict[str, Any]
+) -> UnfinishedDeletion:
     connect = ("repository", "connect", organization.slug, f"{setup.DEMO_OWNER}/forgotten", "--installation", "1")
     repository_id: str = operator(*connect)["repositoryId"]
     operator("repository", "link", repository_id, project["id"])
     with minutes_ago(6 * 24 * 60):
         request_id, message = request_scan(repository_id)
     outbox.delete_entry(message)
-    return Forgotten(request_id, repository_id)
+    return UnfinishedDeletion(request_id, repository_id)
 
 
 @pytest.fixture(scope="session")
@@ -104,32 +106,34 @@ def deleted_project(world: World, call: Caller, organization: Organization) -> L
 
 
 @pytest.fixture(scope="session")
-def swept(stack: Stack, unsent: Unsent, forgotten: Forgotten, deleted_project: Located) -> Invoked:
+def swept(
+    stack: Stack, unsent_message: UnsentMessage, unfinished_deletion: UnfinishedDeletion, deleted_project: Located
+) -> Invoked:
     """Runs the sweeper. It also runs every minute, so it may have done some of its work already."""
     return stack.invoke("SweeperFunction", "sweeper_sweep")
 
 
 @pytest.fixture(scope="session")
-def second_scan(scans: Scans, unsent: Unsent, swept: Invoked) -> dict[str, Any]:
+def second_scan(scans: Scans, unsent_message: UnsentMessage, swept: Invoked) -> dict[str, Any]:
     """Returns the scan that the sweeper sent again and whose workers the code host throttled."""
-    return scans.wait_for_end(scans.wait_for_start(unsent.request_id))
+    return scans.wait_for_end(scans.wait_for_start(unsent_message.request_id))
 
 
 @pytest.fixture(scope="session")
-def late_issue(stack: Stack, call: Caller, unsent: Unsent, swept: Invoked) -> dict[str, Any]:
+def late_issue(stack: Stack, call: Caller, unsent_message: UnsentMessage, swept: Invoked) -> dict[str, Any]:
     """Returns the issue whose message was never sent."""
 
-    def look() -> dict[str, Any] | None:
-        found: dict[str, Any] | None = call(200, "GET", f"/v1/inbox/{unsent.item_id}")["githubIssue"]
+    def poll() -> dict[str, Any] | None:
+        found: dict[str, Any] | None = call(200, "GET", f"/v1/inbox/{unsent_message.item_id}")["githubIssue"]
         return found
 
-    return eventually(look, "the issue that no worker was told of", stack)
+    return eventually(poll, "the issue that no worker was told of", stack)
 
 
 @pytest.fixture(scope="session")
-def refused_scan(scans: Scans, second_scan: dict[str, Any], outside: Outside) -> dict[str, Any]:
+def refused_scan(scans: Scans, second_scan: dict[str, Any], external: ExternalServices) -> dict[str, Any]:
     """Returns the outcome of a scan request for a deleted branch."""
-    outside.github.faults.add("GET /repos/{owner}/{repo}/branches/{branch}", Fault(404))
+    external.github.faults.add("GET /repos/{owner}/{repo}/branches/{branch}", Fault(404))
     answer = scans.ask()
     return scans.wait_for_answer(answer["preparationId"]) if answer["status"] == "starting" else answer
 

@@ -11,7 +11,7 @@ from controlplane.core.ids import Located
 from controlplane.store import keys
 from controlplane.store.table import table
 from tests.e2e.deployment import Invoked, Stack
-from tests.e2e.mishaps import QUEUES, DeadLetter, Forgotten, take_dead_letter
+from tests.e2e.failures import QUEUES, DeadLetter, UnfinishedDeletion, take_dead_letter
 from tests.e2e.people import Caller
 from tests.e2e.story import eventually
 
@@ -26,8 +26,11 @@ class TestSweeper:
     def test_the_sweeper_resumes_an_unannounced_issue_attempt(self, late_issue: dict[str, Any]):
         assert late_issue["number"]
 
-    def test_the_sweeper_fails_a_scan_whose_message_was_lost(self, call: Caller, forgotten: Forgotten, swept: Invoked):
-        target = f"/v1/code-audit/scan-requests/{forgotten.request_id}?repositoryId={forgotten.repository_id}"
+    def test_the_sweeper_fails_a_scan_whose_message_was_lost(
+        self, call: Caller, unfinished_deletion: UnfinishedDeletion, swept: Invoked
+    ):
+        query = f"repositoryId={unfinished_deletion.repository_id}"
+        target = f"/v1/code-audit/scan-requests/{unfinished_deletion.request_id}?{query}"
         answer = call(200, "GET", target)
         assert (answer["status"], answer["error"]["code"]) == ("failed", "ABANDONED")
 

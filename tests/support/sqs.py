@@ -23,7 +23,7 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 @dataclass
-class Letter:
+class SqsMessage:
     """A message, with the time when it is next visible and its number of receives."""
 
     queue_url: str
@@ -49,33 +49,33 @@ class Letter:
         }
 
 
-class Mailbox:
+class FakeSqs:
     """All queues by URL. `broken` makes it reject messages."""
 
     def __init__(self) -> None:
-        self.letters: list[Letter] = []
+        self.letters: list[SqsMessage] = []
         self.broken = False
         self.visibility_seconds = 360
 
     def send_message(self, **sent: Any) -> dict[str, Any]:
         if self.broken:
             raise ConnectionClosedError(endpoint_url=sent["QueueUrl"])
-        permissions.note("sqs", "SendMessage", sent)
+        permissions.record_call("sqs", "SendMessage", sent)
         attributes = sent.get("MessageAttributes") or {}
-        self.letters.append(Letter(sent["QueueUrl"], sent["MessageBody"], clock.now(), attributes))
+        self.letters.append(SqsMessage(sent["QueueUrl"], sent["MessageBody"], clock.now(), attributes))
         return {}
 
     def change_message_visibility(self, **sent: Any) -> dict[str, Any]:
-        permissions.note("sqs", "ChangeMessageVisibility", sent)
+        permissions.record_call("sqs", "ChangeMessageVisibility", sent)
         for letter in self.letters:
             if str(letter.number) == sent["ReceiptHandle"]:
                 letter.visible_at = clock.now() + sent["VisibilityTimeout"]
         return {}
 
-    def at(self, queue_url: str) -> list[Letter]:
+    def at(self, queue_url: str) -> list[SqsMessage]:
         return [letter for letter in self.letters if letter.queue_url == queue_url]
 
-    def due(self, queue_url: str) -> list[Letter]:
+    def due(self, queue_url: str) -> list[SqsMessage]:
         """Returns the messages that are visible now, oldest first."""
         return [letter for letter in self.at(queue_url) if letter.visible_at <= clock.now()]
 
@@ -83,7 +83,7 @@ class Mailbox:
         """Returns the time when the next message is visible."""
         return min((letter.visible_at for letter in self.at(queue_url)), default=None)
 
-    def deliver(self, letter: Letter, handler: Handler, dead_letters_url: str) -> None:
+    def deliver(self, letter: SqsMessage, handler: Handler, dead_letters_url: str) -> None:
         """Delivers the message to the function, and deletes it if the function reports no failure.
 
         Exceptions of the function propagate to the test: the function died, and the message is redelivered.
@@ -98,8 +98,8 @@ class Mailbox:
 
 
 @pytest.fixture(autouse=True)
-def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
-    """Installs a mailbox that receives the product's messages instead of SQS."""
-    made = Mailbox()
+def sqs(monkeypatch: pytest.MonkeyPatch) -> FakeSqs:
+    """Installs queues that receive the product's messages instead of SQS."""
+    made = FakeSqs()
     monkeypatch.setattr(messages.sender, "_client", made)
     return made

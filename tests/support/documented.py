@@ -38,7 +38,7 @@ def document() -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class DocumentedOperation:
     """One operation of the document, with its path and method."""
 
     path: str
@@ -58,9 +58,9 @@ class Described:
 
 
 @cache
-def operations_described() -> list[Described]:
+def documented_operations() -> list[DocumentedOperation]:
     return [
-        Described(path, method, item[method])
+        DocumentedOperation(path, method, item[method])
         for path, item in document()["paths"].items()
         for method in METHODS
         if method in item
@@ -95,16 +95,16 @@ def problems(schema: dict[str, Any], value: Any) -> list[str]:
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], Described]]:
+def _patterns() -> list[tuple[re.Pattern[str], DocumentedOperation]]:
     """Returns patterns for the operations' paths. Those without parameters come first."""
-    ordered = sorted(operations_described(), key=lambda operation: operation.path.count("{"))
+    ordered = sorted(documented_operations(), key=lambda operation: operation.path.count("{"))
     return [
         (re.compile(f"{operation.method.upper()} {re.sub(r'\{\w+\}', '[^/]+', operation.path)}"), operation)
         for operation in ordered
     ]
 
 
-def _operation(method: str, path: str) -> Described | None:
+def _operation(method: str, path: str) -> DocumentedOperation | None:
     """Returns the operation that a request matches, or None."""
     request = f"{method} {unquote(path)}"
     return next((operation for pattern, operation in _patterns() if pattern.fullmatch(request)), None)
@@ -115,7 +115,7 @@ def _sent_headers() -> dict[str, str]:
     """Returns the lowercase names of the headers in the document."""
     names = {
         name
-        for operation in operations_described()
+        for operation in documented_operations()
         for one in operation.responses().values()
         for name in one["headers"]
     }
@@ -123,7 +123,7 @@ def _sent_headers() -> dict[str, str]:
 
 
 @cache
-def _refusals(operation: Described, status: int) -> set[tuple[str, ...]]:
+def _refusals(operation: DocumentedOperation, status: int) -> set[tuple[str, ...]]:
     """Returns the codes and details of the documented error examples for the status."""
     examples = operation.responses()[status]["content"]["application/json"]["examples"].values()
     return {_outline(resolve(example)["value"]) for example in examples}
@@ -144,7 +144,7 @@ _ALWAYS_SENT = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelim
 _MAYBE_UNCOUNTED = {429, 500, 503}
 
 
-def check_described(method: str, path: str, status: int, headers: dict[str, str], body: Any) -> None:
+def check_documented(method: str, path: str, status: int, headers: dict[str, str], body: Any) -> None:
     """Checks a response against its documented operation. Ignores paths and methods that aren't in the document."""
     operation = _operation(method, path)
     if operation is None:

@@ -13,7 +13,7 @@ def keep_only(prefixes: Iterable[str]) -> None:
             table.client.delete_item(TableName=table.name, Key={"pk": item["pk"], "sk": item["sk"]})
 
 
-def forget_index() -> None:
+def delete_index() -> None:
     """Removes every index entry, and every attribute that marks an item as listed."""
     for item in table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]:
         key = {"pk": item["pk"], "sk": item["sk"]}

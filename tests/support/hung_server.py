@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 
 
-class Ill(StrEnum):
+class FailureMode(StrEnum):
     """The ways in which the server fails."""
 
     SILENT = "never answers"
@@ -26,13 +26,13 @@ _HEADERS = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ncont
 class HungServer:
     """`url` is its address; `connections` counts the accepted connections."""
 
-    def __init__(self, ill: Ill) -> None:
-        self.ill = ill
+    def __init__(self, failure_mode: FailureMode) -> None:
+        self.failure_mode = failure_mode
         self.connections = 0
         self._closed = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        if ill is Ill.REFUSING:
+        if failure_mode is FailureMode.REFUSING:
             self._listener.close()
         else:
             threading.Thread(target=self._accept, daemon=True).start()
@@ -52,14 +52,14 @@ class HungServer:
 
     def _serve(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
-            if self.ill is Ill.RESETTING:
+            if self.failure_mode is FailureMode.RESETTING:
                 # Closing with a linger time of 0 sends an RST.
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 return
-            if self.ill is Ill.STALLING:
+            if self.failure_mode is FailureMode.STALLING:
                 connection.recv(65_536)
                 connection.sendall(_HEADERS)
-            elif self.ill is Ill.TRICKLING:
+            elif self.failure_mode is FailureMode.TRICKLING:
                 connection.recv(65_536)
                 for byte in _HEADERS + b" " * 10_000:
                     if self._closed.wait(_TRICKLE_SECONDS):
@@ -69,8 +69,8 @@ class HungServer:
 
 
 @contextmanager
-def hung_server(ill: Ill = Ill.SILENT) -> Iterator[HungServer]:
-    server = HungServer(ill)
+def hung_server(failure_mode: FailureMode = FailureMode.SILENT) -> Iterator[HungServer]:
+    server = HungServer(failure_mode)
     try:
         yield server
     finally:
