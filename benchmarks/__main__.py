@@ -1,6 +1,6 @@
-"""`python -m benchmarks`: measures, prints a report, and always exits with 0. A benchmark is no test.
+"""`python -m benchmarks`: measures, prints a report, and always exits with 0. A benchmark isn't a test.
 
-Ratios, never absolute times: everything that is compared runs in one go, in turns.
+Ratios, never absolute times: everything that is compared runs in the same session, interleaved.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
 def _measured(
     name: str, measure: Callable[[Bench], tuple[list[Figure], str]], bench: Bench
 ) -> tuple[list[Figure], str]:
-    """A section's result; one that cannot be measured here says why, and the others go on."""
+    """Returns a section's result, or the reason it can't be measured here. The other sections continue."""
     begun = time.monotonic()
     try:
         found = measure(bench)

@@ -44,7 +44,7 @@ _FETCH_SECONDS = 300
 class Run(NamedTuple):
     seconds: float
     peak_megabytes: float
-    # What it wrote; of plain ast-grep one line per match.
+    # The output; plain ast-grep writes one line per match.
     output: Path
 
 
@@ -64,7 +64,7 @@ def fetch(folder: Path) -> None:
 
 
 def _sources(root: Path) -> Iterator[Path]:
-    """The files that the analysis would look at, so that both sides have the same."""
+    """Returns the files that the analysis would read, so that both sides read the same ones."""
     for path, entry, _ in walk(root):
         name = path.rpartition("/")[2]
         if entry is not None and language_of(name) in _LANGUAGES and not reason_to_skip(path):
@@ -72,9 +72,9 @@ def _sources(root: Path) -> Iterator[Path]:
 
 
 def write_plain_rules(folder: Path) -> Path:
-    """Our rules as rule files of ast-grep, with as much of their conditions as it can express.
+    """Writes our rules as ast-grep rule files, with those of their conditions that it can express.
 
-    That is the patterns of texts and the vendors' hosts. Gates, entropy and versions it does not know.
+    It supports text patterns and the vendors' hosts, but not gates, entropy, or versions.
     """
     (folder / "rules").mkdir(parents=True)
     for rule in rules():
@@ -113,9 +113,9 @@ def _hosts(categories: Iterable[str]) -> str:
 
 
 def run(command: list[str], output: Path) -> Run:
-    """Peak memory, of the process and its child together, is read while it runs.
+    """Runs the command. Samples the peak memory of the process and its child while it runs.
 
-    What wait() tells also counts the process that started it.
+    The usage that wait() reports includes the process that started it.
     """
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "functions")}
     peaks: dict[int, float] = {}
@@ -138,7 +138,7 @@ def ours(tree: Path) -> Run:
 
 
 def plain(config: Path, tree: Path) -> Run:
-    """One thread, as the sandboxed child has."""
+    """Uses one thread, like the sandboxed child."""
     tool = str(Path(sys.executable).with_name("ast-grep"))
     command = [tool, "scan", "-c", str(config), "--threads", "1", "--no-ignore", "vcs", "--json=stream", str(tree)]
     return run(command, tree.parent / "plain.jsonl")

@@ -42,9 +42,9 @@ class Bench:
         return cls(folder, ours, naive, Path(peers), functions, tls, own_roots, peer_roots)
 
     def our_target(self, group: str, address: str, name: str | None = None, ours: Package | None = None) -> Target:
-        """A function of ours that finds DynamoDB at `address`.
+        """Returns a target that runs one of our functions, with DynamoDB at `address`.
 
-        It trusts the roots that its build made; where it made none, those of the peers.
+        It trusts its build's root certificates or, if the build has none, the peers'.
         """
         target = self.functions[group].target(ours or self.ours, name)
         target = target.with_environment(AWS_ENDPOINT_URL_DYNAMODB=address)
@@ -68,7 +68,7 @@ class Bench:
 
     @contextmanager
     def recorded_world(self) -> Iterator[tuple[World, Recorder, str, str]]:
-        """A populated engine behind a recorder: (world, recorder, the recorder's address, a project of the peer)."""
+        """Yields a populated engine behind a recorder: (world, recorder, recorder's address, project of the peer)."""
         with engine() as url:
             recorder = Recorder(url)
             with Server(recorder) as server, populated(self.ours, self.functions, url, server.url) as world:
@@ -76,7 +76,7 @@ class Bench:
 
     @contextmanager
     def replaying(self, recordings: list[Recording], *, tls: bool) -> Iterator[str]:
-        """The stand-in that answers these recordings; its address, to which a recording's name is appended."""
+        """Runs the stand-in that replays the recordings. Yields its address; append a recording's name to select it."""
         replay = Replay()
         for recording in recordings:
             replay.add(recording.name, recording.calls)

@@ -1,12 +1,12 @@
-"""The measured process: imports one handler as Lambda would, answers one event, then as many more as it is told to.
+"""The measured process: imports one handler as Lambda would, handles one event, then the requested number of others.
 
-Standard input brings a line of JSON with what to run, then a number of invocations per line (or another event).
+Standard input has a line of JSON that describes the run, then a number of invocations (or an event) per line.
 Standard output gets a line of JSON with the cold start's phases and the first answer, then "<elapsed ns> <cpu ns>" per
-line (or the answer). What the handler itself prints goes nowhere, or to the file BENCHMARK_OUTPUT. Started with
+line (or the answer). The handler's own output is discarded, or goes to the file BENCHMARK_OUTPUT. Started with
 `-I -S`, so that only the given folders are importable.
 """
 
-# What the Lambda runtime imports before it looks at the handler doesn't count as a cold start.
+# Imports that the Lambda runtime makes before it loads the handler don't count as a cold start.
 import base64  # noqa: F401
 import concurrent.futures  # noqa: F401
 import decimal  # noqa: F401
@@ -43,23 +43,23 @@ class Context:
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.environ.get("BENCHMARK_OUTPUT", os.devnull), os.O_WRONLY), 1)
-    told = json.loads(sys.stdin.readline())
-    sys.path[:0] = told["folders"]
-    event, context = told["event"], Context()
+    job = json.loads(sys.stdin.readline())
+    sys.path[:0] = job["folders"]
+    event, context = job["event"], Context()
     if recordings := os.environ.get("BENCHMARK_SOCKETLESS"):
         sys.path.insert(0, str(pathlib.Path(__file__).parent))
         importlib.import_module("socketless").install(pathlib.Path(recordings))
         del sys.path[0]
 
     cpu, begin = time.process_time_ns(), time.monotonic_ns()
-    handler = getattr(importlib.import_module(told["module"]), "handler")  # noqa: B009 (the name is Lambda's)
+    handler = getattr(importlib.import_module(job["module"]), "handler")  # noqa: B009 (the name is Lambda's)
     imported = time.monotonic_ns()
     answer = handler(event, context)
     answered = time.monotonic_ns()
     used = time.process_time_ns() - cpu
 
     report = {"init_ns": imported - begin, "first_ns": answered - imported, "cpu_ns": used, "answer": answer}
-    if told.get("modules"):
+    if job.get("modules"):
         report["modules"] = sorted(sys.modules)
     answers.write(json.dumps(report) + "\n")
     for line in sys.stdin:

@@ -23,7 +23,7 @@ ROUNDS = 11
 
 
 def record_cold(bench: Bench) -> list[Recording]:
-    """Each function's request, and the peer's, as they go against the engine."""
+    """Records each function's request, and the peer's, against the engine."""
     with bench.recorded_world() as (world, recorder, address, peer_project):
         found = []
         for group in bench.functions:

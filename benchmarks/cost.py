@@ -1,12 +1,12 @@
 """Computes what a million requests cost on AWS: `python -m benchmarks.cost` writes it into docs/operations.md.
 
-Three inputs, each in its place: prices.json (dated list prices), cost.json (what `--measure` found on the wire and on
-this machine), and the assumptions below. Everything else is arithmetic, and tests hold it and the document.
+Three inputs, each defined once: prices.json (dated list prices), cost.json (what `--measure` found on the wire and on
+this machine), and the assumptions below. Everything else is arithmetic, and tests check it and the document.
 """
 
 from __future__ import annotations
 
-# ruff: noqa: PLC0415 (what measures loads every function, and arithmetic needs none)
+# ruff: noqa: PLC0415 (measuring loads every function; arithmetic needs none)
 import argparse
 import json
 import math
@@ -37,20 +37,20 @@ _GB = 1024**3
 
 # Assumptions, not measurements.
 MEMORY_MB = 1024
-# Lambda gives a function one whole processor at this size, and a share of it below.
+# Lambda gives a function one whole processor at this size, and a share of it at smaller sizes.
 WHOLE_PROCESSOR_MB = 1769
-# From a function to a table in the same region and back.
+# A round trip from a function to a table in the same region.
 TABLE_TRIP_MS = 4.0
 COLD_SHARE = 0.005
-# What Lambda itself writes of each call (START, END and REPORT), and the gateway's line.
+# The log lines that Lambda writes for each call (START, END, and REPORT), and the gateway's line.
 PLATFORM_LOG_BYTES = 400 + 300
-# X-Ray's rule as it comes: the first request of each second, and 5% of the others.
+# X-Ray's default rule: the first request of each second, and 5% of the others.
 TRACED_SHARE = 0.05
-# Headers of an answer, about.
+# The approximate size of a response's headers.
 HEADER_BYTES = 700
-# A mapping keeps five long polls of 20 s open, whatever comes.
+# A mapping keeps five long polls of 20 s open, regardless of the load.
 POLLS_A_MONTH = 5 * 3 * 60 * 24 * 30
-# The sweep comes every minute, and finds nothing: it reads where each step stopped, consistently, and queries each of
+# The sweep runs every minute and finds nothing: it reads each step's position, consistently, and queries each of
 # its partitions once, eventually consistent.
 SWEEPS_A_MONTH = 60 * 24 * 30
 SWEEP_STEPS = 4
@@ -58,7 +58,7 @@ SWEEP_QUERIES = len(keys.OUTBOX_PKS) + len(keys.SCAN_WATCH_PKS) + len(keys.DELET
 SWEEP_READ_UNITS = SWEEP_STEPS + 0.5 * SWEEP_QUERIES
 SWEEP_SECONDS = (SWEEP_STEPS + SWEEP_QUERIES) * TABLE_TRIP_MS / 1000
 
-# What a client of the API does, in the shares of a mix that reads far more than it writes.
+# A typical client's mix of operations, which reads far more than it writes.
 MIX: dict[tuple[str, str], float] = {
     ("GET", "/v1/projects/{projectId}"): 0.25,
     ("GET", "/v1/projects/{projectId}/consent"): 0.15,
@@ -80,7 +80,7 @@ _BATCH, _ROUNDS, _WARM_UP = 40, 7, 80
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation as measured: per request, warm, with an API key where it takes one, else a person's token."""
+    """One operation as measured: per request, warm, with an API key if it accepts one, otherwise a user token."""
 
     method: str
     path: str
@@ -99,7 +99,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Cost:
-    """US dollars per million requests, by what they are paid for."""
+    """US dollars per million requests, by AWS charge."""
 
     gateway: float
     functions: float
@@ -122,7 +122,7 @@ def duration_ms(operation: Operation) -> int:
 
 
 def cold_ms(operation: Operation) -> int:
-    """The same for a request that starts its function, whose start is billed as well."""
+    """Returns the same for a request that starts its function, whose start is billed as well."""
     return math.ceil(operation.cold_cpu_ms * WHOLE_PROCESSOR_MB / MEMORY_MB + operation.trips * TABLE_TRIP_MS)
 
 
@@ -141,7 +141,7 @@ def cost(operation: Operation, prices: Mapping[str, float]) -> Cost:
 
 
 def mix(operations: Iterable[Operation], prices: Mapping[str, float]) -> Cost:
-    """The mean of the operations by their shares."""
+    """Returns the mean of the operations, weighted by their shares."""
     priced = {(one.method, one.path): cost(one, prices) for one in operations}
     fields = Cost.__dataclass_fields__
     return Cost(**{name: sum(share * getattr(priced[route], name) for route, share in MIX.items()) for name in fields})
@@ -179,7 +179,7 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
 
 
 def _paid_metrics(resource: Mapping[str, Any]) -> int:
-    """An alarm is paid by the metrics it looks at."""
+    """Returns the number of metrics that an alarm is billed for."""
     if resource["Type"] != "AWS::CloudWatch::Alarm":
         return 0
     return sum("MetricStat" in metric for metric in resource["Properties"].get("Metrics", [])) or 1
@@ -192,13 +192,13 @@ def scan_minute(template: Mapping[str, Any], prices: Mapping[str, float]) -> flo
 
 
 def load() -> tuple[dict[str, Any], dict[str, Any], list[Operation]]:
-    """(prices, what was measured and when, the operations)."""
+    """Returns (prices, measurement metadata, operations)."""
     measured = json.loads(MEASURED.read_text())
     return json.loads(PRICES.read_text()), measured, [Operation(**one) for one in measured["operations"]]
 
 
 def render() -> str:
-    """The section of the document, from the files alone."""
+    """Renders the section of the document from the files alone."""
     prices, measured, operations = load()
     regions: dict[str, Mapping[str, float]] = prices["regions"]
     first, *others = regions
@@ -258,7 +258,7 @@ def render() -> str:
 
 
 def in_document(text: str) -> str:
-    """The document with the section in its place. Raises LookupError where it has none."""
+    """Inserts the section into the document. Raises LookupError if the document has no markers for it."""
     before, begin, rest = text.partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not begin or not end:
@@ -295,10 +295,10 @@ def _record(bench: Bench) -> dict[tuple[str, str], Recording]:
         found = {}
         for number, route in enumerate(MIX):
             worker = world.workers[world.routes[route]]
-            # With a person's token where no key is taken.
+            # With a user token if the operation doesn't accept API keys.
             for token in (None,) if route[1] in PUBLIC else (world.api_key, world.token):
                 made = [REQUESTS[route](world) for _ in range(2)]
-                # The first request of a minute opens the credential's new window: the cheaper one is the usual one.
+                # The first request of a minute opens the credential's new window. The cheaper, common case counts.
                 events = [rest_event(*route, token=token, **_without_token(request)) for request in made]
                 found[route] = record(f"cost-{number}", worker, recorder, events)
                 if found[route].status < 300:

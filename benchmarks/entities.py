@@ -1,6 +1,6 @@
-"""Items that single routes need in the table: a device request, a scan, an inbox item, a session.
+"""Creates items that single routes need: a device request, a scan, an inbox item, a session.
 
-Made through the store, as the workers and pages make it.
+They are created through the store, like those of the workers and pages.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ FINDINGS = 50
 _COMMIT = "1f0c2b9e" * 5
 
 
-def ask(world: World, *, approved: bool = False) -> Issued:
-    """Makes a device request, approved by the owner if asked to."""
-    asking = device.create(CLIENT, CHALLENGE, ["projects.read"], "laptop", "192.0.2.7")
+def request_code(world: World, *, approved: bool = False) -> Issued:
+    """Creates a device request and, if `approved`, approves it as the owner."""
+    issued = device.create(CLIENT, CHALLENGE, ["projects.read"], "laptop", "192.0.2.7")
     if approved:
-        device_approvals.approve(asking.user_code, world.user_id, ["projects.read"])
-    return asking
+        device_approvals.approve(issued.user_code, world.user_id, ["projects.read"])
+    return issued
 
 
 def redeem(world: World) -> Any:
     """Returns the tokens of an approved device."""
-    found = device.find(ask(world, approved=True).device_code)
+    found = device.find(request_code(world, approved=True).device_code)
     assert found is not None
     return device.redeem(found)
 
 
 def connect_repository(world: World) -> RepositoryItem:
-    """A new one, linked to a project."""
+    """Connects a new repository, linked to a project."""
     name = f"shop-{next(world.numbers)}"
     hosted = HostedRepository(
         installation_id=4711,
@@ -63,7 +63,7 @@ def connect_repository(world: World) -> RepositoryItem:
 
 
 def request_scan(world: World) -> tuple[RepositoryItem, ScanRequestId]:
-    """A repository, and the id of a request for a scan of it that no worker has taken."""
+    """Returns a repository, and the id of a request to scan it that no worker has received."""
     repository = connect_repository(world)
     request_id = requests.new_request_id(world.organization_id)
     message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
@@ -72,7 +72,7 @@ def request_scan(world: World) -> tuple[RepositoryItem, ScanRequestId]:
 
 
 def scan(world: World) -> ScanItem:
-    """A completed one, the first of its repository, with findings and with the credits to unlock them."""
+    """Returns a completed scan, the first of its repository, with findings and the credits to unlock them."""
     billing.add_credits(world.organization_id, 1_000)
     repository, request_id = request_scan(world)
     lease, request = requests.acquire_request(request_id, 30)
@@ -111,8 +111,8 @@ def _finding(number: int) -> FindingItem:
 
 
 def publish_item(world: World) -> InboxItem:
-    """An item of the inbox that was found in code."""
-    number, repository = next(world.numbers), some_repository(world)
+    """Publishes a code finding to the inbox."""
+    number, repository = next(world.numbers), sample_repository(world)
     found = Discovery(
         organization_id=world.organization_id,
         source="code-audit",
@@ -136,14 +136,14 @@ def publish_item(world: World) -> InboxItem:
 
 
 @lru_cache
-def some_repository(world: World) -> RepositoryItem:
-    """The one whose items and scans are listed, with more than a page of items."""
+def sample_repository(world: World) -> RepositoryItem:
+    """Returns the repository whose items and scans are listed, with more than a page of items."""
     return connect_repository(world)
 
 
 @lru_cache
-def some_scan(world: World) -> ScanItem:
-    """One whose findings were unlocked."""
+def sample_scan(world: World) -> ScanItem:
+    """Returns a scan whose findings were unlocked."""
     made = scan(world)
     world.call("POST", "/v1/code-audit/scans/{scanId}/unlock", path={"scanId": made.scan_id})
     return made
@@ -151,19 +151,19 @@ def some_scan(world: World) -> ScanItem:
 
 @lru_cache
 def filled_inbox(world: World) -> None:
-    """More than a page of items."""
+    """Creates more than a page of items."""
     for _ in range(55):
         publish_item(world)
 
 
 @lru_cache
 def session(world: World) -> str:
-    """The secret of the owner's session on the pages."""
+    """Returns the secret of the owner's web session."""
     return sessions.create(world.user_id)
 
 
 def cookie(secret: str) -> dict[str, str]:
-    """The header that a browser with that session sends."""
+    """Returns the header that a browser with that session sends."""
     return {"Cookie": f"__Host-assent-session={secret}"}
 
 
@@ -174,7 +174,7 @@ def form_token(world: World, secret: str) -> str:
 
 
 def fields_of(html: str, action: str) -> dict[str, str]:
-    """The hidden fields and checked boxes of a page's form."""
+    """Returns the hidden fields and checked boxes of a page's form."""
     inside = html.partition(f'action="{action}"')[2].partition("</form>")[0]
     pairs = re.findall(r'<input type="(?:hidden|checkbox)"[^>]* name="([\w.-]+)" value="([^"]*)"', inside)
     return {name: unescape(value) for name, value in pairs}

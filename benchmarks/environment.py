@@ -1,11 +1,11 @@
-"""The environment of this process and the measured ones. It must be set before the store, which reads it, is loaded."""
+"""The environment of this process and the measured ones. Set it before importing the store, which reads it."""
 
 import os
 
-# Values of what only a deployment knows.
+# Values that only a deployment has.
 DEPLOYED = {
     "TABLE_NAME": "benchmark-table",
-    # Measures what a request costs, not where it ends.
+    # High limits: the cost of a request is measured, not its rejection.
     "INVITATIONS_PER_ORGANIZATION": "100000",
     "SIGNING_SECRET": "benchmark-signing-secret-of-enough-length-to-be-one",
     "PUBLIC_BASE_URL": "https://api.example.com",
@@ -13,11 +13,11 @@ DEPLOYED = {
     "SCAN_PREPARATION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/scan-preparation",
     "SCAN_EXECUTION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/scan-execution",
     "ISSUE_CREATION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/issue-creation",
-    # So large that no measured request happens to reserve a block of them.
+    # So large that no measured request reserves a block of them.
     "REQUESTS_PER_MINUTE_USER": "1000000",
     "ORGANIZATION_RATE_FACTOR": "10000",
 }
-# No worker runs: who waits for one looks once whether it is done, and answers that it is not.
+# No worker runs: a request that waits for one polls once, and responds that it isn't done.
 AT_ONCE = {"SCAN_START_WAIT_SECONDS": "0", "ISSUE_WAIT_SECONDS": "0"}
 PEER_TABLE = "benchmark-peer"
 

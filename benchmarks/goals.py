@@ -1,6 +1,6 @@
-"""Every goal of docs/performance.md with its bound, and a measured figure held against it.
+"""Every goal of docs/performance.md with its bound, and the verdict on a measured figure.
 
-The bounds are defined only here. A figure without a bound is printed and not judged.
+The bounds are defined only here. A figure without a bound is only printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLD_NAIVE, COLD_FLOOR = 0.65, 1.35
 REQUEST_FLOOR, REQUEST_NAIVE = 1.05, 0.47
 LIST_FLOOR, LIST_NAIVE = 0.45, 0.30
 NO_DATABASE_NAIVE = 0.40
-# A page's session is a user token. Who shows no credential is counted by address, as a key is.
+# A web session is a user token. Requests without a credential are counted by address, as those of a key are by key.
 READ_TRIPS = {"api key": 2, "user token": 3, "session": 3, None: 2}
 WRITE_EXTRA_TRIPS = 1
 VERIFICATION_WRITE_UNITS, VERIFICATION_READ_UNITS = 1, 0
@@ -33,7 +33,7 @@ UNPACKED_NAIVE, ZIPPED_NAIVE = 0.55, 0.35
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured value of a goal; `bound` is the most it may be, None where it only informs."""
+    """One measured value of a goal; `bound` is its maximum, or None if it is only informative."""
 
     goal: str
     subject: str

@@ -1,4 +1,4 @@
-"""Prepares the machine for a run: two cores kept apart, a throw-away certificate, the DynamoDB engine.
+"""Prepares the machine for a run: two separate cores, a temporary certificate, the DynamoDB engine.
 
 Nothing here leaves the loopback interface.
 """
@@ -28,7 +28,7 @@ def cores() -> tuple[set[int], set[int]]:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for localhost that is its own authority, and its key; valid for a day."""
+    """Creates a self-signed certificate for localhost, and its key; valid for a day."""
     cert, key = folder / "localhost.pem", folder / "localhost.key"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]

@@ -1,6 +1,6 @@
-"""The packages that are measured: ours as it is deployed, and the naive peer's as pip leaves it.
+"""The packages that are measured: ours as it is deployed, and the naive peer's as pip installs it.
 
-Ours is what `make build` left in .aws-sam/build, if it runs on this machine. If it doesn't exist, or is for
+Ours is the output of `make build` in .aws-sam/build, if it runs on this machine. If it doesn't exist, or is for
 another processor, the same preparation is applied to the runtime's libraries of this environment. Either is a copy, so
 that the certificate of the stand-in can be trusted without touching what gets deployed.
 """
@@ -28,14 +28,14 @@ PEERS = Path(__file__).with_name("peers")
 
 @dataclass(frozen=True)
 class Package:
-    """The layer's folder, each function's folder by group, and in words where they come from."""
+    """The layer's folder, each function's folder by group, and a description of their origin."""
 
     layer: Path
     functions: dict[str, Path]
     origin: str
 
     def folders(self, group: str) -> tuple[Path, ...]:
-        """The order in which Lambda looks: the function, then the layer."""
+        """Returns the folders in Lambda's search order: the function, then the layer."""
         return self.functions[group], self.layer
 
     def all_folders(self) -> list[Path]:
@@ -43,7 +43,7 @@ class Package:
 
 
 def stage_ours(target: Path) -> Package:
-    """A copy of what is deployed, importable on this machine, laid out like the folder of the build."""
+    """Copies the deployed package, importable on this machine, in the layout of the build folder."""
     layer = target / LAYER / "python"
     built = BUILD / LAYER / "python"
     if built.is_dir() and _runs_here(built):
@@ -54,14 +54,14 @@ def stage_ours(target: Path) -> Package:
     shutil.copytree(LAYER_SOURCE / "controlplane", layer / "controlplane", ignore=_CLUTTER)
     functions = _copy_functions((ROOT / "functions").glob("*/app.py"), target)
     for group, folder in functions.items():
-        # Libraries of the analysis, say, that this environment does without.
+        # For example libraries of the analysis that this environment lacks.
         _copy_libraries(_own_libraries(group) & _installed(), folder)
     artifacts.prepare(target)
     return Package(layer, functions, f"prepared like a build from this environment ({reason})")
 
 
 def stage_naive(target: Path) -> Path:
-    """The naive peer's libraries in one folder, as `pip install --target` leaves them: compiled, nothing taken out."""
+    """Installs the naive peer's libraries in one folder, as `pip install --target` does: compiled and complete."""
     _copy_libraries(_closure(NAIVE_LIBRARIES), target)
     compileall.compile_dir(target, quiet=2)
     return target
@@ -87,14 +87,14 @@ def _copy_functions(apps: Iterable[Path], target: Path) -> dict[str, Path]:
 
 
 def _pinned(folder: Path) -> set[str]:
-    """The names that a folder's requirements pin."""
+    """Returns the names that a folder's requirements pin."""
     pins = folder / "requirements.txt"
     text = pins.read_text() if pins.is_file() else ""
     return {_normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE)}
 
 
 def _own_libraries(group: str) -> set[str]:
-    """The names of what a function needs beyond the layer."""
+    """Returns the names of the packages that a function needs in addition to the layer's."""
     return _pinned(ROOT / "functions" / group) - _pinned(LAYER_SOURCE)
 
 
@@ -103,7 +103,7 @@ def has_own_libraries(group: str) -> bool:
 
 
 def _installed() -> set[str]:
-    """The names of the distributions in this environment."""
+    """Returns the names of the distributions in this environment."""
     return {_normal(distribution.name) for distribution in metadata.distributions()}
 
 
@@ -112,7 +112,7 @@ def _normal(name: str) -> str:
 
 
 def _closure(roots: tuple[str, ...]) -> set[str]:
-    """The names of these distributions and of everything they require, in this environment."""
+    """Returns the names of these distributions and of all their requirements, in this environment."""
     found: set[str] = set()
     open_names = [_normal(root) for root in roots]
     while open_names:

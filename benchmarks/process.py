@@ -18,12 +18,12 @@ CHILD = Path(__file__).with_name("child.py")
 
 
 class TargetFailed(Exception):
-    """A measured process broke, or answered what it should not have."""
+    """A measured process crashed, or returned an unexpected response."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A handler to measure: the folders it may import from, its module, and what its environment adds."""
+    """A handler to measure: the folders it can import from, its module, and its additional environment."""
 
     name: str
     folders: tuple[Path, ...]
@@ -38,11 +38,11 @@ class Target:
 
 
 class Worker:
-    """A running target that has answered its first event; `report` holds that cold start."""
+    """A running target that has handled its first event; `report` describes that cold start."""
 
     def __init__(self, target: Target, event: dict[str, Any], *, modules: bool = False) -> None:
         self.target = target
-        # A file and not a pipe: what a handler logs there must never make it wait.
+        # A file instead of a pipe, so that a handler's log never blocks it.
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(CHILD)],
@@ -54,13 +54,13 @@ class Worker:
             env={**SYSTEM, **LAMBDA, **target.environment},
         )
         os.sched_setaffinity(self._process.pid, cores()[1])
-        told = {
+        job = {
             "folders": [str(folder) for folder in target.folders],
             "module": target.module,
             "event": event,
             "modules": modules,
         }
-        self.report: dict[str, Any] = self._ask(json.dumps(told))
+        self.report: dict[str, Any] = self._exchange(json.dumps(job))
 
     def __enter__(self) -> Worker:
         return self
@@ -78,23 +78,23 @@ class Worker:
         return float(self.report["init_ns"] + self.report["first_ns"]) / 1e6
 
     def expect(self, status: int) -> Worker:
-        """Refuses to measure a target whose first answer is not the one meant."""
+        """Raises TargetFailed if the target's first response doesn't have the expected status."""
         answer = self.report["answer"]
         if answer["statusCode"] != status:
             raise TargetFailed(f"{self.target.name} answered {answer['statusCode']}: {answer.get('body', '')[:500]}")
         return self
 
     def invoke(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Another event, once; later runs repeat it."""
-        answer: dict[str, Any] = self._ask(json.dumps(event))
+        """Sends another event once. Later runs repeat it."""
+        answer: dict[str, Any] = self._exchange(json.dumps(event))
         return answer
 
     def run(self, invocations: int) -> tuple[float, float]:
-        """(elapsed, CPU) microseconds an invocation took, over this many of the last event."""
+        """Returns the mean (elapsed, CPU) microseconds of this many invocations with the last event."""
         elapsed, used = self._line(str(invocations)).split()
         return int(elapsed) / invocations / 1e3, int(used) / invocations / 1e3
 
-    def _ask(self, line: str) -> Any:
+    def _exchange(self, line: str) -> Any:
         return json.loads(self._line(line))
 
     def _line(self, line: str) -> str:

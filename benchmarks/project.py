@@ -13,7 +13,7 @@ from local.template import load_template
 
 @dataclass(frozen=True)
 class Function:
-    """A Lambda of the REST API: its group, its environment, and its routes as (method, path)."""
+    """A Lambda function of the REST API: its group, its environment, and its routes as (method, path)."""
 
     group: str
     environment: dict[str, str]
@@ -24,7 +24,7 @@ class Function:
 
 
 def functions() -> dict[str, Function]:
-    """The template's API functions by group."""
+    """Returns the template's API functions by group."""
     template = load_template()
     shared = template["Globals"]["Function"]["Environment"]["Variables"]
     found = {}
@@ -46,7 +46,7 @@ def functions() -> dict[str, Function]:
 
 
 def _value(template: dict[str, Any], name: str, value: Any) -> str:
-    """A variable's value as deployed: the literal, the parameter's default, or a stand-in for what only AWS knows."""
+    """Returns a variable's deployed value: the literal, the parameter's default, or a placeholder for AWS's values."""
     if name in DEPLOYED:
         return DEPLOYED[name]
     if isinstance(value, dict) and "Ref" in value and value["Ref"] in template["Parameters"]:

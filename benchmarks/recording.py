@@ -1,4 +1,4 @@
-"""Requests recorded against the engine: their calls, their answers, and the files the floor replays them from."""
+"""Records requests against the engine: their calls, their responses, and the files that the floor replays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.wire import Call, Recorder, sequential
 
 @dataclass(frozen=True)
 class Recording:
-    """One request as it went: the event, the DynamoDB calls it made, and the answer."""
+    """One request: the event, its DynamoDB calls, and the response."""
 
     name: str
     event: dict[str, Any]
@@ -45,7 +45,7 @@ class Recording:
 
 
 def record(name: str, worker: Worker, recorder: Recorder, events: list[dict[str, Any]]) -> Recording:
-    """The cheapest of the given, equivalent requests.
+    """Returns the cheapest of the given equivalent requests.
 
     The first request of a minute opens the credential's new window with a second write; that is one in hundreds.
     """

@@ -22,7 +22,7 @@ def table(rows: Iterable[Sequence[object]], header: Sequence[str]) -> str:
 
 
 def by_goal(figures: Sequence[Figure]) -> str:
-    """The compact report: one block per goal, in the order of the goals."""
+    """Returns the compact report: one block per goal, in the order of the goals."""
     blocks = []
     for goal, title in TITLES.items():
         mine = [figure for figure in figures if figure.goal == goal]

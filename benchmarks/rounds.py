@@ -1,4 +1,4 @@
-"""Interleaved rounds: every contender takes its turn in every round, so that a noisy machine moves all and no ratio."""
+"""Measures in interleaved rounds, so that a noisy machine affects all contenders alike and not their ratios."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 def interleave[Name: Hashable](
     names: Iterable[Name], measure: Callable[[Name], float], rounds: int, *, warm_up: int = 1
 ) -> dict[Name, list[float]]:
-    """The measured value of each name in each round, in an order that changes from round to round."""
+    """Returns the measured values of each name by round. The order changes from round to round."""
     order = list(names)
     found: dict[Name, list[float]] = {name: [] for name in order}
     shuffled = random.Random(20)  # nosec B311  # the same orders in every run
@@ -24,5 +24,5 @@ def interleave[Name: Hashable](
 
 
 def ratio(ours: list[float], theirs: list[float]) -> float:
-    """The median of the rounds' own ratios."""
+    """Returns the median of the ratios of each round."""
     return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))

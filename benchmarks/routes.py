@@ -1,4 +1,4 @@
-"""One request for every route of the project: what to send, and what must exist first.
+"""Defines one request for every route of the project, and creates the items that it needs.
 
 A route of the template without a request here is reported as not measured.
 """
@@ -19,7 +19,7 @@ from controlplane.store.table import table
 
 type Request = dict[str, Any]
 
-# Asked for by anybody; where that is limited, by the client's address.
+# Routes without credentials. Their limits, if any, apply per client address.
 PUBLIC = {
     "/health",
     "/openapi.json",
@@ -36,7 +36,7 @@ PUBLIC = {
     "/signed-out",
     "/assets/{fileName}",
 }
-# For people who signed in on the pages.
+# Routes that require a web session.
 PAGES = {
     "/sign-out",
     "/device",
@@ -56,16 +56,16 @@ PAGES = {
     "/organizations/{organizationSlug}/projects/{projectSlug}",
     "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
 }
-# They ask the sign-in service, which is not of the project.
-ELSEWHERE = {
+# These call the sign-in service, which isn't part of the project.
+EXTERNAL = {
     ("GET", "/sign-in"),
     ("GET", "/sign-in/callback"),
-    # Runs once in an organization's life, and reads its keys and its roster for that.
+    # Runs once per organization, and reads all of its keys and members.
     ("POST", "/organizations/{organizationSlug}/delete"),
 }
 
 
-def _nothing(_world: World) -> Request:
+def _empty(_world: World) -> Request:
     return {}
 
 
@@ -122,7 +122,7 @@ def _renamed_project(world: World) -> Request:
     return {**_project(world), "body": {"projectName": f"Renamed {next(world.numbers)}"}}
 
 
-def _doomed_project(world: World) -> Request:
+def _deletable_project(world: World) -> Request:
     return {"path": {"projectId": world.create_project()["id"]}}
 
 
@@ -146,7 +146,7 @@ def _fifty(_world: World) -> Request:
 
 
 def _linked_file(world: World, page: str, address: str) -> Request:
-    """The first file that the page links to."""
+    """Returns the first file that the page links to."""
     html = world.answer("GET", page, headers={"Accept": "text/html"})["body"]
     found = re.search(rf'"{address}([^"/]+)"', html)
     return {"path": {"fileName": found[1] if found else "none"}}
@@ -158,18 +158,18 @@ def _device_code(_world: World) -> Request:
 
 
 def _redemption(world: World) -> Request:
-    asking = entities.ask(world, approved=True)
-    body = {"deviceCode": asking.device_code, "codeVerifier": entities.VERIFIER, "clientId": entities.CLIENT}
+    issued = entities.request_code(world, approved=True)
+    body = {"deviceCode": issued.device_code, "codeVerifier": entities.VERIFIER, "clientId": entities.CLIENT}
     return {"body": body}
 
 
 def _poll(world: World) -> Request:
-    asking = entities.ask(world)
-    body = {"deviceCode": asking.device_code, "codeVerifier": entities.VERIFIER, "clientId": entities.CLIENT}
+    issued = entities.request_code(world)
+    body = {"deviceCode": issued.device_code, "codeVerifier": entities.VERIFIER, "clientId": entities.CLIENT}
     return {"body": body}
 
 
-def _refreshment(world: World) -> Request:
+def _refresh(world: World) -> Request:
     return {"body": {"refreshToken": entities.redeem(world).refresh_token}}
 
 
@@ -183,7 +183,7 @@ def _feedback(world: World) -> Request:
 
 
 def _scans(world: World) -> Request:
-    return {"query": {"repositoryId": entities.some_scan(world).repository_id, "limit": "50"}}
+    return {"query": {"repositoryId": entities.sample_scan(world).repository_id, "limit": "50"}}
 
 
 def _new_scan(world: World) -> Request:
@@ -191,7 +191,7 @@ def _new_scan(world: World) -> Request:
 
 
 def _scan(world: World) -> Request:
-    return {"path": {"scanId": entities.some_scan(world).scan_id}}
+    return {"path": {"scanId": entities.sample_scan(world).scan_id}}
 
 
 def _locked_scan(world: World) -> Request:
@@ -241,7 +241,7 @@ def _revoke_others(world: World) -> Request:
 
 
 def _session_id(world: World) -> str:
-    """Of a session that is there to be revoked."""
+    """Returns the id of a session that can be revoked."""
     sessions.create(world.user_id)
     return credential_index.list_credentials(world.user_id, 1).credentials[0].session_id
 
@@ -251,8 +251,8 @@ def _revoked_session(world: World) -> Request:
 
 
 def _decided(world: World, action: str) -> Request:
-    """With what the page before showed."""
-    asked = _submitted(world, user_code=entities.ask(world).user_code)
+    """Returns the request with the fields of the previous page."""
+    asked = _submitted(world, user_code=entities.request_code(world).user_code)
     review = world.answer("POST", "/device", **asked)["body"]
     return _submitted(world, **entities.fields_of(review, action))
 
@@ -266,7 +266,7 @@ def _invited(world: World) -> Request:
 
 
 def _blocked(world: World) -> Request:
-    """A new person who has blocked the organization."""
+    """Returns a new user who has blocked the organization."""
     asked = _invited(world)
     world.answer("POST", "/invitations/block", **asked)
     return {**asked, "form": {**asked["form"], "organization_id": world.organization_id}}
@@ -278,13 +278,13 @@ def _project_page(world: World) -> Request:
 
 
 REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
-    ("GET", "/health"): _nothing,
-    ("GET", "/openapi.json"): _nothing,
-    ("GET", "/v1/regions"): _nothing,
-    ("GET", "/v1/me"): _nothing,
+    ("GET", "/health"): _empty,
+    ("GET", "/openapi.json"): _empty,
+    ("GET", "/v1/regions"): _empty,
+    ("GET", "/v1/me"): _empty,
     ("GET", "/v1/me/sessions"): lambda world: {"user_token": world.token},
     ("DELETE", "/v1/me/sessions/{sessionId}"): _revoked_session,
-    ("GET", "/v1/organizations"): _nothing,
+    ("GET", "/v1/organizations"): _empty,
     ("POST", "/v1/organizations"): _new_organization,
     ("GET", "/v1/organizations/{organizationId}"): _organization,
     ("GET", "/v1/members"): _fifty,
@@ -297,7 +297,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/v1/projects"): _new_project,
     ("GET", "/v1/projects/{projectId}"): _project,
     ("PATCH", "/v1/projects/{projectId}"): _changed_project,
-    ("DELETE", "/v1/projects/{projectId}"): _doomed_project,
+    ("DELETE", "/v1/projects/{projectId}"): _deletable_project,
     ("GET", "/v1/projects/{projectId}/consent"): _project,
     ("DELETE", "/v1/projects/{projectId}/websites/{websiteId}"): _website,
     ("POST", "/v1/projects/{projectId}/vendors/{vendorId}/decision"): _vendor,
@@ -306,11 +306,11 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("DELETE", "/v1/api-keys/{keyId}"): _key,
     ("POST", "/v1/api-keys/{keyId}/roll"): _key,
     ("GET", "/v1/auth/keys"): _fifty,
-    ("GET", "/v1/billing"): _nothing,
-    ("GET", "/.well-known/oauth-authorization-server"): _nothing,
-    ("GET", "/.well-known/agent-feedback.json"): _nothing,
-    ("GET", "/llms.txt"): _nothing,
-    ("GET", "/docs"): _nothing,
+    ("GET", "/v1/billing"): _empty,
+    ("GET", "/.well-known/oauth-authorization-server"): _empty,
+    ("GET", "/.well-known/agent-feedback.json"): _empty,
+    ("GET", "/llms.txt"): _empty,
+    ("GET", "/docs"): _empty,
     ("GET", "/docs/{fileName}"): lambda world: _linked_file(world, "/docs", "docs/"),
     ("POST", "/v1/auth/device/code"): _device_code,
     ("POST", "/v1/auth/device/token"): _redemption,
@@ -327,11 +327,11 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/v1/inbox/{itemId}"): _item,
     ("PATCH", "/v1/inbox/{itemId}"): _changed_item,
     ("POST", "/v1/inbox/{itemId}/github-issue"): _item,
-    ("GET", "/"): _nothing,
+    ("GET", "/"): _empty,
     ("POST", "/sign-out"): _sign_out,
-    ("GET", "/signed-out"): _nothing,
+    ("GET", "/signed-out"): _empty,
     ("GET", "/device"): _shown,
-    ("POST", "/device"): lambda world: _submitted(world, user_code=entities.ask(world).user_code),
+    ("POST", "/device"): lambda world: _submitted(world, user_code=entities.request_code(world).user_code),
     ("POST", "/device/approve"): lambda world: _decided(world, "/device/approve"),
     ("POST", "/device/deny"): lambda world: _decided(world, "/device/deny"),
     ("GET", "/invitations"): _shown,
@@ -354,14 +354,14 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/assets/{fileName}"): lambda world: _linked_file(world, "/", "/assets/"),
 }
 
-# The same route with another body that costs differently.
+# The same route with another body that has a different cost.
 VARIANTS: dict[str, tuple[tuple[str, str], Callable[[World], Request]]] = {
     "new name": (("PATCH", "/v1/projects/{projectId}"), _renamed_project),
     "poll": (("POST", "/v1/auth/device/token"), _poll),
-    "refresh": (("POST", "/v1/auth/device/token"), _refreshment),
+    "refresh": (("POST", "/v1/auth/device/token"), _refresh),
 }
 
-# The request that stands for a function's cold start: a read where it has one, by a caller who is in the table.
+# The request that represents a function's cold start: a read, if it has one, by an existing caller.
 COLD = {
     "system": ("GET", "/v1/me"),
     "organizations": ("GET", "/v1/organizations/{organizationId}"),
@@ -375,5 +375,5 @@ COLD = {
     "inbox": ("GET", "/v1/inbox/{itemId}"),
     "feedback": ("POST", "/v1/feedback"),
 }
-# Refused to API keys, so started with a user token.
+# These reject API keys, so they start with a user token.
 COLD_WITH_USER_TOKEN = {"members", "code_audit"}

@@ -1,7 +1,7 @@
-"""Where the service stops growing: which AWS limit is reached at how many organizations, requests and scans a second.
+"""Computes how far the service scales: which AWS limit is reached at how many organizations, requests, and scans.
 
 `python -m benchmarks.scale` prints the table for a profile of organizations (see --help), and with --write puts it
-into docs/performance.md, and the limits of each partition into docs/access-patterns.md. Four inputs, each in its place:
+into docs/performance.md, and the limits of each partition into docs/access-patterns.md. Four inputs, each defined once:
 limits.json (AWS's published defaults, dated), cost.json (units and time of each operation, as measured), the table's
 partitions below, and the assumptions below. Everything else is arithmetic. Nothing here calls AWS.
 """
@@ -32,7 +32,7 @@ SCAN_SECONDS, PREPARATION_SECONDS, SCAN_START_SECONDS = 30, 2, 3
 ISSUE_SECONDS, ISSUE_START_SECONDS = 4, 4
 # Traffic at the busiest time of a day, as a multiple of the day's mean.
 PEAK = 4
-# What X-Ray records of one traced request: gateway, function, and the function's invocation.
+# X-Ray's segments of one traced request: gateway, function, and the function's invocation.
 SEGMENTS = 3
 # A scan with six findings, all of them published, from the API to the inbox. A functional test measures it again.
 SCAN_WRITE_UNITS, SCAN_READ_UNITS = 112.0, 22.0
@@ -48,7 +48,7 @@ class Partition:
     write_units: float
     read_units: float
     keys: int | None = None
-    # What of an organization's activity runs into it, in operations of each event.
+    # The activity that counts toward the limit, in operations per event.
     events: tuple[tuple[str, float], ...] = ()
 
     def writes_per_second(self, limits: Mapping[str, float]) -> float:
@@ -128,7 +128,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Limit:
-    """So many units a second, and how many of them an event takes. `next_step` is what to raise or split then."""
+    """A limit in units per second, and the units that each event uses. `next_step` is what to raise or split."""
 
     name: str
     units_per_second: float
@@ -136,18 +136,18 @@ class Limit:
     next_step: str
 
     def organizations(self, rates: Mapping[str, float]) -> float:
-        """How many organizations reach it."""
+        """Returns the number of organizations that reach the limit."""
         each = math.fsum(rates[event] * units for event, units in self.units.items())
         return self.units_per_second / each if each else math.inf
 
     def alone(self, event: str) -> float | None:
-        """How many of these events a second reach it, if nothing else happens; None if they don't use it."""
+        """Returns how many of these events per second reach the limit on their own; None if they don't use it."""
         units = self.units.get(event)
         return self.units_per_second / units if units else None
 
 
 def _request() -> dict[str, float]:
-    """The mean request of the mix, as measured: read units, write units and seconds of a function."""
+    """Returns the mean request of the mix, as measured: read units, write units, and function seconds."""
     _, _, operations = cost.load()
     by_route = {(one.method, one.path): one for one in operations}
     found = {"read": 0.0, "write": 0.0, "seconds": 0.0}
@@ -160,9 +160,9 @@ def _request() -> dict[str, float]:
 
 
 def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> list[Limit]:
-    """Every limit that the sum of all organizations runs into."""
+    """Returns every limit that applies to all organizations together."""
     request = _request()
-    # As the template has it without ThrottlingRate: ten a second for each execution.
+    # The template's default for ThrottlingRate: ten per second for each execution.
     throttle = 10 * template["Parameters"]["AccountConcurrency"]["Default"]
     workers = _workers(template)
     found = [
@@ -204,7 +204,7 @@ def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> li
 
 
 def _workers(template: Mapping[str, Any]) -> dict[str, float]:
-    """How many executions of each queue's function run at once, at most."""
+    """Returns the maximum concurrency of each queue's function."""
     return {
         resource["Properties"]["FunctionName"]["Ref"].removesuffix(".Alias"): float(
             resource["Properties"].get("ScalingConfig", {}).get("MaximumConcurrency", 1000)
@@ -217,21 +217,21 @@ def _workers(template: Mapping[str, Any]) -> dict[str, float]:
 def simulate(
     profile: Profile, template: Mapping[str, Any], published: Mapping[str, float]
 ) -> list[tuple[float, Limit]]:
-    """Each limit with the number of organizations at which it is reached, the first one first."""
+    """Returns each limit with the number of organizations at which it is reached, lowest first."""
     rates = profile.rates()
     found = [(limit.organizations(rates), limit) for limit in limits_of(template, published)]
     return sorted(found, key=lambda pair: (pair[0], pair[1].name))
 
 
 def load() -> tuple[dict[str, Any], dict[str, Any]]:
-    """(the published limits, the template)."""
+    """Returns (the published limits, the template)."""
     from local.template import load_template  # noqa: PLC0415 (cost.py does so too)
 
     return json.loads(LIMITS.read_text()), load_template()
 
 
 def render(profile: Profile = Profile()) -> str:
-    """The section of docs/performance.md."""
+    """Renders the section of docs/performance.md."""
     published, template = load()
     rates = profile.rates()
     rows = []
@@ -266,7 +266,7 @@ def render(profile: Profile = Profile()) -> str:
 
 
 def render_partitions() -> str:
-    """The section of docs/access-patterns.md."""
+    """Renders the section of docs/access-patterns.md."""
     published, _ = load()
     rows = [
         [
@@ -289,7 +289,7 @@ def _number(value: float) -> str:
 
 
 def in_document(path: Path, section: str) -> str:
-    """The document with the section in its place. Raises LookupError if it has no place for it."""
+    """Inserts the section into the document. Raises LookupError if the document has no markers for it."""
     before, begin, rest = path.read_text().partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not begin or not end:

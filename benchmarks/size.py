@@ -1,4 +1,4 @@
-"""Weighs what is deployed: its size against the naive peer's, and its modules without lasting bytecode."""
+"""Measures the deployed package: its size compared with the naive peer's, and its modules without valid bytecode."""
 
 from __future__ import annotations
 

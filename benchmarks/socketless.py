@@ -1,4 +1,4 @@
-"""DynamoDB's stand-in without a socket: in the measured process, where botocore would send a request.
+"""A DynamoDB stand-in without a socket: it replaces botocore's HTTP connection in the measured process.
 
 Everything of botocore runs except its HTTP connection, which is the same for all peers and most of a call.
 """

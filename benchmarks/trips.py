@@ -11,7 +11,7 @@ from benchmarks.events import rest_event
 from benchmarks.goals import Figure
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
-from benchmarks.routes import ELSEWHERE, PAGES, PUBLIC, REQUESTS, VARIANTS, Request
+from benchmarks.routes import EXTERNAL, PAGES, PUBLIC, REQUESTS, VARIANTS, Request
 from benchmarks.wire import Recorder
 from benchmarks.world import World
 
@@ -21,7 +21,7 @@ PROJECT = "/v1/projects/{projectId}"
 
 @dataclass(frozen=True)
 class Counted:
-    """One route with one credential (None for a public one, "session" for a page)."""
+    """One route with one credential: None if it is public, "session" for a page."""
 
     method: str
     resource: str
@@ -35,13 +35,13 @@ class Counted:
 
     @property
     def bound(self) -> int:
-        """The goal's number of sequential round trips."""
+        """Returns the goal's number of sequential round trips."""
         extra = 0 if self.method == "GET" else goals.WRITE_EXTRA_TRIPS
         return goals.READ_TRIPS[self.credential] + extra
 
 
 def count_all(bench: Bench) -> tuple[list[Counted], list[str]]:
-    """Every route counted, and those of the template for which there is no request."""
+    """Returns the counts of every route, and the template's routes that have no request."""
     with bench.recorded_world() as (world, recorder, _, _):
         served = [route for function in bench.functions.values() for route in function.routes]
         wanted = [(route, "", REQUESTS[route]) for route in served if route in REQUESTS]
@@ -51,7 +51,7 @@ def count_all(bench: Bench) -> tuple[list[Counted], list[str]]:
             for route, variant, make in wanted
             for credential in _credentials(route[1])
         ]
-    missing = [route for route in served if route not in REQUESTS and route not in ELSEWHERE]
+    missing = [route for route in served if route not in REQUESTS and route not in EXTERNAL]
     return counted, [f"{method} {resource}" for method, resource in missing]
 
 
@@ -68,7 +68,7 @@ def _count(
     credential: str | None,
     make: Callable[[World], Request],
 ) -> Recording:
-    """Two equivalent requests, because the first one of a minute costs the credential a write more."""
+    """Counts two equivalent requests, because the first one of a minute has an additional write."""
     events = []
     for _ in range(2):
         request = make(world)
@@ -97,12 +97,12 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
     ]
     details = table(rows, ("route", "credential", "status", "trips", "RCU", "WCU", "calls"))
     if unmeasured:
-        details += "\nnot measured, for want of a request in benchmarks/routes.py: " + ", ".join(unmeasured)
+        details += "\nnot measured, because benchmarks/routes.py has no request for: " + ", ".join(unmeasured)
     return figures, details
 
 
 def _trip_figures(counted: list[Counted]) -> list[Figure]:
-    """The worst route of each kind; every route that misses its bound by name."""
+    """Returns the worst route of each kind, and every route that exceeds its bound."""
     kinds: dict[tuple[str, str], list[Counted]] = {}
     for one in counted:
         if one.credential is None:
@@ -129,7 +129,7 @@ def _trip_figures(counted: list[Counted]) -> list[Figure]:
 
 
 def _unit_figures(counted: list[Counted]) -> list[Figure]:
-    """The request's units without those of its first call, which verifies."""
+    """Returns the request's units without those of its first call, which authenticates."""
     by_route = {(one.method, one.resource, one.variant, one.credential): one.recording for one in counted}
     figures = []
     if (me := by_route.get(("GET", "/v1/me", "", "api key"))) and me.calls:

@@ -29,7 +29,7 @@ WARM_UP = 120
 SOCKET = "socket"
 WAYS = (SOCKET, "no socket")
 
-# Request, way to DynamoDB, who answers.
+# Request, transport to DynamoDB, target.
 type Contender = tuple[str, str, str]
 
 
@@ -57,7 +57,7 @@ GROUP = {"get": "projects", "patch": "projects", "list": "projects", "regions": 
 
 
 def record_warm(bench: Bench) -> tuple[dict[str, Recording], dict[str, Recording]]:
-    """(ours, the peer's) recording of each request."""
+    """Returns the (ours, peer's) recordings of each request."""
     with bench.recorded_world() as (world, recorder, address, peer_project):
         ours = {
             name: record(f"warm-{name}", world.workers[GROUP[name]], recorder, [event] * 3)
@@ -109,7 +109,7 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
 def _targets(
     bench: Bench, name: str, recording: Recording, peer: Recording, address: str
 ) -> dict[str, tuple[Target, Recording]]:
-    """Ours, naive, and the floor where there are calls: what runs, and what it was recorded from."""
+    """Returns the targets (ours, naive, and, if there are calls, the floor), with their recordings."""
     at = f"{address}/{recording.name}"
     targets = {
         "ours": (bench.our_target(GROUP[name], at), recording),

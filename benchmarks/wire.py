@@ -1,4 +1,4 @@
-"""DynamoDB's side of the wire: a small HTTP server, a proxy that records what passes, and a stand-in that replays it.
+"""DynamoDB's side of the connection: a small HTTP server, a recording proxy, and a stand-in that replays recordings.
 
 The proxy asks the engine behind it for the capacity each call consumed and takes that out of the answer again, so a
 function is counted without knowing. The stand-in answers a recorded request's calls at once; the path of its address
@@ -25,7 +25,7 @@ CAPACITY = "ReturnConsumedCapacity"
 
 @dataclass
 class Call:
-    """One DynamoDB call as it passed the wire; `started` and `ended` are monotonic seconds."""
+    """One recorded DynamoDB call; `started` and `ended` are monotonic seconds."""
 
     operation: str
     params: dict[str, Any]
@@ -43,7 +43,7 @@ class Answers(Protocol):
 
 @dataclass
 class Server:
-    """An HTTP server on a free loopback port, one thread per connection, TLS where a certificate is given."""
+    """An HTTP server on a free loopback port, one thread per connection, with TLS if there is a certificate."""
 
     answers: Answers
     tls: tuple[Path, Path] | None = None
@@ -127,7 +127,7 @@ class Recorder:
         self._calls: list[Call] = []
 
     def take(self) -> list[Call]:
-        """The calls since the last look, in the order they started."""
+        """Returns the calls since the last `take`, in the order they started."""
         with self._lock:
             calls, self._calls = self._calls, []
         return sorted(calls, key=lambda call: call.started)
@@ -142,7 +142,7 @@ class Recorder:
         consumed = answer.pop("ConsumedCapacity", None)
         if status != 200:
             read = 0.0
-            # A refused conditional write is charged like the write; the engine reports no capacity with an error.
+            # A failed conditional write is charged like the write; the engine reports no capacity with an error.
             write = 1.0 if b"ConditionalCheckFailed" in raw else 0.0
         else:
             read, write = _units(operation, consumed)
@@ -171,7 +171,7 @@ WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWrit
 
 
 def _units(operation: str, consumed: Any) -> tuple[float, float]:
-    """(read, write) units of an answer's ConsumedCapacity, which is one table's or a list of them."""
+    """Returns the (read, write) units of a response's ConsumedCapacity, which is one table's or a list."""
     entries = consumed if isinstance(consumed, list) else [consumed] if consumed else []
     read = write = 0.0
     for entry in entries:
@@ -186,7 +186,7 @@ def _units(operation: str, consumed: Any) -> tuple[float, float]:
 
 
 def sequential(calls: list[Call]) -> int:
-    """How many round trips lie one after the other: calls that overlapped in time count once."""
+    """Returns the number of sequential round trips: calls that overlap in time count once."""
     depth: list[int] = []
     for index, call in enumerate(calls):
         before = [depth[other] for other in range(index) if calls[other].ended <= call.started]

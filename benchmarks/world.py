@@ -1,6 +1,6 @@
 """Sets up the table for a measurement: an organization with everything in it, credentials, and the peer's copy.
 
-Written through the store and the API themselves, so that an item is here exactly what it is in production.
+Items are written through the store and the API, so that they are exactly as in production.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from controlplane.store.table import Update, table
 PROJECTS = 55
 PEER_KEY = "peer_0123456789abcdefghijklmnopqrstuv"
 PEER_ORGANIZATION = "org_peer"
-# A name and websites that bring a project's item to about 600 B, in our table and in the peer's.
+# A name and websites that make a project's item about 600 B, in our table and in the peer's.
 ORIGINS = ("https://shop-{n}.production.example.com", "https://www.shop-{n}.production.example.com")
 NAME = "Benchmark project of a shop {n:04d}"
 _UNLIMITED = 10**9
@@ -47,7 +47,7 @@ class World:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def call(self, method: str, resource: str, token: str | None = None, **request: Any) -> Any:
-        """One request with the owner's token (or another); answers `data`. Raises TargetFailed for a refusal."""
+        """Sends a request with the owner's token (or another), and returns `data`. Raises TargetFailed for an error."""
         answer = self.answer(method, resource, token=token or self.token, **request)
         if answer["statusCode"] >= 300:
             raise TargetFailed(f"{method} {resource} answered {answer['statusCode']}: {answer['body'][:500]}")
@@ -68,7 +68,7 @@ class World:
 
 
 def create_table(url: str, name: str = TABLE) -> Any:
-    """The template's table on the engine at `url`, and the store pointed at it; answers the store's client."""
+    """Creates the template's table on the engine at `url`, and connects the store to it. Returns the store's client."""
 
     table.connect(url, TABLE)
     table.client.create_table(**table_definition(name))
@@ -77,7 +77,7 @@ def create_table(url: str, name: str = TABLE) -> Any:
 
 @contextmanager
 def populated(package: Package, functions: dict[str, Function], engine: str, address: str) -> Iterator[World]:
-    """A world in a new table on the engine, with a worker of every function that talks to DynamoDB at `address`."""
+    """Yields a world in a new table, with a worker of every function that uses DynamoDB at `address`."""
 
     create_table(engine)
     owner = users.create_user("owner@example.com", "Benchmark Owner")
@@ -85,7 +85,7 @@ def populated(package: Package, functions: dict[str, Function], engine: str, add
     billing.change_plan(organization.organization_id, "enterprise")
     token = user_tokens.create_token(owner.user_id, sorted(SCOPES), 86_400)
     key = api_keys.create_key(organization.organization_id, "benchmark", owner.user_id, "benchmark").secret
-    # The limit is not what is measured here; its counter and its check are.
+    # The limit itself isn't measured, only its counter and its check.
     for secret in (keys.user_token(_digest(token)), keys.key_secret(_digest(key))):
         table.update(Update(secret, "SET #rateLimit = :many", None, {"many": _UNLIMITED}))
     with ExitStack() as stack:
@@ -119,7 +119,7 @@ def _parameters(resource: str) -> dict[str, str]:
 
 
 def populate_peer(engine: str) -> str:
-    """The naive peer's table with a key and as many projects; answers one project's ID."""
+    """Creates the naive peer's table with a key and as many projects. Returns one project's id."""
 
     client = create_table(engine, PEER_TABLE)
     key = {

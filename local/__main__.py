@@ -21,7 +21,7 @@ from local.ministack import MINISTACK_DIRECTORY, DeployFailed, MiniStack, MiniSt
 
 DEFAULT_PORT = 3000
 _READY_TIMEOUT_SECONDS = 60
-_FAREWELL = "\nStopped. The data stays; `make reset` forgets it."
+_STOP_MESSAGE = "\nStopped. The data stays; `make reset` deletes it."
 
 
 def main() -> None:
@@ -34,29 +34,29 @@ def main() -> None:
         with checkout.sole_run(), terminal.foreground():
             _run(_read_port())
     except KeyboardInterrupt:  # before the server took over the signals
-        print(_FAREWELL)
+        print(_STOP_MESSAGE)
     except AlreadyRunning as running:
-        _fail(f"{running} Stop it with Ctrl-C there, or with `make reset`, which also forgets its data.")
+        _fail(f"{running} Stop it with Ctrl-C there, or with `make reset`, which also deletes its data.")
     except MiniStackFailed as failure:
         _fail(str(failure))
     except DeployFailed as failure:
-        _fail(f"The template's resources could not be deployed: {failure}. `make reset` starts afresh.")
+        _fail(f"The template's resources could not be deployed: {failure}. `make reset` deletes the data.")
 
 
 def _run(port: int) -> None:
     if not checkout.is_free(port):
-        _fail(f"Port {port} is in use. Take another one: PORT={port + 1} make run")
+        _fail(f"Port {port} is in use. Use another one: PORT={port + 1} make run")
     memory = checkout.load_memory()
     if memory.demo is None:  # a first run, or one after a first run that was interrupted
         shutil.rmtree(MINISTACK_DIRECTORY, ignore_errors=True)
     ministack = MiniStack(memory.ministack_port)
     try:
         credentials = _prepare(memory, ministack, f"http://{HOST}:{port}")
-        threading.Thread(target=_show_screen, args=(port, credentials), daemon=True).start()
+        threading.Thread(target=_print_screen, args=(port, credentials), daemon=True).start()
         _serve(port)
     finally:
         ministack.stop()
-    print(_FAREWELL)
+    print(_STOP_MESSAGE)
 
 
 def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
 
     if deployment.is_new or memory.demo is None or "repositories" not in memory.demo:
         memory.demo = _seed(memory.demo, base_url)
-    _let_people_sign_in(ministack.endpoint, deployment.resources["UserPool"], memory.demo)
+    _create_people(ministack.endpoint, deployment.resources["UserPool"], memory.demo)
     memory.code_host = _code_host(base_url)
     memory.save()
     credentials = {"baseUrl": base_url, **memory.demo}
@@ -96,7 +96,7 @@ def _prepare_github() -> None:
     try:
         setup.prepare(checkout.DIRECTORY / setup.FOLDER)
     except GitFailed as failure:
-        print(f"The demo repository is left out: {failure}.", file=sys.stderr)
+        print(f"The demo repository wasn't created: {failure}.", file=sys.stderr)
 
 
 def _code_host(base_url: str) -> dict[str, str]:
@@ -124,7 +124,7 @@ def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:
     return ensure_demo(known, hosted)
 
 
-def _let_people_sign_in(endpoint: str, pool_id: str, demo: dict[str, Any]) -> None:
+def _create_people(endpoint: str, pool_id: str, demo: dict[str, Any]) -> None:
     from local.people import ensure_people  # noqa: PLC0415 - loads botocore while MiniStack starts
     from ops.seed import USERS  # noqa: PLC0415
 
@@ -162,7 +162,7 @@ def _serve(port: int) -> None:
     ChangeReload(config, target=uvicorn.Server(config).run, sockets=[config.bind_socket()]).run()
 
 
-def _show_screen(port: int, credentials: dict[str, Any]) -> None:
+def _print_screen(port: int, credentials: dict[str, Any]) -> None:
     """Prints the screen as soon as the server answers."""
     from local import screen  # noqa: PLC0415
 

@@ -34,7 +34,7 @@ class AlreadyRunning(Exception):
 
 @dataclass
 class Memory:
-    """Decided once a checkout, so that every run finds the data, and honours the secrets, of the run before."""
+    """Created once per checkout, so that every run has the data and secrets of the previous one."""
 
     ministack_port: int
     signing_secret: str

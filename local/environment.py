@@ -15,7 +15,7 @@ SECRET_KEY = "local"  # noqa: S105
 
 
 def function_environment(memory: Memory, base_url: str, endpoint: str, resources: dict[str, str]) -> dict[str, str]:
-    """The variables of every function. `resources` gives the physical ID of each deployed logical ID."""
+    """Returns the variables of every function. `resources` maps logical ids to physical ids."""
     return {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_REGION": REGION,

@@ -17,7 +17,7 @@ _STOP_TIMEOUT_SECONDS = 15
 
 
 class MiniStackFailed(Exception):
-    """MiniStack ended, or did not answer in time."""
+    """MiniStack ended, or didn't respond in time."""
 
 
 class DeployFailed(Exception):
@@ -66,7 +66,7 @@ class MiniStack:
                 time.sleep(0.02)
             else:
                 return
-        raise MiniStackFailed(f"MiniStack did not answer within {_START_TIMEOUT_SECONDS} s. {_LOG} says more.")
+        raise MiniStackFailed(f"MiniStack didn't respond within {_START_TIMEOUT_SECONDS} s. {_LOG} says more.")
 
     def stop(self) -> None:
         """Lets MiniStack write its state and waits for its end."""

@@ -1,4 +1,4 @@
-"""The demo's people in the local user pool: who can sign in, and with which password."""
+"""Creates the demo's users, with their passwords, in the local user pool."""
 
 import secrets
 from typing import Any
@@ -35,5 +35,5 @@ def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]], name
 
 
 def _new_password() -> str:
-    """Four groups of four letters: easy to type, and 79 bits."""
+    """Returns four groups of four letters: easy to type, with 79 bits of entropy."""
     return "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(_WORDS))

@@ -23,14 +23,14 @@ type Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class Route(NamedTuple):
-    """A queue, by the variable that holds its address, and the function that takes its messages."""
+    """A queue, by the variable with its URL, and the function that processes its messages."""
 
     variable: str
     function: str
 
 
 def variables(template: dict[str, Any], resources: dict[str, str]) -> dict[str, str]:
-    """The variables of functions that hold the address of a queue, with what was deployed."""
+    """Returns the functions' variables that contain a queue's URL, with the deployed values."""
     return {
         name: resources[logical_id]
         for name, logical_id in _references(template).items()
@@ -52,7 +52,7 @@ def routes(template: dict[str, Any]) -> list[Route]:
 
 
 def _references(template: dict[str, Any]) -> dict[str, str]:
-    """The variables of functions that are references, with the logical ids they refer to."""
+    """Returns the functions' variables that are references, with the logical ids they refer to."""
     return {
         name: value["Ref"]
         for function in template["Resources"].values()
@@ -97,7 +97,7 @@ def take_one(client: Any, url: str, handler: Handler, wait_seconds: int = _LONG_
 
 
 def _record(message: dict[str, Any]) -> dict[str, Any]:
-    """The message as Lambda's event has it."""
+    """Returns the message in the format of Lambda's event."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],

@@ -1,4 +1,4 @@
-"""Passes connections on, byte for byte, from one address of this machine to another."""
+"""Relays connections, byte for byte, from one local address to another."""
 
 import socket
 import threading
@@ -31,7 +31,7 @@ class Relay:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Returns the port that it listens on."""
         return int(self._listener.getsockname()[1])
 
     def _accept(self) -> None:
@@ -51,7 +51,7 @@ class Relay:
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    """Until the source says no more, which the target is told, or one of the two is gone."""
+    """Copies until the source closes, then closes the target for writing, or until either side disconnects."""
     with suppress(OSError):
         while block := source.recv(65_536):
             target.sendall(block)

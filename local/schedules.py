@@ -56,7 +56,7 @@ def _repeat(schedule: Schedule, handler: Handler) -> None:
 
 
 def call_once(schedule: Schedule, handler: Handler) -> None:
-    """One call. As on AWS, one that fails is followed by the next at its time."""
+    """Calls the function once. As on AWS, a failure doesn't affect the next call."""
     try:
         handler({"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}, None)
     except Exception:

@@ -34,13 +34,13 @@ As a person, the owner of "{slug}":
 
 The scanned repository, and the issues opened in it: {base_url}/github-stand-in/
 More people, tokens and keys: {credentials}
-Edit a file under functions/ or layers/, and the server restarts; the data stays. `make reset` forgets it.
+Edit a file under functions/ or layers/, and the server restarts; the data stays. `make reset` deletes it.
 Ctrl-C stops everything.
 """
 
 
 def render(credentials: dict[str, Any], region: str) -> str:
-    """The screen's text for the credentials that credentials.json holds and a region that exists."""
+    """Renders the screen for the contents of credentials.json and an existing region."""
     key = credentials["apiKeys"][0]
     organization = next(it for it in credentials["organizations"] if it["organizationId"] == key["organizationId"])
     owner = next(

@@ -24,14 +24,14 @@ from local.schedules import start_schedules
 
 
 def load_apps() -> dict[str, Any]:
-    """The app of every function that has one, by the name of the function. A worker has none."""
+    """Returns the app of every function by name. Workers have no app."""
     names = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
     modules = {name: importlib.import_module(f"{name}.app") for name in names}
     return {name: module.app for name, module in modules.items() if hasattr(module, "app")}
 
 
 def without_query() -> Callable[[LogRecord], bool]:
-    """A filter of uvicorn's access log that leaves the query of each request out: codes of sign-ins come in it."""
+    """Filters uvicorn's access log: removes each request's query, which can contain sign-in codes."""
 
     def shorten(record: LogRecord) -> bool:
         address, method, target, *more = cast("tuple[Any, ...]", record.args)
@@ -69,7 +69,7 @@ class Gateway:
 
 
 async def _answer_lifespan(receive: Receive, send: Send) -> None:
-    """The functions have none on AWS either."""
+    """Accepts the lifespan protocol without doing anything: the functions have no lifespan on AWS either."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

@@ -19,7 +19,7 @@ _PARAMETERS = {"DeletionProtection": "false"}
 
 
 class Deployment(NamedTuple):
-    """Physical IDs by logical ID, and whether the stack was not there before."""
+    """Physical ids by logical id, and whether the stack is new."""
 
     resources: dict[str, str]
     is_new: bool
@@ -39,7 +39,7 @@ class LocalStack:
         self.digest = hashlib.sha256(described.encode()).hexdigest()
 
     def deploy(self, deployed: str) -> Deployment:
-        """The stack as the template has it now, which is no work where that is `deployed`. Raises DeployFailed."""
+        """Deploys the current template, unless its digest is `deployed`. Raises DeployFailed."""
         resources = self._find_resources()
         if resources is None:
             self._apply(self._client.create_stack)
@@ -50,7 +50,7 @@ class LocalStack:
         return Deployment(resources, is_new=False)
 
     def _find_resources(self) -> dict[str, str] | None:
-        """Physical IDs by logical ID. None where there is no such stack."""
+        """Returns physical ids by logical id, or None if the stack doesn't exist."""
         try:
             found = self._client.describe_stack_resources(StackName=_STACK)["StackResources"]
         except ClientError:

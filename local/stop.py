@@ -1,4 +1,4 @@
-"""Stops this checkout's stack where it runs: `python -m local.stop`."""
+"""Stops this checkout's stack if it is running: `python -m local.stop`."""
 
 import os
 import signal

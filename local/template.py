@@ -1,4 +1,4 @@
-"""template.yaml as data, and the part of it that holds state: what a local run deploys. Nothing is defined twice."""
+"""template.yaml as data, and the stateful part of it, which a local run deploys. Nothing is defined twice."""
 
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ STATEFUL_TYPES = (
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, ten times as fast
-    """YAML with CloudFormation's short tags, which come out in their long form."""
+    """Loads YAML, and expands CloudFormation's short tags into their long form."""
 
 
 def _expand(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def with_includes(node: Any, folder: Path) -> Any:
 
 
 def stateful_part(template: dict[str, Any]) -> dict[str, Any]:
-    """A template of the resources that hold state, with all parameters and conditions, as plain CloudFormation."""
+    """Returns a plain CloudFormation template of the stateful resources, with all parameters and conditions."""
     resources = {name: it for name, it in template["Resources"].items() if it["Type"] in STATEFUL_TYPES}
     kept = {
         name: template[name]

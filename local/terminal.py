@@ -36,7 +36,7 @@ def foreground() -> Iterator[None]:
 
 
 def _find_terminal() -> int | None:
-    """The controlling terminal, where this process group is in its foreground and has make as its leader."""
+    """Returns the controlling terminal if this process group is in its foreground and make is its leader."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR)
     except OSError:

@@ -1,7 +1,7 @@
-"""The floor: a recorded request's DynamoDB calls through boto3's client, one after the other, then its recorded answer.
+"""The floor: a recorded request's DynamoDB calls through boto3's client, sequentially, then its recorded response.
 
-No framework, no validation, no log line. Whatever a function costs beyond this is its own. `FLOOR_RECORDING` names
-the file with the calls and the answer.
+No framework, no validation, no log line. Everything that a function costs beyond this is its own overhead.
+`FLOOR_RECORDING` names the file with the calls and the response.
 """
 
 import base64
@@ -16,7 +16,7 @@ client = boto3.client("dynamodb")
 
 
 def _binary(value):
-    """JSON holds binary attributes as base64; boto3 wants bytes."""
+    """Decodes binary attributes: base64 in JSON, bytes in boto3."""
     if isinstance(value, dict):
         if set(value) == {"B"} and isinstance(value["B"], str):
             return {"B": base64.b64decode(value["B"])}

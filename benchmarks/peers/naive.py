@@ -219,7 +219,7 @@ def update_project(projectId: str, body: ProjectUpdate, key: Writer):
 
 
 def sample_project(organization_id: str, project_id: str, name: str, origins: list[str]) -> dict:
-    """A project as the table holds it; the benchmark seeds its table with these."""
+    """Returns a stored project, with which the benchmark seeds its table."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "projectId": project_id,

@@ -30,7 +30,7 @@ _Endpoint = Callable[["Call"], Response]
 
 
 class Call:
-    """One request, with its body read."""
+    """One request and its body."""
 
     def __init__(self, stand_in: StandIn, request: Request, body: bytes) -> None:
         self.stand_in = stand_in
@@ -52,7 +52,7 @@ class Call:
 
 
 def create_app(stand_in: StandIn) -> Starlette:
-    """The ASGI app. It may be mounted anywhere: the addresses in its answers follow."""
+    """Returns the ASGI app. It can be mounted at any path: the URLs in its responses follow."""
     operations: dict[str, _Endpoint] = {
         "GET /app": _get_app,
         "POST /app/installations/{installation_id}/access_tokens": _create_token,
@@ -108,7 +108,7 @@ async def _fail(call: Call, endpoint: _Endpoint, fault: Fault) -> Response:
 
 
 async def _cut(response: Response, length: int) -> AsyncIterator[bytes]:
-    """The first bytes of a body that was announced to be longer. The server ends the connection."""
+    """Returns the first bytes of a body whose Content-Length is longer. The server ends the connection."""
     body = b""
     if isinstance(response, StreamingResponse):
         async for chunk in response.body_iterator:

@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The fault that one request meets instead of its response.
+    """A fault that replaces the response to one request.
 
-    `takes_effect`: the request is carried out first, and only its answer is lost. `hang_seconds` is waited before the
-    answer. `cut_after_bytes` ends the connection in the middle of the body.
+    `takes_effect`: the request is carried out first, and only its response is lost. `hang_seconds` delays the
+    response. `cut_after_bytes` ends the connection in the middle of the body.
     """
 
     status: int = 502
@@ -24,7 +24,7 @@ class Fault:
 
 
 class Faults:
-    """The faults that wait, by operation ("POST /repos/{owner}/{repo}/issues"): each meets one request, in order."""
+    """The pending faults by operation ("POST /repos/{owner}/{repo}/issues"). Each affects one request, in order."""
 
     def __init__(self) -> None:
         self.list_lag_seconds = 0.0

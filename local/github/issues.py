@@ -47,7 +47,7 @@ class Issues:
             return None
 
     def list(self, owner: str, name: str) -> list[StoredIssue]:
-        """Oldest first."""
+        """Returns the issues, oldest first."""
         issues = [_read(path) for path in (self._root / owner / name).glob("*.json")]
         return sorted(issues, key=lambda issue: issue.number)
 

@@ -29,7 +29,7 @@ table.file td:first-child { color: #59636e; text-align: right; user-select: none
 
 
 def routes(stand_in: StandIn) -> list[Route]:
-    """Plain `def`: git and the disk are read in a thread."""
+    """Returns the routes. Plain `def`, because git and the disk are read in a thread."""
 
     def overview(request: Request) -> Response:
         links = [_link(base_url(request), it) for it in stand_in.repositories.list()]
@@ -79,7 +79,7 @@ def _find(stand_in: StandIn, request: Request) -> GitRepository | None:
 
 
 def base_url(request: Request) -> str:
-    """Where the stand-in is mounted, as its caller reaches it."""
+    """Returns the URL at which the caller reached the stand-in."""
     return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"
 
 

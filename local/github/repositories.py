@@ -30,7 +30,7 @@ _AUTHOR = {
 
 
 class GitFailed(Exception):
-    """git is not installed, or refused."""
+    """git isn't installed, or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """One repository. `created_at` is when its folder was made."""
+    """One repository. `created_at` is when its folder was created."""
 
     owner: str
     name: str
@@ -68,7 +68,7 @@ class GitRepository:
         return self._git("symbolic-ref", "--short", "HEAD").strip()
 
     def find_commit(self, revision: str) -> Commit | None:
-        """The commit that a full ref name or a SHA stands for."""
+        """Returns the commit of a full ref name or a SHA."""
         try:
             text = self._git("log", "-1", "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%B", revision, "--")
         except GitFailed:
@@ -78,14 +78,14 @@ class GitRepository:
         return Commit(sha, tree, tuple(parents.split()), author, email, moment, message.strip())
 
     def find_file(self, sha: str, path: str) -> bytes | None:
-        """The content of a file at a commit."""
+        """Returns the content of a file at a commit."""
         try:
             return _run(["--git-dir", str(self.path), "cat-file", "blob", f"{sha}:{path}"])
         except GitFailed:
             return None
 
     def archive(self, sha: str) -> Iterator[bytes]:
-        """A gzipped tar of the commit, in one folder, as GitHub names it."""
+        """Returns a gzipped tar of the commit, in one folder, named as on GitHub."""
         prefix = f"--prefix={self.owner}-{self.name}-{sha[:7]}/"
         command = [*_git(), "--git-dir", str(self.path), "archive", "--format=tar.gz", prefix, sha]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=_ENVIRONMENT) as process:
@@ -117,7 +117,7 @@ class Repositories:
         return [GitRepository(path.parent.name, path.stem, path) for path in paths]
 
     def create(self, owner: str, name: str, source: Path, branch: str = "main") -> GitRepository:
-        """A repository with one commit of the files below `source`. The same files make the same commit."""
+        """Creates a repository with one commit of the files below `source`. The same files give the same commit."""
         path = self._root / owner / f"{name}.git"
         unfinished = path.with_suffix(".unfinished")  # so that a repository is there whole or not at all
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -144,7 +144,7 @@ def _commit(repository: GitRepository, source: Path, message: str, branch: str) 
 
 
 def stable_id(name: str) -> int:
-    """A number that is the same for the same name at every start."""
+    """Returns a number that depends only on the name."""
     return zlib.crc32(name.encode()) & 0x7FFFFFFF or 1
 
 

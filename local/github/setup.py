@@ -29,12 +29,12 @@ def prepare(root: Path) -> None:
 
 
 def key_file(root: Path) -> Path:
-    """The App's private key. The stand-in, which is GitHub here, reads only the public half of it."""
+    """Returns the path of the App's private key. The stand-in, which acts as GitHub, reads only its public half."""
     return root / "app-key.pem"
 
 
 def installation_id(owner: str) -> int:
-    """The installation through which that owner let the App in."""
+    """Returns the id of the owner's installation of the App."""
     return stable_id(owner)
 
 

@@ -64,7 +64,7 @@ _USER_LINKS = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the stand-in is reached: `html_url` its pages, `api_url` its REST API."""
+    """The stand-in's URLs: `html_url` of its pages, `api_url` of its REST API."""
 
     html_url: str
     api_url: str

@@ -29,7 +29,7 @@ _LEVELS = {"read": 1, "write": 2, "admin": 3}
 
 
 class Denied(Exception):
-    """The request is refused with that status."""
+    """The request is rejected with that status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class Denied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An installation token. It sees the repositories of one owner, or those of them that it was asked for."""
+    """An installation token. It has access to all repositories of one owner, or to selected ones."""
 
     value: str = field(repr=False)
     installation_id: int
@@ -52,7 +52,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A request as it came."""
+    """A received request."""
 
     operation: str
     method: str
@@ -121,7 +121,7 @@ class StandIn:
         return token
 
     def _select(self, owner: str, names: list[str] | None, repository_ids: list[int] | None) -> frozenset[int] | None:
-        """The ids of the repositories that were asked for by current name or by id. Raises Denied if one is missing."""
+        """Returns the ids of the repositories requested by current name or id. Raises Denied if one is missing."""
         if names is None and repository_ids is None:
             return None
         found = {it.repository_id: it.name for it in self.repositories.list() if it.owner == owner}
@@ -145,7 +145,7 @@ class StandIn:
         return token
 
     def get_repository(self, token: Token, owner: str, name: str, permission: str, level: str) -> GitRepository:
-        """The repository, where the token sees it. Raises Denied."""
+        """Returns the repository if the token has access to it. Raises Denied."""
         found = self.repositories.find(owner, name)
         if found is None or found.owner != token.owner:
             raise Denied(404, "Not Found")
@@ -156,7 +156,7 @@ class StandIn:
         return found
 
     def offer_download(self, repository: GitRepository, sha: str) -> str:
-        """A ticket that stands for the archive: the host that serves it is shown no token."""
+        """Returns a ticket for the archive, because the host that serves it gets no token."""
         ticket = secrets.token_urlsafe(18)
         self._downloads[ticket] = repository, sha
         return ticket
@@ -169,7 +169,7 @@ class StandIn:
         return found
 
     def _key(self) -> RSAPublicKey:
-        """The public half of the App's key. Read late: the file is made by `make run`, and this at every import."""
+        """Returns the public half of the App's key. Read on demand: `make run` creates the file after imports."""
         if self._public_key is None:
             private_key = load_pem_private_key(self._key_file.read_bytes(), password=None)
             public_key = private_key.public_key()
