@@ -1,4 +1,4 @@
-"""Returns example values of schemas: the declared ones or, if there are none, values composed from the parts."""
+"""Example values of schemas: the declared ones, or values composed from the parts."""
 
 from typing import Any
 

@@ -263,7 +263,8 @@ class TestRecording:
         """Records a call as if the function `billing` had made it."""
         group = "billing"  # the group that tests/support/api.py keeps in the frame that calls a function
         code = compile("record_call('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
-        exec(code, {"note": permissions.record_call, "operation": operation, "parameters": parameters, "group": group})
+        names = {"operation": operation, "parameters": parameters, "group": group}
+        exec(code, {"record_call": permissions.record_call, **names})
 
     def test_calls_of_tests_are_not_attributed_to_a_function(self):
         permissions.record_call("dynamodb", "Scan", {})
