@@ -3,6 +3,8 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as property_settings
 
 os.environ.update(
     TABLE_NAME="assent-test",
@@ -26,6 +28,10 @@ for queue in ("scan-preparation", "scan-execution", "issue-creation", "finding-i
     os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"
     os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"
 os.environ.pop("AWS_SESSION_TOKEN", None)
+
+if "CI" not in os.environ:  # Hypothesis has a profile for CI, which has no time limits either
+    property_settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    property_settings.load_profile("busy")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
