@@ -16,7 +16,7 @@ router = ControlRouter(tags=["Pages"], include_in_schema=False)
 PER_PAGE = 50
 # The maximum per request. Each needs a read and a transaction; the total stays far below the function's timeout.
 _REVOKED_AT_ONCE = 100
-_KINDS = {"session": "Web session", "device": "Device", "token": "Token made by the operator"}
+_KINDS = {"session": "Web session", "device": "Device", "token": "Token made by the operator"}  # nosec B105
 
 
 class EntryGone(NotFound):
