@@ -22,9 +22,8 @@ from code_audit.schemas import (
     expiry_of,
 )
 from code_audit.service import Outcome
-from controlplane.core import ids
 from controlplane.core.errors import NotFound
-from controlplane.core.ids import ScanRequestId
+from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
@@ -38,8 +37,8 @@ from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnloc
 
 router = ControlRouter(tags=["Code audit"])
 
-SCAN = Resource("scanId", ids.SCAN, keys.scan, ScanItem.from_item)
-REQUEST = Resource("preparationId", ids.SCAN_REQUEST, keys.scan_request, RequestItem.from_item)
+SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
+REQUEST = Resource("preparationId", ScanRequestId, keys.scan_request, RequestItem.from_item)
 
 ListsOfCodeAudit = Annotated[Access[None], Requires("code-audit.read", organization="query")]
 StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True)]

@@ -30,7 +30,7 @@ def _bare(address: str) -> str:
 
 
 def _of_project(text: str) -> str:
-    if ids.locate(ids.PROJECT, text) is None:
+    if ids.ProjectId.parse(text) is None:
         raise ValueError("not the id of a project")
     return text
 
@@ -94,8 +94,8 @@ class Advisory(Message):
 
     @model_validator(mode="after")
     def _is_of_one_organization(self) -> Self:
-        located = ids.locate(ids.PROJECT, self.project_id) if self.project_id else None
-        if located is not None and located.organization_id != self.organization_id:
+        project_id = ids.ProjectId.parse(self.project_id) if self.project_id else None
+        if project_id is not None and project_id.organization_id != self.organization_id:
             raise PydanticCustomError("contradiction", "The project belongs to another organization.")
         return self
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from controlplane.core import ids
+from controlplane.core.ids import InboxItemId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
@@ -17,7 +17,7 @@ from inbox.schemas import InboxItem, InboxItemDetail, InboxItemUpdate
 
 router = ControlRouter(tags=["Inbox"])
 
-ITEM = Resource("itemId", ids.INBOX_ITEM, keys.inbox_item, inbox_items.InboxItem.from_item)
+ITEM = Resource("itemId", InboxItemId, keys.inbox_item, inbox_items.InboxItem.from_item)
 
 ListsItems = Annotated[Access[None], Requires("inbox.read", organization="query")]
 ReadsItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.read", resource=ITEM)]

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from controlplane.core import clock, ids
+from controlplane.core.ids import InvitationId, MemberId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
@@ -32,8 +33,8 @@ def _member_key(organization_id: str, local: str) -> keys.Key:
     return keys.member(organization_id, f"{ids.USER}_{local}")
 
 
-MEMBER = Resource("memberId", ids.MEMBER, _member_key, MemberItem.from_item)
-INVITATION = Resource("invitationId", ids.INVITATION, keys.invitation, InvitationItem.from_item)
+MEMBER = Resource("memberId", MemberId, _member_key, MemberItem.from_item)
+INVITATION = Resource("invitationId", InvitationId, keys.invitation, InvitationItem.from_item)
 
 ReadsMembers = Annotated[Access[None], Requires("members.read", organization="query")]
 WritesMember = Annotated[Access[MemberItem], Requires("members.write", role="admin", resource=MEMBER, user_token=True)]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane.core import ids
+from controlplane.core.ids import ProjectId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
@@ -32,7 +32,7 @@ from projects.schemas import (
 
 router = ControlRouter(tags=["Projects"])
 
-PROJECT = Resource("projectId", ids.PROJECT, keys.project, ProjectItem.from_item)
+PROJECT = Resource("projectId", ProjectId, keys.project, ProjectItem.from_item)
 
 ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]

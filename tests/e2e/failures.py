@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock, ids
-from controlplane.core.ids import InboxItemId, Located, RepositoryId
+from controlplane.core import clock
+from controlplane.core.ids import InboxItemId, Located, ProjectId, RepositoryId
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, PublishScan, Queue
 from controlplane.store import issue_attempts, outbox, repositories
@@ -100,9 +100,7 @@ def deleted_project(world: World, call: Caller, organization: Organization) -> L
     project_id = call(201, "POST", "/v1/projects", body)["id"]
     call(200, "POST", f"/v1/projects/{project_id}/vendors/segment/decision", {"decision": "ignore"})
     call(200, "DELETE", f"/v1/projects/{project_id}")
-    located = ids.locate(ids.PROJECT, project_id)
-    assert located is not None
-    return located
+    return ProjectId.stored(project_id).location
 
 
 @pytest.fixture(scope="session")

@@ -95,7 +95,7 @@ def address(operation: Operation, organization_id: str) -> str:
         if name == "organizationId":
             return organization_id
         if resource is not None and resource.parameter == name:
-            return _unknown_id(resource.prefix, organization_id)
+            return _unknown_id(resource.id_type.prefix, organization_id)
         return _OTHER_PARAMETERS.get(name) or _unknown_id(ids.KEY, organization_id)
 
     return re.sub(r"\{(\w+)\}", fill, operation.path) + _QUERIES.get(operation.path, "")

@@ -187,7 +187,7 @@ EXEMPT: dict[str, str] = {
     "dashboard.sign_in:*": "rules: own_page's expressions are tested themselves, and state is signed",
     "controlplane.store.*": "the store copies validated text into requests to the table",
     "controlplane.github.*": "requests to the code host: names are checked by _repository_names and _checked_branch",
-    "controlplane.http.access:*": "ids that ids.locate and ids.is_root check, which are tested themselves",
+    "controlplane.http.access:*": "ids that OwnedId.parse and ids.is_root check, which are tested themselves",
     "controlplane.http.authentication:*": "credentials, which tokens.prefix_of checks, and which are only hashed",
     "controlplane.http.callers:*": "an interface",
     "controlplane.http.dialect:Dialect.read": "a protocol",

@@ -11,14 +11,16 @@ ORGANIZATION = "org_0123456789abcdef"
 
 def test_an_owned_id_contains_its_organization_and_its_local_part():
     local = ids.new_local()
-    located = ids.locate(ids.PROJECT, ProjectId.of(ORGANIZATION, local))
-    assert located == (ORGANIZATION, local)
+    parsed = ProjectId.parse(str(ProjectId.of(ORGANIZATION, local)))
+    assert parsed is not None
+    assert parsed.location == (ORGANIZATION, local)
 
 
 def test_a_member_id_contains_the_organization_and_the_user():
     user = ids.new_root(ids.USER)
-    located = ids.locate(ids.MEMBER, MemberId.of_user(ORGANIZATION, user))
-    assert located == (ORGANIZATION, user[4:])
+    parsed = MemberId.parse(str(MemberId.of_user(ORGANIZATION, user)))
+    assert parsed is not None
+    assert parsed.location == (ORGANIZATION, user[4:])
 
 
 @given(st.floats(0, 4e9), st.floats(0, 4e9))
@@ -33,13 +35,13 @@ def test_new_ids_differ():
 
 @given(st.text())
 def test_text_of_another_form_is_not_an_id(text: str):
-    assert ids.locate(ids.PROJECT, text) is None
-    assert ids.locate(ids.PROJECT, f"prj_{text}") is None or len(text) == 34
+    assert ProjectId.parse(text) is None
+    assert ProjectId.parse(f"prj_{text}") is None or len(text) == 34
 
 
 def test_an_id_of_another_kind_is_refused():
     key = KeyId.of(ORGANIZATION, ids.new_local())
-    assert ids.locate(ids.KEY, key) is not None
-    assert ids.locate(ids.PROJECT, key) is None
-    assert ids.locate(ids.KEY, key + "\n") is None
-    assert ids.locate(ids.KEY, key.upper()) is None
+    assert KeyId.parse(key) is not None
+    assert ProjectId.parse(key) is None
+    assert KeyId.parse(key + "\n") is None
+    assert KeyId.parse(key.upper()) is None

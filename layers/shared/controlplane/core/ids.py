@@ -66,8 +66,12 @@ class OwnedId(str):
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Returns the id, or None if the text isn't one of this kind."""
-        located = locate(cls.prefix, text)
-        return cls.of(*located) if located else None
+        match = _OWNED[cls.prefix].fullmatch(text)
+        if match is None:
+            return None
+        parsed = cls(text)
+        parsed.organization_id, parsed.local = f"{ORGANIZATION}_{match[1]}", match[2]
+        return parsed
 
     @classmethod
     def stored(cls, text: str) -> Self:
@@ -190,9 +194,3 @@ def local_of_session(text: str) -> str | None:
 def is_root(prefix: str, text: str) -> bool:
     """Returns whether the text is a well-formed id with that prefix. Check this before using the text in a key."""
     return _ROOT[prefix].fullmatch(text) is not None
-
-
-def locate(prefix: str, text: str) -> Located | None:
-    """Returns the location of the id's item, or None if the text isn't an id with that prefix."""
-    match = _OWNED[prefix].fullmatch(text)
-    return Located(f"{ORGANIZATION}_{match[1]}", match[2]) if match else None

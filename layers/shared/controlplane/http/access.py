@@ -14,6 +14,7 @@ from fastapi import Path, Query
 
 from controlplane.core import ids
 from controlplane.core.errors import Forbidden, InsufficientScope, InvalidPayload, NotFound, PlanRequired
+from controlplane.core.ids import OwnedId
 from controlplane.core.plans import PLANS
 from controlplane.core.roles import RANK
 from controlplane.http import owner_limits
@@ -28,13 +29,13 @@ from controlplane.store.table import table
 
 
 class Resource(NamedTuple):
-    """A kind of item that a route identifies by id: the path parameter, the id's prefix, and the item's key.
+    """A kind of item that a route identifies by id: the path parameter, the id's type, and the item's key.
 
     `read` converts the stored attributes to the value that the endpoint gets as `access.resource`.
     """
 
     parameter: str
-    prefix: str
+    id_type: type[OwnedId]
     key: Callable[[str, str], Key]
     read: Callable[[dict[str, Any]], Any]
 
@@ -216,18 +217,18 @@ def _find_organization(principal: Principal, source: str, named: str | None) -> 
 
 def _resolve_resource(access: Access[Any], resource: Resource, named: str) -> None:
     """Reads the resource and the caller's membership in its organization. Raises NotFound if either doesn't exist."""
-    located = ids.locate(resource.prefix, named)
-    if located is None:
+    resource_id = resource.id_type.parse(named)
+    if resource_id is None:
         raise NotFound
-    key = resource.key(*located)
+    key = resource.key(*resource_id.location)
     principal = access.principal
     if principal.user_id is None:
-        if located.organization_id != principal.organization_id:
+        if resource_id.organization_id != principal.organization_id:
             raise NotFound
         item, access.organization = table.get(key), key_organization(principal)
     else:
         # The two reads are independent and share one round trip.
-        item, membership = organizations.get_with_membership(key, principal.user_id, located.organization_id)
+        item, membership = organizations.get_with_membership(key, principal.user_id, resource_id.organization_id)
         access.organization = membership
     if item is None or access.organization is None:
         raise NotFound

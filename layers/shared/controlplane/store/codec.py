@@ -41,5 +41,10 @@ def encode(value: Any) -> dict[str, Any]:
     raise TypeError(f"the table does not store {type(value).__name__}")
 
 
+def present(**attributes: Any) -> dict[str, Any]:
+    """Returns the attributes that have a value. The others aren't stored."""
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
 def encode_item(item: dict[str, Any]) -> dict[str, Any]:
     return {name: encode(value) for name, value in item.items()}

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Self
 from controlplane.core import clock, ids, keyring, tokens
 from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, token_families
+from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -96,14 +97,13 @@ class DeviceRequestItem:
             "validUntil": self.valid_until,
             "expiresAt": self.expires_at,
         }
-        optional = {
-            "userId": self.user_id,
-            "granted": self.granted,
-            "familyId": self.family_id,
-            "decision": self.decision,
-            "listedAs": self.listed_as,
-        }
-        return item | {name: value for name, value in optional.items() if value is not None}
+        return item | present(
+            userId=self.user_id,
+            granted=self.granted,
+            familyId=self.family_id,
+            decision=self.decision,
+            listedAs=self.listed_as,
+        )
 
     @property
     def key(self) -> Key:

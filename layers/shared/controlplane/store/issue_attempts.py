@@ -25,6 +25,7 @@ from controlplane.core import clock
 from controlplane.core.errors import Forbidden
 from controlplane.core.ids import InboxItemId
 from controlplane.store import inbox, keys
+from controlplane.store.codec import present
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.organizations import role_check
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
@@ -74,7 +75,6 @@ class AttemptItem:
         return self.due_at <= clock.now()
 
     def to_item(self) -> dict[str, Any]:
-        optional = {"claim": self.claim, "sentAt": self.sent_at}
         return {
             **keys.issue_attempt(self.item_id)._asdict(),
             "marker": self.marker,
@@ -82,7 +82,7 @@ class AttemptItem:
             "requestedBy": self.requested_by,
             "requestedAt": self.requested_at,
             "dueAt": self.due_at,
-            **{name: value for name, value in optional.items() if value is not None},
+            **present(claim=self.claim, sentAt=self.sent_at),
         }
 
     @classmethod

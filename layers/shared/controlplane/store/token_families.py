@@ -14,6 +14,7 @@ from controlplane.core import clock, ids, tokens
 from controlplane.core.errors import Unauthorized
 from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, user_tokens
+from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -133,7 +134,7 @@ class TokenFamilyItem:
             "createdAt": self.created_at,
             "endsAt": self.ends_at,
             "expiresAt": self.expires_at,
-            **({} if self.listed_as is None else {"listedAs": self.listed_as}),
+            **present(listedAs=self.listed_as),
         }
 
     @property

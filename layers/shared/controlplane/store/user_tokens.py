@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from controlplane.core import clock, ids, tokens
 from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, users
+from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, Throttled, Update, table
@@ -110,15 +111,14 @@ class UserTokenItem:
             "win": self.win,
             "hits": self.hits,
         }
-        optional = {
-            "listedAs": self.listed_as,
-            "familyId": self.family_id,
-            "clientId": self.client_id,
-            "exactWin": self.exact_win,
-            "exactFrom": self.exact_from,
-            "refusedFor": self.refused_for,
-        }
-        return item | {name: value for name, value in optional.items() if value is not None}
+        return item | present(
+            listedAs=self.listed_as,
+            familyId=self.family_id,
+            clientId=self.client_id,
+            exactWin=self.exact_win,
+            exactFrom=self.exact_from,
+            refusedFor=self.refused_for,
+        )
 
     @property
     def key(self) -> Key:

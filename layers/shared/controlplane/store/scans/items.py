@@ -11,6 +11,7 @@ from controlplane.core import clock, ids
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.store import keys
+from controlplane.store.codec import present
 from controlplane.store.keys import Key
 from controlplane.store.leases import LeaseState
 
@@ -137,7 +138,7 @@ class RequestItem:
             "requestedBy": self.requested_by,
             "createdAt": self.created_at,
             **self.lease.to_item(),
-            **_present(
+            **present(
                 scanId=self.scan_id,
                 failure=self.failure and self.failure.to_item(),
                 queuedAt=self.queued_at,
@@ -257,7 +258,7 @@ class ScanItem:
             "createdAt": self.created_at,
             **self.lease.to_item(),
             **self.status_attributes(self.status),
-            **_present(
+            **present(
                 unlockCredits=self.unlock_credits,
                 findingCount=self.finding_count,
                 issueCount=self.issue_count,
@@ -303,11 +304,6 @@ class ScanItem:
 
 type Work = RequestItem | ScanItem
 type WorkId = ScanRequestId | ScanId
-
-
-def _present(**attributes: Any) -> dict[str, Any]:
-    """Returns the attributes that have a value. The others aren't stored."""
-    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def work_key(work_id: WorkId) -> Key:
