@@ -30,14 +30,21 @@ def list_audits(project: ProjectItem) -> list[dict[str, Any]]:
     ]
 
 
-def delete_audit(project: ProjectItem, audit_id: str) -> None:
-    """Removes an audit and its schedule; its runs are kept. Raises UnknownProject, UnknownAudit."""
+def delete_audit(project: ProjectItem, audit_id: str) -> str | None:
+    """Deletes an audit and its schedule; its runs are kept. Raises UnknownProject, UnknownAudit.
+
+    A website that isn't a consent entry is deleted with its last audit. Returns that website's id, or None.
+    """
+    website_id = ""
 
     def without_audit(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+        nonlocal website_id
         website = next((it for it in before.websites if audit_id in it.audits), None)
         if website is None:
             raise UnknownAudit
+        website_id = website.website_id
         after = before.with_website(replace(website, audits=tuple(it for it in website.audits if it != audit_id)))
         return after.with_new_version(), audit_deletions(before, [replace(website, audits=(audit_id,))])
 
-    change_until_written(project, without_audit)
+    after = change_until_written(project, without_audit)
+    return None if after.find_website(website_id) else website_id

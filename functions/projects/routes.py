@@ -12,7 +12,7 @@ from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from controlplane.store import keys, projects, vendors
+from controlplane.store import keys, projects, vendors, websites
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import Leg
 from controlplane.store.vendors import VendorState
@@ -103,12 +103,16 @@ async def get_project(access: ReadsProject) -> Project:
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
-@refuses(service.UnusableOrigin, projects.BrandingNotIncluded, projects.WebsiteRemovalNeedsAdmin, service.NoConsent)
+@refuses(service.UnusableOrigin, projects.BrandingNotIncluded, websites.WebsiteRemovalNeedsAdmin, service.NoConsent)
 async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
     """Changes the name, description, websites, or consent settings. Omitted fields keep their values.
 
-    `websites` replaces the whole list. Websites missing from it are deleted along with their audits, which needs the
-    role `admin` or `owner`.
+    A website is a consent entry, or audited, or both. `websites` is the complete new list of all websites, and
+    `consent.trustedOrigins` that of the consent entries. A website that the list omits is removed, which needs the role
+    `admin` or `owner`. API keys may remove websites.
+
+    An audited website that the list omits stays in `websites`, so consent still loads on it, but it is no longer a
+    consent entry. Delete it with `DELETE /v1/projects/{projectId}/websites/{websiteId}`, which deletes its audits.
     """
     change = service.read_change(body)
     access.enter()
@@ -143,12 +147,12 @@ async def get_project_consent(access: ReadsProject) -> ListedConsent:
     operation_id="deleteWebsite",
     summary="Delete a website of a project",
 )
-@refuses(projects.LastTrustedWebsite)
+@refuses(websites.LastTrustedWebsite)
 async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
     """Deletes a website of a project. The consent runtime stops allowing its origin.
 
-    The audits that use the website are deleted along with their schedules. Their past runs are kept. The last website
-    that consent trusts can't be deleted.
+    The audits that use the website are deleted along with their schedules. Their past runs are kept. The last consent
+    entry can't be deleted, even if there are audited websites that aren't consent entries.
     """
     return DeletedWebsite(website_id=website_id, deleted_audits=projects.delete_website(access.resource, website_id))
 

@@ -16,8 +16,9 @@ from controlplane.http.envelope import Wire
 from controlplane.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url, VendorId
 from controlplane.store.organizations import Membership
 from controlplane.store.project_items import AddressKind, ConsentItem, ProjectItem, WebsiteItem
-from controlplane.store.projects import MAX_WEBSITES, NO_BRANDING
+from controlplane.store.projects import NO_BRANDING
 from controlplane.store.vendors import ReviewState, VendorState
+from controlplane.store.websites import MAX_WEBSITES
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
 
@@ -103,7 +104,10 @@ class ConsentUpdate(Wire):
 
     branding: Branding = Field(default_factory=str, description=_BRANDING, examples=[settings.library_brand])
     trusted_origins: SomeAddresses = Field(
-        default_factory=list, description="Use `websites` instead.", json_schema_extra=_DEPRECATED
+        default_factory=list,
+        description="Use `websites` instead. The complete new list of consent entries, in order. Addresses that are "
+        "websites keep their IDs. Audited websites that it omits stay, but are no longer consent entries.",
+        json_schema_extra=_DEPRECATED,
     )
 
 
@@ -120,8 +124,8 @@ class ProjectUpdate(Wire):
     )
     websites: SomeAddresses = Field(
         default_factory=list,
-        description="The complete new list, in order. Addresses that remain keep their IDs. Removing an address "
-        "deletes its audits and needs the role `admin` or `owner`.",
+        description="The complete new list, in order. Addresses that remain keep their IDs. Audited websites that it "
+        "omits stay, but are no longer consent entries. Removing an address needs the role `admin` or `owner`.",
         examples=[["example.com", "*.example.com"]],
     )
     consent: ConsentUpdate = Field(default_factory=ConsentUpdate)
@@ -190,7 +194,7 @@ class ListedConsent(Wire):
     instance_slug: Slug = Field(description="The name used in URLs.")
     instance_name: DisplayName
     trusted_origins: list[str] = Field(
-        description="The addresses on which consent is loaded.", examples=[["example.com"]]
+        description="The consent entries alone. Consent loads on audited websites too.", examples=[["example.com"]]
     )
     branding: ShownBranding
     backend_url: RuntimeUrl = Field(alias="backendURL")
@@ -203,7 +207,7 @@ class ListedConsent(Wire):
             instance_id=consent.instance_id,
             instance_slug=consent.slug,
             instance_name=consent.name,
-            trusted_origins=[website.origin for website in project.websites],
+            trusted_origins=project.trusted_origins,
             branding=consent.branding,
             backend_url=consent_runtime_url(consent.instance_id),
             dashboard_url=project_page(organization.slug, project.slug) + "/consent",
@@ -215,7 +219,9 @@ class Consent(Wire):
     """A consent instance in the current shape."""
 
     trusted_origins: list[str] = Field(
-        description="Use `websites` instead.", examples=[["example.com"]], json_schema_extra=_DEPRECATED
+        description="The consent entries alone. Use `websites` instead, which lists every website.",
+        examples=[["example.com"]],
+        json_schema_extra=_DEPRECATED,
     )
     branding: ShownBranding
     backend_url: RuntimeUrl
@@ -225,7 +231,7 @@ class Consent(Wire):
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
         return cls(
-            trusted_origins=[website.origin for website in project.websites],
+            trusted_origins=project.trusted_origins,
             branding=consent.branding,
             backend_url=consent_runtime_url(consent.instance_id),
             dashboard_url=project_page(organization.slug, project.slug) + "/consent",

@@ -99,7 +99,7 @@ def read_change(body: ProjectUpdate) -> Change:
             raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
         change["websites"] = _parse(["websites"], body.websites)
     elif "trusted_origins" in consent.model_fields_set:
-        change["websites"] = _parse(["consent", "trustedOrigins"], consent.trusted_origins)
+        change["trusted_origins"] = _parse(["consent", "trustedOrigins"], consent.trusted_origins)
     if not change:
         raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
     return Change(change, "consent" in given)
@@ -108,7 +108,8 @@ def read_change(body: ProjectUpdate) -> Change:
 def update_project(project: ProjectItem, role: Role, change: Change) -> ProjectItem:
     """Applies the change and returns the updated project.
 
-    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and UnknownProject if the project was deleted.
+    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, InvalidPayload for too many websites, and
+    UnknownProject if the project was deleted.
     """
     if change.of_consent:
         get_consent(project)

@@ -38,7 +38,7 @@ def create_audit(
     every_days: Annotated[int, typer.Option("--every-days", min=1, max=365, help="The interval in days.")] = 7,
 ) -> Result:
     """Schedule an audit of a website. Only websites of kind `domain` can be audited, each by at most 5 audits."""
-    from controlplane.store import audits, projects
+    from controlplane.store import audits, projects, websites
 
     item = _get_project(project)
     audited = next((it for it in item.websites if website in (it.website_id, it.origin)), None)
@@ -46,7 +46,7 @@ def create_audit(
         raise NotFound(f"The project has no website {website}. It has: {_origins(item) or 'none'}.")
     try:
         audit = audits.create_audit(item.project_id, audited.website_id, every_days)
-    except (projects.UnknownProject, projects.UnknownWebsite):
+    except (projects.UnknownProject, websites.UnknownWebsite):
         raise NotFound("The website was just removed.") from None
     except audits.NotAuditable:
         raise Refused(f"{audited.origin} is of the kind {audited.kind}; only a domain can be audited.") from None
@@ -73,17 +73,20 @@ def list_audits(project: Project) -> Result:
 
 @command(app, "delete")
 def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Result:
-    """Delete an audit and its schedule. Its runs are kept."""
+    """Delete an audit and its schedule. Its runs are kept.
+
+    A website that is only audited, and not a consent entry, is deleted with its last audit.
+    """
     from controlplane.store.audits import UnknownAudit
     from controlplane.store.projects import UnknownProject
     from ops import audits
 
     confirm(f"Delete the audit {audit}?", yes=yes)
     try:
-        audits.delete_audit(_get_project(project), audit)
+        deleted_website = audits.delete_audit(_get_project(project), audit)
     except (UnknownProject, UnknownAudit):
         raise NotFound(f"The project {project} has no audit {audit}.") from None
-    return Result({"deleted": True, "auditId": audit})
+    return Result({"deleted": True, "auditId": audit, "deletedWebsiteId": deleted_website})
 
 
 @command(app, "record")

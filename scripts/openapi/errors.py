@@ -51,6 +51,9 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "scans.InsufficientCredits": (20, 50),
     "scans.NothingToUnlock": ("running",),
     "scans.ScanInProgress": (_PREPARATION, _SCAN),
+    "websites.WebsiteRemovalNeedsAdmin": (
+        [SimpleNamespace(website_id="web_01kb2m3n4p5q6r7s8t", origin="shop.example.com")],
+    ),
 }
 # The same errors with other details, under their own names.
 _VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {

@@ -5,81 +5,20 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.store import audits, keys
-from controlplane.store.projects import UnknownWebsite
-from controlplane.store.table import table
+from controlplane.store import audits
+from tests.races.shop import Shop
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_token
 from tests.support.api import Reply
-from tests.support.asgi import DirectApi
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Explored, Race, explore
 from tests.support.threads import run_repeatedly
-from tests.support.world import World
 
 pytestmark = pytest.mark.races
-
-
-class Shop:
-    """An organization with one project and its websites."""
-
-    def __init__(self, world: World, api: DirectApi, websites: int = 2, plan: str = "pro") -> None:
-        self.api = api
-        self.company = world.company(plan)
-        self.token = self.company.owner.token
-        reply = self.create("Shop", [f"shop{number}.example.com" for number in range(websites)])
-        self.project_id = ProjectId.stored(reply.data["id"])
-        self.website_ids: list[str] = [website["id"] for website in reply.data["websites"]]
-        self.path = f"/v1/projects/{self.project_id}"
-
-    def create(self, name: str, websites: list[str]) -> Reply:
-        region = self.api.get("/v1/regions").data[0]["id"]
-        body = {"name": name, "region": region, "websites": websites}
-        return self.api.post(f"/v1/projects?organizationId={self.company.organization_id}", self.token, json_body=body)
-
-    def creates(self, name: str) -> Callable[[], Reply]:
-        return lambda: self.create(name, ["new.example.com"])
-
-    def deletes_website(self, number: int) -> Callable[[], Reply]:
-        return lambda: self.api.delete(f"{self.path}/websites/{self.website_ids[number]}", self.token)
-
-    def patches(self, **fields: Any) -> Callable[[], Reply]:
-        return lambda: self.api.patch(self.path, self.token, json_body=fields)
-
-    def deletes(self) -> Reply:
-        return self.api.delete(self.path, self.token)
-
-    def decides(self) -> Reply:
-        return self.api.post(f"{self.path}/vendors/segment/decision", self.token, json_body={"decision": "approve"})
-
-    def audits(self, number: int) -> Callable[[], bool]:
-        """Returns the operator's act of creating an audit. The act returns True if the website still exists."""
-
-        def act() -> bool:
-            try:
-                audits.create_audit(self.project_id, self.website_ids[number], 7)
-            except UnknownWebsite:
-                return False
-            return True
-
-        return act
-
-    def children(self) -> list[str]:
-        """Returns the sort keys of the project's items, except the project itself and its slug."""
-        page = table.query(keys.organization_pk(self.project_id.organization_id), consistent=True)
-        own = keys.project(*self.project_id.location).sk
-        return [item["sk"] for item in page.items if self.project_id.local in item["sk"] and item["sk"] != own]
-
-    def read(self) -> Reply:
-        return self.api.get(self.path, self.token)
-
-    def stored(self) -> dict[str, Any] | None:
-        return table.get(keys.project(*self.project_id.location))
 
 
 type Acts = Callable[[Shop], list[Callable[[], Reply]]]
@@ -193,6 +132,110 @@ class TestEveryOrder:
         race(lambda shop: [shop.creates("Market"), shop.creates("Market")], check)
 
 
+class TestEveryOrderOfTwoLists:
+    """A client that knows only `trustedOrigins`, and everything that changes the websites at the same time."""
+
+    def test_one_of_the_last_two_entries_is_kept_next_to_an_audited_website(
+        self, race: Callable[..., Explored]
+    ) -> None:
+        def acts(shop: Shop) -> list[Callable[[], Reply]]:
+            shop.audited_only(2)
+            return [shop.deletes_website(0), shop.deletes_website(1)]
+
+        def check(shop: Shop, replies: Replies) -> None:
+            assert sorted(reply.status for reply in replies) == [200, 409]
+            assert len(shop.read().data["consent"]["trustedOrigins"]) == 1
+            assert shop.shown()[-1] == (shop.website_ids[2], shop.origins[2])
+
+        race(acts, check, websites=3)
+
+    def test_a_list_without_a_website_and_its_deletion_remove_it_once(self, race: Callable[..., Explored]) -> None:
+        def check(shop: Shop, replies: Replies) -> None:
+            assert replies[0].status == 200
+            assert replies[1].status in {200, 404}
+            assert shop.shown() == [(shop.website_ids[1], shop.origins[1])]
+
+        race(lambda shop: [shop.trusts(shop.origins[1]), shop.deletes_website(0)], check)
+
+    def test_the_only_entry_of_a_new_list_is_not_deleted(self, race: Callable[..., Explored]) -> None:
+        def check(shop: Shop, replies: Replies) -> None:
+            assert replies[0].status == 200
+            assert replies[1].status in {200, 409}
+            ((website_id, origin),) = shop.shown()
+            assert origin == shop.origins[0]
+            # Deleted before the list named it again: then it is a new website.
+            assert (website_id == shop.website_ids[0]) == (replies[1].status == 409)
+
+        race(lambda shop: [shop.trusts(shop.origins[0]), shop.deletes_website(0)], check)
+
+    @pytest.mark.parametrize("older", [True, False], ids=["trustedOrigins", "websites"])
+    def test_a_list_without_a_website_never_deletes_its_new_audit(
+        self, older: bool, race: Callable[..., Explored]
+    ) -> None:
+        def check(shop: Shop, replies: Replies) -> None:
+            reply, audited = replies
+            assert reply.status == 200
+            assert reply.data["products"]["consent"]["trustedOrigins"] == shop.origins[1:]
+            assert [website_id for website_id, _ in shop.shown()] == shop.website_ids[not audited :]
+            assert len(shop.children()) == 2 * bool(audited)
+
+        def acts(shop: Shop) -> list[Callable[[], Any]]:
+            kept = shop.origins[1]
+            return [shop.trusts(kept) if older else shop.patches(websites=[kept]), shop.audits(0)]
+
+        race(acts, check)
+
+    def test_lists_of_both_generations_keep_what_is_audited(self, race: Callable[..., Explored]) -> None:
+        def acts(shop: Shop) -> list[Callable[[], Reply]]:
+            shop.audited_only(1)
+            return [
+                shop.trusts(shop.origins[0], "older.example.com"),
+                shop.patches(websites=[*shop.origins, "current.example.com"]),
+            ]
+
+        def check(shop: Shop, replies: Replies) -> None:
+            assert [reply.status for reply in replies] == [200, 200]
+            *kept, (_, added) = shop.shown()
+            assert kept == list(zip(shop.website_ids, shop.origins, strict=True))
+            assert added in {"older.example.com", "current.example.com"}
+            assert shop.read().data["consent"]["trustedOrigins"] == [shop.origins[0], added]
+
+        race(acts, check)
+
+    def test_a_members_list_never_removes_a_website_added_concurrently(self, race: Callable[..., Explored]) -> None:
+        def acts(shop: Shop) -> list[Callable[[], Reply]]:
+            body = {"consent": {"trustedOrigins": [*shop.origins, "member.example.com"]}}
+            member = shop.world.member(shop.company).token
+            return [
+                shop.patches(websites=[*shop.origins, "owner.example.com"]),
+                lambda: shop.api.patch(shop.path, member, json_body=body),
+            ]
+
+        def check(shop: Shop, replies: Replies) -> None:
+            assert replies[0].status == 200
+            assert replies[1].status in {200, 403}
+            # The owner may remove the member's website, but not the other way around.
+            assert [origin for _, origin in shop.shown()] == [*shop.origins, "owner.example.com"]
+
+        race(acts, check)
+
+    def test_a_website_that_loses_its_last_audit_stays_if_it_is_listed_again(
+        self, race: Callable[..., Explored]
+    ) -> None:
+        def acts(shop: Shop) -> list[Callable[[], Any]]:
+            audit_id = shop.audited_only(1)
+            return [shop.trusts(*shop.origins), shop.deletes_audit(audit_id)]
+
+        def check(shop: Shop, replies: Replies) -> None:
+            reply, deleted_website = replies
+            assert reply.data["products"]["consent"]["trustedOrigins"] == shop.origins
+            assert deleted_website in {None, shop.website_ids[1]}
+            assert (shop.shown()[1][0] == shop.website_ids[1]) == (deleted_website is None)
+            assert shop.children() == []
+
+        race(acts, check)
+
+
 def test_threads_never_exceed_the_plans_number_of_projects(stage: Stage) -> None:
     shop = Shop(stage.fresh(), stage.api, plan="free")
     replies = [
@@ -241,6 +284,20 @@ class TestEveryFault:
             assert shop.read().data["description"] == "All we sell"
 
         assert break_calls(lambda shop: shop.patches(description="All we sell"), check) > 10
+
+    def test_a_new_list_is_applied_and_keeps_what_is_audited(self, break_calls: Callable[..., int]) -> None:
+        def act(shop: Shop) -> Callable[[], Reply]:
+            audits.create_audit(shop.project_id, shop.website_ids[0], 7)
+            return shop.trusts("new.example.com")
+
+        def check(shop: Shop, case: Case, items: Items) -> None:
+            check_first(case, 200)
+            assert case.second.get().status == 200
+            (audited, _), (_, added) = shop.shown()
+            assert (audited, added) == (shop.website_ids[0], "new.example.com")
+            assert len(shop.children()) == 2
+
+        assert break_calls(act, check) > 10
 
     def test_a_website_is_deleted_after_the_retry(self, break_calls: Callable[..., int]) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:

@@ -113,6 +113,22 @@ def projects_are_counted_and_have_their_slugs(items: Items) -> None:
         assert slugs == expected, f"{organization_id}: slugs and projects differ"
 
 
+def websites_are_trusted_or_audited(items: Items) -> None:
+    """Each website is a consent entry or audited, consent trusts one of them, and each audit has its schedule."""
+    for key, project in items.items():
+        if not (key.pk.startswith("ORG#") and key.sk.startswith(keys.PROJECT_PREFIX)):
+            continue
+        trusted = [website.get("trusted", True) for website in project["websites"]]
+        audits = [website["audits"] for website in project["websites"]]
+        assert all(map(any, zip(trusted, audits, strict=True))), f"{key} has a website without a purpose"
+        assert any(trusted) or not (project["consent"] and trusted), f"{key} has consent that trusts no website"
+        listed = {audit_id for of_website in audits for audit_id in of_website}
+        for kind in ("AUDIT", "AUDITSCHEDULE"):
+            own = f"{kind}#{key.sk.removeprefix(keys.PROJECT_PREFIX)}#"
+            stored = {other.sk.removeprefix(own) for other in items if other.pk == key.pk and other.sk.startswith(own)}
+            assert stored == listed, f"{key} lists {listed}, stored are {stored}"
+
+
 def at_most_one_invitation_an_address(items: Items) -> None:
     """No organization has two invitations for the same address, ignoring case."""
     addresses: dict[str, Counter[str]] = defaultdict(Counter)
@@ -245,6 +261,7 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     every_key_has_one_secret,
     every_key_has_the_plan_of_its_organization,
     projects_are_counted_and_have_their_slugs,
+    websites_are_trusted_or_audited,
     at_most_one_invitation_an_address,
     balances_are_the_sum_of_their_ledgers,
     repositories_have_one_scan_at_a_time,

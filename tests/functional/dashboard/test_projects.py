@@ -4,6 +4,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from controlplane.core.ids import ProjectId
+from controlplane.store import audits
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, Person, World
 
@@ -47,6 +49,21 @@ class TestShown:
             f"version {consent['backendVersion']}",
         ):
             assert words in text_of(reply)
+
+    def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor: Browser, company: Company):
+        project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
+        audits.create_audit(ProjectId.stored(project["id"]), project["websites"][1]["id"], 7)
+        visitor.api.patch(
+            f"/v1/projects/{project['id']}",
+            company.owner.token,
+            json_body={"consent": {"trustedOrigins": ["shop.example.com"]}},
+        )
+        words = text_of(visitor.get(path_of(project["dashboardUrl"]) + "/consent"))
+        assert (
+            "Trusted origins shop.example.com Consent also loads on these audited websites: audited.example.com."
+            in (words)
+        )
+        assert "audited.example.com Audited" in text_of(visitor.get(path_of(project["dashboardUrl"])))
 
     def test_renaming_the_project_moves_its_page(self, visitor: Browser, company: Company):
         project = created(visitor, company)

@@ -75,13 +75,23 @@ class TestDelete:
         kept = ops("audit", "create", project_id, "shop.example.com").document
         gone = ops("audit", "create", project_id, "shop.example.com").document
         ops("audit", "record", project_id, gone["auditId"], "--result", "passed")
-        expected = {"deleted": True, "auditId": gone["auditId"]}
+        expected = {"deleted": True, "auditId": gone["auditId"], "deletedWebsiteId": None}
         assert ops("audit", "delete", project_id, gone["auditId"], "--yes").document == expected
         assert [it["auditId"] for it in ops("audit", "list", project_id).document] == [kept["auditId"]]
         left = [item["sk"]["S"] for item in table_dump() if gone["auditId"] in item["sk"]["S"]]
         assert len(left) == 1
         assert left[0].startswith("AUDITRUN#")
         assert ops("audit", "delete", project_id, gone["auditId"], "--yes").exit_code == 3
+
+    def test_a_website_that_is_not_a_consent_entry_is_deleted_with_its_last_audit(self, ops: Ops, project: ProjectItem):
+        first, last = (ops("audit", "create", project.project_id, "shop.example.com").document for _ in range(2))
+        entries = {"trusted_origins": [ADDRESSES[1]]}
+        projects.update_project(project, entries, may_remove_websites=True)
+        deleted = ops("audit", "delete", project.project_id, first["auditId"], "--yes").document
+        assert deleted["deletedWebsiteId"] is None
+        deleted = ops("audit", "delete", project.project_id, last["auditId"], "--yes").document
+        assert deleted["deletedWebsiteId"] == project.websites[0].website_id
+        assert [it.origin for it in projects.get_project(project.project_id).websites] == ["localhost:3000"]
 
     def test_asks_first_and_exits_2_without_a_terminal(self, ops: Ops, project: ProjectItem):
         made = ops("audit", "create", project.project_id, "shop.example.com").document

@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.core.ids import ProjectId
-from controlplane.store import audits, projects
+from controlplane.store import audits, projects, websites
 from controlplane.store.project_items import Address
 from controlplane.store.projects import get_project
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted
@@ -49,7 +49,7 @@ def test_a_project_has_at_most_forty_audits(world: World):
 
 def test_creating_an_audit_fails_for_an_unknown_website_or_project(world: World):
     project = make_project(world.company())
-    with pytest.raises(projects.UnknownWebsite):
+    with pytest.raises(websites.UnknownWebsite):
         audits.create_audit(project.project_id, "web_x", 7)
     unknown = ProjectId.of(project.project_id.organization_id, "0" * 18)
     with pytest.raises(projects.UnknownProject):

@@ -66,6 +66,7 @@ AUDIT: dict[str, Any] = {
     [
         (ProjectItem, PROJECT),
         (ProjectItem, {**PROJECT, "websites": [], "consent": None}),
+        (ProjectItem, {**PROJECT, "websites": [{**PROJECT["websites"][0], "trusted": False}]}),
         (ApiKeyItem, KEY),
         (KeySecretItem, SECRET),
         (KeySecretItem, {**SECRET, "refusedFor": "29384756#org_2f"}),
@@ -78,6 +79,10 @@ def test_a_stored_item_is_written_back_unchanged(kind: Any, stored: dict[str, An
 
 def test_attributes_of_other_releases_are_left_out():
     assert ProjectItem.from_item({**PROJECT, "later": 1}) == ProjectItem.from_item(PROJECT)
+
+
+def test_every_website_of_an_earlier_release_is_a_consent_entry():
+    assert ProjectItem.from_item(PROJECT).trusted_origins == ["example.com"]
 
 
 def test_a_typed_id_locates_its_item():

@@ -13,8 +13,9 @@ from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.project_items import AUDITABLE_KIND, ProjectItem
-from controlplane.store.projects import MAX_AUDITS, UnknownWebsite, change_until_written, get_project
+from controlplane.store.projects import MAX_AUDITS, change_until_written, get_project
 from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, table
+from controlplane.store.websites import UnknownWebsite
 
 MAX_AUDITS_PER_WEBSITE = 5
 

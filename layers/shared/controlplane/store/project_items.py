@@ -22,24 +22,35 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebsiteItem:
-    """A website of a project, with the ids of its audits."""
+    """A website of a project, with the ids of its audits. It is `trusted` if it is a consent entry.
+
+    Releases before the two lists stored only consent entries, so `trusted` is stored only if it is false.
+    """
 
     website_id: str
     origin: str
     kind: AddressKind
     audits: tuple[str, ...] = ()
+    trusted: bool = True
 
     def to_item(self) -> dict[str, Any]:
-        return {"id": self.website_id, "origin": self.origin, "kind": self.kind, "audits": self.audits}
+        item = {"id": self.website_id, "origin": self.origin, "kind": self.kind, "audits": self.audits}
+        return item if self.trusted else {**item, "trusted": False}
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(website_id=item["id"], origin=item["origin"], kind=item["kind"], audits=tuple(item["audits"]))
+        return cls(
+            website_id=item["id"],
+            origin=item["origin"],
+            kind=item["kind"],
+            audits=tuple(item["audits"]),
+            trusted=item.get("trusted", True),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsentItem:
-    """The consent instance. It trusts the origin of every website of its project."""
+    """The consent instance. It loads on every website of its project."""
 
     instance_id: str
     slug: str
@@ -77,6 +88,11 @@ class ProjectItem:
         return sum(len(website.audits) for website in self.websites)
 
     @property
+    def trusted_origins(self) -> list[str]:
+        """The origins of the consent entries, in the order of the websites."""
+        return [website.origin for website in self.websites if website.trusted]
+
+    @property
     def primary_website(self) -> WebsiteItem | None:
         """Returns the first domain, which is shown as the project's site, or None."""
         return next((website for website in self.websites if website.kind == AUDITABLE_KIND), None)
@@ -88,9 +104,9 @@ class ProjectItem:
         return replace(self, version=secrets.token_hex(8))
 
     def with_website(self, changed: WebsiteItem) -> Self:
-        """Returns the project with the website of that id replaced."""
+        """Returns the project with the website of that id replaced, or removed if it's neither trusted nor audited."""
         websites = (changed if it.website_id == changed.website_id else it for it in self.websites)
-        return replace(self, websites=tuple(websites))
+        return replace(self, websites=tuple(it for it in websites if it.trusted or it.audits))
 
     def to_item(self) -> dict[str, Any]:
         return {

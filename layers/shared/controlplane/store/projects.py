@@ -10,19 +10,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
 from controlplane.core import clock, ids
-from controlplane.core.errors import Conflict, Forbidden, NotFound, PlanLimitReached, PlanRequired
+from controlplane.core.errors import NotFound, PlanLimitReached, PlanRequired
 from controlplane.core.ids import InstanceId, ProjectId
 from controlplane.core.naming import slugify
 from controlplane.core.plans import PLANS
-from controlplane.store import deletions, keys
+from controlplane.store import deletions, keys, websites
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import Address, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 NO_BRANDING = "none"
-# Deleting websites or a project also deletes their audits, two items each, in one transaction of at most 100 items.
-MAX_WEBSITES = 50
+# Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
 MAX_AUDITS = 40
 
 _SLUG_LENGTH = 48
@@ -33,24 +32,6 @@ _ABSENT = "attribute_not_exists(pk)"
 
 class UnknownProject(NotFound):
     """The project doesn't exist or was deleted."""
-
-
-class UnknownWebsite(NotFound):
-    """The project doesn't have this website, or it was deleted."""
-
-
-class LastTrustedWebsite(Conflict):
-    message = "This is the last website that consent trusts. Add another one first, or delete the project."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "last_trusted_website"})
-
-
-class WebsiteRemovalNeedsAdmin(Forbidden):
-    message = "This list omits some of the project's websites. Only an admin or owner can remove a website."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "removes_websites"})
 
 
 class BrandingNotIncluded(PlanRequired):
@@ -74,12 +55,16 @@ class ProjectPage(NamedTuple):
 
 
 class ProjectChange(TypedDict, total=False):
-    """The fields to change; absent keys leave their fields unchanged. `websites` is the complete new list, in order."""
+    """The fields to change; absent keys leave their fields unchanged.
+
+    `websites` and `trusted_origins` are complete new lists, in order: of all websites, and of the consent entries.
+    """
 
     name: str
     description: str | None
     branding: str
     websites: list[Address]
+    trusted_origins: list[Address]
 
 
 def list_projects(organization_id: str, limit: int, after: str | None) -> ProjectPage:
@@ -125,16 +110,6 @@ def _is_own(item: Mapping[str, Any] | None, project: ProjectItem) -> bool:
     return item is not None and item["projectId"] == project.project_id
 
 
-def _websites(addresses: Iterable[Address], existing: Iterable[WebsiteItem] = ()) -> tuple[WebsiteItem, ...]:
-    """Returns the addresses as websites; an existing website keeps its id and audits."""
-    kept = {website.origin: website for website in existing}
-    return tuple(
-        kept.get(address.origin)
-        or WebsiteItem(website_id=ids.within(ids.WEBSITE), origin=address.origin, kind=address.kind)
-        for address in addresses
-    )
-
-
 def create_project(
     organization_id: str,
     name: str,
@@ -160,7 +135,7 @@ def create_project(
         region=region,
         created_at=clock.timestamp(),
         version="",
-        websites=_websites(addresses),
+        websites=tuple(websites.create_websites(addresses)),
         consent=consent,
     ).with_new_version()
 
@@ -230,13 +205,13 @@ def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
     return Put(after.to_item(), "#version = :expected", {"expected": before.version})
 
 
-def audit_deletions(project: ProjectItem, websites: Iterable[WebsiteItem]) -> dict[str, Leg]:
+def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
     """Returns legs that delete the websites' audits and their schedules. Audit runs are kept.
 
     The legs are unconditional: the project's item lists the audits, and the same transaction checks its version.
     """
     legs: dict[str, Leg] = {}
-    for audit_id in (audit_id for website in websites for audit_id in website.audits):
+    for audit_id in (audit_id for website in deleted for audit_id in website.audits):
         legs[audit_id] = Delete(keys.audit(*project.project_id.location, audit_id))
         legs[f"{audit_id} schedule"] = Delete(keys.audit_schedule(*project.project_id.location, audit_id))
     return legs
@@ -291,19 +266,17 @@ def _commit(project: Put, extra_legs: Mapping[str, Leg]) -> None:
 
 
 def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_websites: bool) -> ProjectItem:
-    """Updates and returns the project. Removing a website also deletes its audits and their schedules.
+    """Updates and returns the project. Never deletes an audit.
 
-    Raises UnknownProject, WebsiteRemovalNeedsAdmin, BrandingNotIncluded.
+    Raises UnknownProject, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and InvalidPayload for too many websites.
     """
     organization_id = project.project_id.organization_id
     base = new_slug = slug_of(change.get("name", project.name))
 
     def changed(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
         after = _with_change(before, change, new_slug).with_new_version()
-        removed = [website for website in before.websites if website not in after.websites]
-        if removed and not may_remove_websites:
-            raise WebsiteRemovalNeedsAdmin
-        legs = audit_deletions(before, removed)
+        websites.require_permitted(before, after, may_remove=may_remove_websites)
+        legs: dict[str, Leg] = {}
         if after.slug != before.slug:
             legs["slug"] = Put(_slug_item(after), _ABSENT)
             legs["oldSlug"] = Delete(keys.project_slug(organization_id, before.slug))
@@ -330,7 +303,9 @@ def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> 
     if "description" in change:
         after = replace(after, description=change["description"])
     if "websites" in change:
-        after = replace(after, websites=_websites(change["websites"], project.websites))
+        after = replace(after, websites=websites.replace_websites(project.websites, change["websites"]))
+    if "trusted_origins" in change:
+        after = replace(after, websites=websites.replace_entries(project.websites, change["trusted_origins"]))
     if "branding" in change:
         if project.consent is None:
             raise LookupError("there is no consent to brand")
@@ -349,11 +324,10 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
         nonlocal deleted_audits
         website = before.find_website(website_id)
         if website is None:
-            raise UnknownWebsite
-        if before.consent is not None and len(before.websites) == 1:
-            raise LastTrustedWebsite
-        deleted_audits = len(website.audits)
+            raise websites.UnknownWebsite
         after = replace(before, websites=tuple(other for other in before.websites if other is not website))
+        websites.require_trusted(before, after)
+        deleted_audits = len(website.audits)
         # The check makes this a transaction, which can be retried with its token if the response is lost. Retrying a
         # conditional put would fail, and after another write it would look as if the website never existed.
         slug = Check(keys.project_slug(project.project_id.organization_id, before.slug), "attribute_exists(pk)")

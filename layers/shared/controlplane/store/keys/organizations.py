@@ -103,7 +103,8 @@ def ledger_entry(organization_id: str, local: str) -> Key:
 
 
 # {pk: ORG#org_2f…, sk: PROJECT#01j…, projectId: prj_2f…, name, slug, description, region, createdAt, version,
-#  websites: [{id, origin, kind, audits: [aud…]}], consent: {instanceId, slug, name, branding}}
+#  websites: [{id, origin, kind, audits: [aud…], trusted: false if it isn't a consent entry}],
+#  consent: {instanceId, slug, name, branding}}
 def project(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{PROJECT_PREFIX}{local}")
 
