@@ -172,7 +172,7 @@ class TestEveryOrderOfTwoLists:
     def test_a_list_without_a_website_never_deletes_its_new_audit(
         self, older: bool, race: Callable[..., Explored]
     ) -> None:
-        def check(shop: Shop, replies: Replies) -> None:
+        def check(shop: Shop, replies: list[Any]) -> None:
             reply, audited = replies
             assert reply.status == 200
             assert reply.data["products"]["consent"]["trustedOrigins"] == shop.origins[1:]
@@ -226,7 +226,7 @@ class TestEveryOrderOfTwoLists:
             audit_id = shop.audited_only(1)
             return [shop.trusts(*shop.origins), shop.deletes_audit(audit_id)]
 
-        def check(shop: Shop, replies: Replies) -> None:
+        def check(shop: Shop, replies: list[Any]) -> None:
             reply, deleted_website = replies
             assert reply.data["products"]["consent"]["trustedOrigins"] == shop.origins
             assert deleted_website in {None, shop.website_ids[1]}

@@ -66,7 +66,7 @@ def _listed(existing: Iterable[WebsiteItem], addresses: Iterable[Address]) -> li
 
 
 def _with_omitted(existing: Iterable[WebsiteItem], listed: list[WebsiteItem]) -> tuple[WebsiteItem, ...]:
-    """Returns the listed websites, and the audited ones that the list omits at their positions, as entries no more."""
+    """Returns the listed websites and the audited ones that the list omits, which keep their positions."""
     origins = {website.origin for website in listed}
     websites = [*listed]
     for position, website in enumerate(existing):
@@ -77,7 +77,8 @@ def _with_omitted(existing: Iterable[WebsiteItem], listed: list[WebsiteItem]) ->
 
 def require_permitted(before: ProjectItem, after: ProjectItem, *, may_remove: bool) -> None:
     """Raises WebsiteRemovalNeedsAdmin, or InvalidPayload if the project would have too many websites."""
-    removed = [it for it in before.websites if it.trusted and it.origin not in after.trusted_origins]
+    entries = set(after.trusted_origins)
+    removed = [website for website in before.websites if website.trusted and website.origin not in entries]
     if removed and not may_remove:
         raise WebsiteRemovalNeedsAdmin(removed)
     if len(after.websites) > MAX_WEBSITES:
