@@ -38,14 +38,20 @@ def _own_key(access: Access[None], key_id: str) -> KeyId:
 
 
 @router.get("/v1/api-keys", operation_id="listApiKeys", summary="List API keys")
-@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (deprecated path)", deprecated=True)
 async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
-    """Lists the organization's API keys, newest first, without their secrets.
+    """Lists the organization's API keys, newest first, without their secrets."""
+    return _list_keys("listApiKeys", access.organization_id, limit, cursor)
 
-    `/v1/api-keys` and the deprecated `/v1/auth/keys` return the same list.
-    """
-    codec = CursorCodec(cursor, "listApiKeys", access.organization_id)
-    page = api_keys.list_keys(access.organization_id, limit, codec.after)
+
+@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (deprecated path)", deprecated=True)
+async def list_auth_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
+    """Returns the same list as `GET /v1/api-keys`, with its own cursors."""
+    return _list_keys("listAuthKeys", access.organization_id, limit, cursor)
+
+
+def _list_keys(operation: str, organization_id: str, limit: int, cursor: str | None) -> Page[ApiKey]:
+    codec = CursorCodec(cursor, operation, organization_id)
+    page = api_keys.list_keys(organization_id, limit, codec.after)
     return Page([ApiKey.of(key) for key in page.keys], codec.cursor(page.next_sk))
 
 

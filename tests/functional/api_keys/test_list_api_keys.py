@@ -2,7 +2,8 @@
 
 import pytest
 
-from controlplane.store import billing
+from controlplane.core import cursors
+from controlplane.store import api_keys, billing
 from tests.support.api import Api
 from tests.support.operations import operations
 from tests.support.world import World
@@ -110,6 +111,17 @@ class Test400:
         reply = api.get(f"{path}?organizationId={second.organization_id}&cursor={cursor}", first.owner.token)
         assert reply.code == "INVALID_PAYLOAD"
 
+    def test_a_cursor_of_the_other_path_is_rejected(self, path, api: Api, world: World):
+        company = world.company()
+        for _ in range(2):
+            world.key(company)
+        (other,) = {"/v1/api-keys", "/v1/auth/keys"} - {path}
+        cursor = api.get(f"{other}?limit=1", company.owner.token).body["pagination"]["nextCursor"]
+        assert api.get(f"{other}?cursor={cursor}", company.owner.token).status == 200
+        reply = api.get(f"{path}?cursor={cursor}", company.owner.token)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert reply.error["details"][0]["path"] == ["cursor"]
+
     def test_several_organizations_require_a_choice(self, path, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
@@ -144,3 +156,12 @@ class TestDescription:
         deprecated = {operation.name: bool(operation.route.deprecated) for operation in operations()}
         assert deprecated["GET /v1/auth/keys"] is True
         assert deprecated["GET /v1/api-keys"] is False
+
+
+def test_a_cursor_issued_before_the_paths_had_separate_cursors_still_works(api: Api, world: World):
+    company = world.company()
+    for _ in range(2):
+        world.key(company)
+    position = api_keys.list_keys(company.organization_id, 1, None).next_sk
+    cursor = cursors.seal(("listApiKeys", company.organization_id), position)
+    assert len(api.get(f"/v1/api-keys?cursor={cursor}", company.owner.token).data) == 1
