@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Path
 
-from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, RolledKey
+from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyRoll, RolledKey
 from controlplane.core.ids import KeyId
 from controlplane.core.settings import settings
 from controlplane.http.access import Access, Requires
@@ -81,8 +81,13 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
 
 @router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey", summary="Roll an API key")
 @refuses(UnknownKey, PlanHasNoApiAccess)
-async def roll_key(access: WritesKeys, key_id: PathKeyId, idempotency_key: IdempotencyKey = None) -> Answer[RolledKey]:
-    """Replaces a key with a new one that has the same name and the current plan's rate limit. Takes no body.
+async def roll_key(
+    access: WritesKeys,
+    key_id: PathKeyId,
+    _body: KeyRoll | None = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Answer[RolledKey]:
+    """Replaces a key with a new one that has the same name and the current plan's rate limit. Needs no body.
 
     The old secret stops working immediately. The new secret is returned only in this response. Rolling also works if
     the organization has reached its limit of 50 keys.

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from controlplane.core.naming import Name
-from controlplane.http.envelope import Wire
+from controlplane.http.envelope import StrictWire, Wire
 from controlplane.http.fields import OptionalTimestamp, Timestamp
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.api_keys import MintedKey
@@ -19,10 +19,14 @@ RateLimit = Annotated[int, Field(ge=0, examples=[1500])]
 CreatedAt = Annotated[Timestamp, Field(description="The time the key was created.")]
 
 
-class KeyCreate(Wire):
-    """An API key to create."""
+class KeyCreate(StrictWire):
+    """An API key to create. Unknown fields are rejected: every key has the same permissions and no expiry."""
 
     name: Name = Field(description="The key's display name. Trimmed.", examples=["Production deploys"])
+
+
+class KeyRoll(StrictWire):
+    """The body of a roll, which has no fields yet. Unknown fields are rejected."""
 
 
 class KeyMeta(Wire):

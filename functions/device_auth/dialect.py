@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel
 
-from controlplane.core.errors import ApiError, InvalidPayload
+from controlplane.core.errors import ApiError, InvalidPayload, summarize
 from controlplane.http.forms import MAX_FORM_BYTES, parse_pairs
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
@@ -74,12 +74,10 @@ def _error(error: ApiError) -> str:
 
 
 def _describe(error: ApiError) -> str:
-    text = error.public
-    if isinstance(error.details, list):
-        text = " ".join(f"{_name(problem['path'])}: {problem['message']}" for problem in error.details)
+    text = summarize(error.details, _name) if isinstance(error, InvalidPayload) else error.public
     return _UNSPEAKABLE.sub("'", text)
 
 
 def _name(path: list[str]) -> str:
     """Returns the parameter's name in snake_case."""
-    return _CAPITAL.sub(lambda letter: "_" + letter[0].lower(), ".".join(path)) or "body"
+    return _CAPITAL.sub(lambda letter: "_" + letter[0].lower(), ".".join(path))

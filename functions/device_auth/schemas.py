@@ -26,7 +26,7 @@ _PLAIN_TEXT = re.compile(_PLAIN)
 
 def _plain_text(value: str) -> str:
     if not _PLAIN_TEXT.fullmatch(value):
-        raise ValueError("use printable characters only")
+        raise ValueError("Must have printable characters only")
     return value
 
 

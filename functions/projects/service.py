@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from controlplane.core.errors import ApiError, InvalidPayload, NotFound
+from controlplane.core.errors import ApiError, InvalidPayload, NotFound, Problems, summarize
 from controlplane.core.regions import REGIONS
 from controlplane.store import projects
 from controlplane.store.organizations import Role
@@ -22,16 +22,16 @@ class UnsupportedRegion(ApiError):
 
 
 class UnusableOrigin(ApiError):
-    """A website address is invalid. `details` has the path and reason of each; the message is the first reason."""
+    """A website address is invalid. `details` has the path and reason of each, the message the first."""
 
     code = "INVALID_ORIGIN"
 
     def __init__(self, path: list[str], reasons: Mapping[int, str]) -> None:
-        details = [
+        details: Problems = [
             {"code": "invalid_origin", "message": reason, "path": [*path, str(position)]}
             for position, reason in reasons.items()
         ]
-        super().__init__(details[0]["message"], details=details)  # type: ignore[arg-type]
+        super().__init__(summarize(details), details=details)
 
 
 class NoConsent(NotFound):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import typing
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from controlplane.core.errors import (
     NotFound,
     PayloadTooLarge,
     PlanRequired,
+    Problems,
     RateLimited,
     RouteNotFound,
     Unauthorized,
@@ -25,8 +27,10 @@ from controlplane.core.errors import (
 from controlplane.http.access import Requires
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.http.reader import unknown_parameter
 from controlplane.http.responses import refusals_of
 from controlplane.http.route import ControlRoute
+from controlplane.http.validation import to_problems
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -105,9 +109,7 @@ def _example(kind: type[ApiError]) -> ApiError:
     name = _name(kind)
     if name not in _DETAILS:
         return kind(*_ARGUMENTS.get(name, ()))
-    error = kind.__new__(kind)
-    ApiError.__init__(error, details=_DETAILS[name])
-    return error
+    return kind(details=_DETAILS[name])
 
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
@@ -180,31 +182,42 @@ def _of_request(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorRes
 
 
 def _invalid(route: ControlRoute, operation: dict[str, Any]) -> ErrorResponse:
-    """Returns the error for a likely mistake in the operation's own request."""
+    """Returns the error for a likely mistake in the operation's own request, with what is checked as its message."""
+    error, place = _mistake(route, operation)
+    message = "The request is invalid. `message` names the first problem, and `details` lists all of them."
+    if route.known_query is not None:
+        known = ", ".join(f"`{name}`" for name in route.known_query)
+        strict_body = ", and so is a body with unknown fields" if route.body_field is not None else ""
+        message += f" A query with a parameter other than {known} is rejected{strict_body}."
+    return _describe(error, f"InvalidPayload.{place}")._replace(message=message)
+
+
+def _mistake(route: ControlRoute, operation: dict[str, Any]) -> tuple[InvalidPayload, str]:
+    """Returns the error, and the name of its example: the operation or the parameter."""
     if route.body_field is not None:
         details = _mistakes(route.body_field.field_info.annotation)
-        return _describe(InvalidPayload(details=details), f"InvalidPayload.{operation['operationId']}")
+        return InvalidPayload(details=details), operation["operationId"]
+    if route.known_query is not None:
+        return InvalidPayload(details=[unknown_parameter("page", route.known_query)]), operation["operationId"]
     query = {one["name"]: one for one in operation.get("parameters", ()) if one["in"] == "query"}
     required = [name for name, one in query.items() if one.get("required")]
     if required:
-        place, code, message = required[0], "missing", "Field required"
-    elif "limit" in query:
-        place, code, message = "limit", "less_than_equal", "Input should be less than or equal to 100"
-    else:
-        # Any parameter, known or not: two readers of such a query would see two requests.
-        place, code, message = next(iter(query), "trace"), "repeated", "This parameter is given more than once."
-    return _describe(InvalidPayload.at([place], message, code), f"InvalidPayload.{place}")
+        return InvalidPayload.at([required[0]], "Field required", "missing"), required[0]
+    # Any parameter, known or not: two readers of such a query would see two requests.
+    place = next(iter(query), "trace")
+    return InvalidPayload.at([place], "This parameter is given more than once.", "repeated"), place
 
 
-def _mistakes(model: Any) -> list[dict[str, Any]]:
-    """Returns the model's errors for an empty object or, if it accepts that, for a number in its first field."""
-    first = next(field.alias or name for name, field in model.model_fields.items())
+def _mistakes(model: Any) -> Problems:
+    """Returns the model's errors for an empty object or, if it accepts that, for a number in its first field.
+
+    If the model has no fields, for an unknown one.
+    """
+    model = next((option for option in typing.get_args(model) if option is not type(None)), model)
+    first = next((field.alias or name for name, field in model.model_fields.items()), "scopes")
     for body in ({}, {first: 17}):
         try:
             TypeAdapter(model).validate_python(body)
         except ValidationError as error:
-            return [
-                {"code": found["type"], "message": found["msg"], "path": [str(part) for part in found["loc"]]}
-                for found in error.errors()
-            ]
+            return to_problems(error.errors())
     raise SystemExit(f"{model.__name__} accepts any body: add an invalid example")

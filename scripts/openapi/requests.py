@@ -38,7 +38,8 @@ def parameter(described: Object) -> Object:
 def body(route: ControlRoute, operation: Object, components: Components) -> Object:
     """Returns the request body in each media type that the operation accepts."""
     operation_id, schemas = operation["operationId"], components.schemas
-    schema = tidy(operation["requestBody"]["content"][_JSON]["schema"])
+    described = operation["requestBody"]
+    schema = without_null(tidy(described["content"][_JSON]["schema"]))
     content = {_JSON: {"schema": schema, "examples": examples.of_request(operation_id, schema, schemas)}}
     anonymous = route.requirements_as(Anonymous)
     for media_type, dialect in (anonymous.dialects if anonymous else {}).items():
@@ -48,7 +49,7 @@ def body(route: ControlRoute, operation: Object, components: Components) -> Obje
         named = reference(f"{model.__name__}Form")
         shown = examples.of_request(operation_id, named, schemas, oauth=True)
         content[media_type] = {"schema": named, "examples": shown}
-    return {"required": True, "content": content}
+    return {"required": described.get("required", False), "content": content}
 
 
 def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:

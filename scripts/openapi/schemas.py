@@ -176,6 +176,12 @@ def fixed_schemas() -> dict[str, Schema]:
                 "description": "The path to the field; empty if the problem concerns the whole request.",
                 "examples": [["consent", "branding"]],
             },
+            "known": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "For an unknown query parameter: the parameters that the operation accepts.",
+                "examples": [["organizationId", "limit", "cursor"]],
+            },
         },
     }
     details = {

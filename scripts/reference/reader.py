@@ -69,7 +69,9 @@ class Reader:
             body_required=body.get("required", False),
             bodies=bodies,
             responses=[self._response(status, response) for status, response in sorted(node["responses"].items())],
-            request=self._curl(method.upper(), path, raw, bodies, needs_token=bool(security)),
+            request=self._curl(
+                method.upper(), path, raw, bodies if body.get("required") else [], needs_token=bool(security)
+            ),
         )
 
     def _parameter(self, node: dict[str, Any]) -> Field:

@@ -13,6 +13,7 @@ from controlplane.queues.messages import MAX_RECEIVES
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.operations import operations
+from tests.support.response_checks import check_problems
 from tests.support.template import Route, api_functions, gateway_responses, keys_of, resources, routes_by_group
 
 FUNCTIONS = resources("AWS::Serverless::Function")
@@ -284,9 +285,12 @@ class TestGatewayResponses:
         body = json.loads(answer["ResponseTemplates"]["application/json"])
         assert list(body) == ["success", "error"]
         assert body["success"] is False
-        assert list(body["error"]) == ["code", "message"]
+        is_invalid = body["error"]["code"] == "INVALID_PAYLOAD"
+        assert list(body["error"]) == ["code", "message", *["details"] * is_invalid]
+        if is_invalid:
+            check_problems(body["error"])
         allowed = CATALOG[body["error"]["code"]]
-        statuses = {allowed, 415} if body["error"]["code"] == "INVALID_PAYLOAD" else {allowed}
+        statuses = {allowed, 415} if is_invalid else {allowed}
         assert answer["StatusCode"] in statuses
 
     @pytest.mark.parametrize("name", GATEWAY_RESPONSES)

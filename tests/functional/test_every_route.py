@@ -117,6 +117,7 @@ def valid_body(operation: Operation) -> dict[str, object]:
         "PATCH /v1/projects/{projectId}": {"description": "a shop"},
         "POST /v1/projects/{projectId}/vendors/{vendorId}/decision": {"decision": "approve"},
         "POST /v1/api-keys": {"name": "deploy"},
+        "POST /v1/api-keys/{keyId}/roll": {},
         "PATCH /v1/inbox/{itemId}": {"status": "accepted", "version": "x", "reason": "x"},
         "POST /v1/code-audit/scans": {"repositoryId": "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"},
         "POST /v1/feedback": {

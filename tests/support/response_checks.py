@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 from controlplane.core.errors import CATALOG
 from tests.support.operations import is_page
@@ -157,11 +158,20 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
         ("INVALID_PAYLOAD", 415),
     }
     assert re.fullmatch(r"[A-Z_]+", error["code"])
-    if error["code"] == "INVALID_PAYLOAD" and reply.status == 400:
-        for problem in error["details"]:
-            assert set(problem) == {"code", "message", "path"}
-            assert all(isinstance(part, str) for part in problem["path"])
+    if error["code"] == "INVALID_PAYLOAD":
+        check_problems(error)
     if reply.status == 401:
         assert reply.headers["www-authenticate"].startswith("Bearer")
     if reply.status == 429:
         assert int(reply.headers["retry-after"]) >= 1
+
+
+def check_problems(error: dict[str, Any]) -> None:
+    """Checks that `details` lists the problems, and that `message` says how many there are after the first one."""
+    problems = error["details"]
+    assert problems, error
+    for problem in problems:
+        assert set(problem) - {"known"} == {"code", "message", "path"}
+        assert all(isinstance(part, str) for part in problem["path"])
+    if len(problems) > 1:
+        assert re.search(r" \(and [\d,]+ more\)$", error["message"]), error["message"]

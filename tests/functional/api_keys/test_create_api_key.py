@@ -80,11 +80,6 @@ class Test201:
         assert made[0]["keyId"] != made[1]["keyId"]
         assert made[0]["key"] != made[1]["key"]
 
-    def test_ignores_unknown_fields(self, api: Api, world: World):
-        company = world.company()
-        body = {"name": "deploy", "rateLimit": 99999, "key": "assent_x", "organizationId": "org_x"}
-        assert api.post(PATH, company.owner.token, json_body=body).data["rateLimit"] == 1500
-
     def test_the_secret_is_in_neither_the_table_nor_the_logs(self, api: Api, world: World):
         with captured_logs() as logs:
             made = api.post(PATH, world.company().owner.token, json_body={"name": "deploy"}).data

@@ -51,8 +51,8 @@ class Test200:
         assert api.get("/v1/me", new["key"]).data["principal"]["keyId"] == new["keyId"]
         assert [key["keyId"] for key in api.get("/v1/api-keys", admin.token).data] == [new["keyId"]]
 
-    @pytest.mark.parametrize("body", [None, b"", b"{}", b"not json", b'{"name":"other"}', b"\xff"])
-    def test_a_body_has_no_effect(self, body, api: Api, world: World):
+    @pytest.mark.parametrize("body", [None, b"", b"{}"])
+    def test_a_body_is_optional(self, body, api: Api, world: World):
         company = world.company()
         reply = roll(api, make(api, company)["keyId"], company.owner.token, raw_body=body)
         assert (reply.status, reply.data["name"]) == (200, "deploy")

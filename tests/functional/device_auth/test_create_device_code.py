@@ -174,6 +174,18 @@ class Test400:
         assert [item["pk"]["S"].partition("#")[0] for item in table_dump()] == ["IP"]
 
 
+class TestSeveralProblems:
+    def test_the_message_names_the_first_problem_and_how_many_more_there_are(self, api: Api):
+        body = {"clientId": "assent-cli", "deviceName": 7}
+        reply = api.post(CODE, json_body=body)
+        assert reply.error["message"] == "codeChallenge: field required (and 2 more)"
+        assert len(reply.error["details"]) == 3
+
+    def test_a_form_gets_the_same_message_with_oauths_names(self, api: Api):
+        reply = api.form(CODE, {"client_id": "assent-cli"})
+        assert reply.body["error_description"] == "code_challenge: field required (and 1 more)"
+
+
 @pytest.mark.usefixtures("switched_off")
 class Test404:
     @pytest.mark.parametrize("body", [b"{", b"x" * 2_000_000])

@@ -4,7 +4,11 @@ Each class represents one distinguishable outcome and is named after the fact. I
 do next. Details for operators go into `context`, which is logged and never sent.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar
+
+# What is wrong with a request: for each problem its code, message, and path.
+type Problems = list[dict[str, Any]]
 
 CATALOG: dict[str, int] = {
     "INVALID_PAYLOAD": 400,
@@ -63,13 +67,21 @@ class ApiError(Exception):
 
 
 class InvalidPayload(ApiError):
-    """The request's body, query, or headers are invalid for the operation."""
+    """The request's body, query, headers, or method are invalid for the operation. `details` always lists the problems.
+
+    The message is the one given, or else the first problem and how many more there are.
+    """
 
     code = "INVALID_PAYLOAD"
-    message = "The request is invalid. See details for each field."
+    message = "The request is invalid."
+    # The code of the only problem, if there are no details.
+    problem: ClassVar[str] = "invalid"
 
-    def __init__(self, message: str | None = None, *, details: Any = None, **options: Any) -> None:
-        super().__init__(message, details=_limit_details(details) if isinstance(details, list) else details, **options)
+    def __init__(self, message: str | None = None, *, details: Problems | None = None, **options: Any) -> None:
+        if not details:
+            message = message or self.message
+            details = [{"code": self.problem, "message": message, "path": []}]
+        super().__init__(message or summarize(details), details=_limit_details(details), **options)
 
     @classmethod
     def at(cls, path: list[str], message: str, code: str = "invalid", **options: Any) -> "InvalidPayload":
@@ -77,7 +89,21 @@ class InvalidPayload(ApiError):
         return cls(details=[{"code": code, "message": message, "path": path}], **options)
 
 
-def _limit_details(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def summarize(problems: Problems, spell: Callable[[list[str]], str] = ".".join) -> str:
+    """Returns the first problem, and how many more there are: `codeChallenge: field required (and 2 more)`.
+
+    `spell` converts a path to the field's name.
+    """
+    first, *others = problems
+    text: str = first["message"]
+    if first["path"]:
+        # Keeps acronyms: "JSON", "GET".
+        start = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
+        text = f"{_truncate(spell(first['path']))}: {start}{text[1:]}"
+    return f"{text.rstrip('.')} (and {len(others):,} more)" if others else text
+
+
+def _limit_details(details: Problems) -> Problems:
     """Returns the first problems with truncated texts: a hostile body chooses field names and may have thousands."""
     listed = [
         {
@@ -96,17 +122,17 @@ def _truncate(text: str) -> str:
     return text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
 
 
-class MethodNotAllowed(ApiError):
-    code = "INVALID_PAYLOAD"
+class MethodNotAllowed(InvalidPayload):
     message = "This path doesn't support that method. The Allow header lists the supported methods."
+    problem = "method_not_allowed"
 
     def __init__(self, allowed: list[str]) -> None:
         super().__init__(status=405, headers={"Allow": ", ".join(sorted(allowed))})
 
 
-class UnsupportedMediaType(ApiError):
-    code = "INVALID_PAYLOAD"
+class UnsupportedMediaType(InvalidPayload):
     message = "Send the body as application/json."
+    problem = "unsupported_media_type"
 
     def __init__(self) -> None:
         super().__init__(status=415)

@@ -17,6 +17,15 @@ class Wire(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True)
 
 
+class StrictWire(Wire):
+    """Base of request models whose operation rejects unknown fields and unknown query parameters.
+
+    For requests in which an ignored field would give more than was asked for, such as a key with more permissions.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+
 @dataclass(slots=True)
 class Page[T]:
     """One page of a list, and the cursor of the next page (None on the last page)."""

@@ -14,7 +14,7 @@ _DIGITS = re.compile(r"[0-9]{1,3}")
 def _plain_number(value: Any) -> Any:
     """Rejects text that int() would accept but no client means: signs, spaces, underscores, digits of other scripts."""
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
-        raise ValueError("limit is a whole number from 1 to 100")
+        raise ValueError("Must be a whole number from 1 to 100")
     return value
 
 

@@ -1,6 +1,7 @@
 """Reads a request: the client's address, the body up to its size limit, strict JSON or a dialect, and the query."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -68,9 +69,14 @@ class RequestReader(Request):
             encoding = self.headers.get("content-encoding", "identity").strip().lower()
             self._content = _parse_json(self.raw_body, self.media_type, encoding)
 
-    def check_query(self) -> None:
-        """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently."""
-        _check_query(self.scope["query_string"])
+    def check_query(self, known: Sequence[str] | None) -> None:
+        """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently.
+
+        Also if a parameter isn't one of `known`, unless that is None.
+        """
+        names = _check_query(self.scope["query_string"])
+        if known is not None and (unknown := [name for name in names if name not in known]):
+            raise InvalidPayload(details=[unknown_parameter(name, known) for name in unknown])
 
     # The methods below are how FastAPI reads a request.
 
@@ -89,14 +95,19 @@ def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:
     if not (media_type == "application/json" or media_type.endswith("+json")) or encoding != "identity":
         raise UnsupportedMediaType
     try:
-        return strict_json.loads(body)
+        content = strict_json.loads(body)
     except strict_json.InvalidJson as error:
         raise InvalidPayload.at([], f"The body is not acceptable JSON: {error}.", "json_invalid") from None
+    if content is None:
+        # FastAPI would treat it like no body, which some operations accept.
+        raise InvalidPayload.at([], "The body is null. Send a JSON object.", "json_invalid")
+    return content
 
 
-def _check_query(raw: bytes) -> None:
+def _check_query(raw: bytes) -> list[str]:
+    """Returns the names of the parameters."""
     if not raw:
-        return
+        return []
     try:
         pairs = parse_pairs(raw, _MAX_QUERY_PARAMETERS)
     except ValueError:
@@ -107,3 +118,16 @@ def _check_query(raw: bytes) -> None:
             raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
         if "\0" in value:
             raise InvalidPayload.at([name], "This parameter contains NUL.", "query_invalid")
+    return [*counts]
+
+
+def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:
+    """Returns the problem of a query parameter that the operation doesn't have."""
+    *rest, last = known
+    listed = f"{', '.join(rest)}{',' * (len(rest) > 1)} and {last}" if rest else last
+    return {
+        "code": "unknown_parameter",
+        "message": f"This operation accepts {listed}, but not this parameter.",
+        "path": [name],
+        "known": [*known],
+    }

@@ -7,6 +7,7 @@ the endpoint declares (`callers`).
 import inspect
 import typing
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import Any
 
 from fastapi import Request, Response
@@ -21,8 +22,10 @@ from controlplane.core.errors import (
 )
 from controlplane.core.observability import describe, logger
 from controlplane.http.callers import CallerRequirements
+from controlplane.http.envelope import StrictWire
 from controlplane.http.reader import RequestReader
 from controlplane.http.request_state import RequestState
+from controlplane.http.validation import to_problems
 from controlplane.store.table import TableUnavailable, Throttled
 
 _NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
@@ -40,13 +43,25 @@ class ControlRoute(APIRoute):
         super().__init__(path, _adapt(endpoint, parameter, self.requirements, status), **options)
         self.label = f"{next(iter(self.methods or ()))} {path}"
 
+    @cached_property
+    def known_query(self) -> list[str] | None:
+        """The query parameters of a list, or of a request with a StrictWire. None: unknown ones are ignored.
+
+        A list with a filter that is ignored returns more than was asked for. `organizationId` is accepted everywhere,
+        and has no effect where the resource or the caller determines the organization.
+        """
+        is_list = (self.operation_id or "").startswith("list") and self.return_type is not Response
+        if not is_list and not _has_strict_body(self.service_endpoint):
+            return None
+        return [*dict.fromkeys(["organizationId", *(field.alias for field in self.dependant.query_params)])]
+
     def requirements_as[R: CallerRequirements[Any]](self, kind: type[R]) -> R | None:
         """Returns the requirements if they are of that kind, for tools that describe or test routes."""
         return self.requirements if isinstance(self.requirements, kind) else None
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         validate_and_call = super().get_route_handler()
-        requirements, has_body = self.requirements, self.body_field is not None
+        requirements, has_body, known_query = self.requirements, self.body_field is not None, self.known_query
 
         async def run_checks(request: RequestReader, state: RequestState) -> Response:
             state.operation = self.label
@@ -56,7 +71,7 @@ class ControlRoute(APIRoute):
             requirements.check(caller)
             if has_body:
                 request.parse_body(state.dialect)
-            request.check_query()
+            request.check_query(known_query)
             return await validate_and_call(request)
 
         async def handle(request: Request) -> Response:
@@ -78,6 +93,12 @@ def _declared_requirements(endpoint: Callable[..., Any]) -> tuple[str | None, Ca
             if isinstance(extra, CallerRequirements):
                 return name, extra
     return None, _NO_REQUIREMENTS
+
+
+def _has_strict_body(endpoint: Callable[..., Any]) -> bool:
+    hints = typing.get_type_hints(endpoint).values()
+    types = (option for hint in hints for option in (hint, *typing.get_args(hint)))
+    return any(isinstance(option, type) and issubclass(option, StrictWire) for option in types)
 
 
 def _adapt(
@@ -115,22 +136,9 @@ def _adapt(
 def _public_error(error: Exception) -> ApiError:
     """Returns the error that the client receives for an exception raised below the endpoint."""
     if isinstance(error, RequestValidationError):
-        return _invalid_payload(error)
+        return InvalidPayload(details=to_problems(error.errors()))
     if isinstance(error, Throttled):
         logger.warning("throttled", extra=describe(error))
         return RateLimited(1)
     logger.error("table unavailable", extra=describe(error))
     return DatabaseUnavailable()
-
-
-def _invalid_payload(error: RequestValidationError) -> InvalidPayload:
-    """Converts pydantic's errors to the API's format: code, message, path of field names."""
-    details = [
-        {
-            "code": problem["type"],
-            "message": problem["msg"],
-            "path": [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")],
-        }
-        for problem in error.errors()
-    ]
-    return InvalidPayload(details=details)

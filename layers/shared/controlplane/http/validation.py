@@ -1,0 +1,52 @@
+"""Converts pydantic's validation errors to the problems that clients receive, in plain words.
+
+A problem never contains the value that was sent, which may be a secret.
+"""
+
+from typing import Any
+
+from controlplane.core.errors import Problems
+
+_PLACES = frozenset({"body", "query", "path", "header"})
+# By pydantic's type of error. Other types, such as those of our own validators, keep their text.
+_TEXTS = {
+    "bool_type": "Must be true or false",
+    "dict_type": "Must be an object",
+    "extra_forbidden": "Unknown field",
+    "greater_than_equal": "Must be at least {ge}",
+    "int_parsing": "Must be a whole number",
+    "int_type": "Must be a whole number",
+    "less_than_equal": "Must be at most {le}",
+    "list_type": "Must be a list",
+    "literal_error": "Must be {expected}",
+    "missing": "Field required",
+    "model_attributes_type": "Must be an object",
+    "model_type": "Must be an object",
+    "string_pattern_mismatch": "Must match {pattern}",
+    "string_too_long": "Must have at most {max_length} {characters}",
+    "string_too_short": "Must have at least {min_length} {characters}",
+    "string_type": "Must be a string",
+    "too_long": "Must have at most {max_length} {items}",
+    "too_short": "Must have at least {min_length} {items}",
+    "value_error": "{error}",
+}
+
+
+def to_problems(errors: Any) -> Problems:
+    """Returns the problems of `ValidationError.errors()`: code, message, and path of field names."""
+    return [_problem(error) for error in errors]
+
+
+def _problem(error: dict[str, Any]) -> dict[str, Any]:
+    path = [str(part) for part in error["loc"] if part not in _PLACES]
+    return {"code": error["type"], "message": _describe(error, has_field=bool(path)), "path": path}
+
+
+def _describe(error: dict[str, Any], *, has_field: bool) -> str:
+    kind, values = error["type"], error.get("ctx", {})
+    if kind == "missing" and not has_field:
+        return "A body is required. Send a JSON object."
+    if kind not in _TEXTS:
+        return str(error["msg"])
+    plural = "" if values.get("min_length", values.get("max_length")) == 1 else "s"
+    return _TEXTS[kind].format(**values, characters=f"character{plural}", items=f"item{plural}")

@@ -1,0 +1,146 @@
+"""Unknown query parameters and fields: rejected if ignoring them would return or grant more than was asked for."""
+
+import typing
+
+import pytest
+
+from controlplane.core import ids
+from controlplane.core.scopes import SCOPES
+from controlplane.http.envelope import Page
+from tests.functional.test_every_route import ANONYMOUS, PROTECTED, PUBLIC, address, send, valid_body
+from tests.support.api import Api
+from tests.support.operations import Operation, operations
+from tests.support.world import World
+
+LISTS = [operation for operation in operations() if operation.route.known_query and operation.method == "GET"]
+CREATES_SECRET = ["POST /v1/api-keys", "POST /v1/api-keys/{keyId}/roll"]
+
+
+def _named(operation: Operation) -> str:
+    return operation.name
+
+
+def test_only_lists_and_operations_that_create_secrets_reject_unknown_parameters():
+    def is_list(operation: Operation) -> bool:
+        returned = operation.route.return_type
+        return typing.get_origin(returned) in (Page, list) or operation.path.endswith("/issues")
+
+    expected = {operation.name for operation in operations() if is_list(operation)} | {*CREATES_SECRET}
+    assert {operation.name for operation in operations() if operation.route.known_query is not None} == expected
+
+
+@pytest.mark.parametrize("operation", LISTS, ids=_named)
+class TestLists:
+    def test_an_unknown_parameter_returns_400_with_the_known_ones(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        path = address(operation, company.organization_id) if operation in PROTECTED else operation.path
+        reply = api.get(f"{path}?priority=P0&dryRun=true", company.owner.token)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        known = operation.route.known_query
+        assert known[0] == "organizationId"
+        assert [(problem["path"], problem["known"]) for problem in reply.error["details"]] == [
+            (["priority"], known),
+            (["dryRun"], known),
+        ]
+        assert reply.error["message"].startswith("priority: this operation accepts organizationId")
+        assert reply.error["message"].endswith(" (and 1 more)")
+        assert all(name in reply.error["message"] for name in known)
+
+    def test_a_repeated_parameter_returns_400(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        path = address(operation, company.organization_id) if operation in PROTECTED else operation.path
+        reply = api.get(f"{path}?limit=1&limit=2", company.owner.token)
+        assert (reply.status, reply.error["details"][0]["code"]) == (400, "repeated")
+
+    def test_the_credential_and_the_scope_are_checked_first(self, operation: Operation, api: Api, world: World):
+        if operation.name in PUBLIC:
+            assert api.get(f"{operation.path}?priority=P0").status == 400
+            return
+        company = world.company()
+        path = f"{address(operation, company.organization_id)}?priority=P0"
+        assert api.get(path).code == "UNAUTHORIZED"
+        if scope := operation.requires.scope:
+            token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope}))
+            assert api.get(path, token).code == "INSUFFICIENT_SCOPE"
+
+
+@pytest.mark.parametrize("operation", PROTECTED, ids=_named)
+class TestOrganizationId:
+    def test_organization_id_is_accepted_everywhere(self, operation: Operation, api: Api, world: World):
+        """Where the path or the caller determines the organization, the parameter has no effect."""
+        company = world.company()
+        body = valid_body(operation) if operation.route.body_field is not None else None
+        is_chosen = operation.requires.organization == "query"
+        target = address(operation, company.organization_id)
+        for named in [company.organization_id] if is_chosen else [ids.new_root(ids.ORGANIZATION), "nonsense"]:
+            query = f"{'&' if '?' in target else '?'}organizationId={named}"
+            without = api.call(operation.method, target, company.owner.token, json_body=body)
+            reply = api.call(operation.method, target + query, company.owner.token, json_body=body)
+            assert reply.status == without.status or {reply.status, without.status} <= {200, 201, 409}, reply.text
+            assert reply.status != 400
+
+
+def test_organization_id_is_accepted_without_a_credential(api: Api):
+    assert api.get("/v1/regions?organizationId=org_x").status == 200
+    assert api.get("/health?organizationId=org_x").status == 200
+    for operation in ANONYMOUS:
+        reply = api.post(f"{operation.path}?organizationId=org_x", json_body=valid_body(operation))
+        assert reply.status == api.post(operation.path, json_body=valid_body(operation)).status
+
+
+class TestKeys:
+    """A request for a narrow key must not create a wide one."""
+
+    NARROW: typing.ClassVar = {"scopes": ["projects.read"], "expiresAt": "2027-01-01T00:00:00Z"}
+
+    def test_creating_a_key_rejects_each_unknown_field(self, api: Api, world: World):
+        company = world.company()
+        reply = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI", **self.NARROW})
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert [problem["path"] for problem in reply.error["details"]] == [["scopes"], ["expiresAt"]]
+        assert {problem["code"] for problem in reply.error["details"]} == {"extra_forbidden"}
+        assert reply.error["message"] == "scopes: unknown field (and 1 more)"
+        assert api.get("/v1/api-keys", company.owner.token).data == []
+
+    def test_rolling_a_key_rejects_each_unknown_field_and_keeps_the_key(self, api: Api, world: World):
+        company = world.company()
+        made = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}).data
+        path = f"/v1/api-keys/{made['keyId']}/roll"
+        reply = api.post(path, company.owner.token, json_body=self.NARROW)
+        assert [problem["path"] for problem in reply.error["details"]] == [["scopes"], ["expiresAt"]]
+        assert api.get("/v1/me", made["key"]).status == 200
+
+    def test_creating_and_rolling_reject_unknown_parameters(self, api: Api, world: World):
+        company = world.company()
+        made = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}).data
+        for path, body in (("/v1/api-keys", {"name": "CI"}), (f"/v1/api-keys/{made['keyId']}/roll", None)):
+            reply = api.post(f"{path}?scopes=projects.read", company.owner.token, json_body=body)
+            assert (reply.status, reply.error["details"][0]["known"]) == (400, ["organizationId"])
+        assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [made["keyId"]]
+
+    def test_a_rejected_key_releases_its_idempotency_key_and_a_replay_still_works(self, api: Api, world: World):
+        company = world.company()
+        headers = {"Idempotency-Key": "one"}
+        refused = api.post(
+            "/v1/api-keys", company.owner.token, json_body={"name": "CI", **self.NARROW}, headers=headers
+        )
+        assert refused.status == 400
+        made = [
+            api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}, headers=headers) for _ in range(2)
+        ]
+        assert [reply.status for reply in made] == [201, 201]
+        assert made[0].data == made[1].data
+        path = f"/v1/api-keys/{made[0].data['keyId']}/roll"
+        # A body without fields is the same request as no body.
+        rolled = [api.post(path, company.owner.token, json_body=body, headers=headers) for body in (None, {}, None)]
+        assert [reply.status for reply in rolled] == [200, 200, 200]
+        assert rolled[0].data == rolled[1].data == rolled[2].data
+        assert api.post(path, company.owner.token, json_body=self.NARROW, headers=headers).status == 400
+
+
+def test_other_operations_ignore_unknown_parameters(api: Api, world: World):
+    company = world.company()
+    for operation in PROTECTED:
+        if operation.route.known_query is None and not operation.requires.resource:
+            with_unknown = send(api, operation, company.owner.token, company.organization_id, "?trace=1")
+            assert "unknown_parameter" not in with_unknown.text, operation.name

@@ -1,0 +1,92 @@
+"""Validation problems are in plain words, and never contain the value that was sent."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from controlplane.core.errors import InvalidPayload, MethodNotAllowed, UnsupportedMediaType, summarize
+from controlplane.http.validation import to_problems
+
+SECRET = "assent_secret"
+
+
+def _refuse(_value: str) -> str:
+    raise PydanticCustomError("reserved", "This name is reserved.")
+
+
+def _fail(_value: str) -> str:
+    raise ValueError("Must be a slug")
+
+
+class Nested(BaseModel, extra="forbid", strict=True):
+    color: Literal["red", "blue"]
+
+
+class Body(BaseModel, extra="forbid", strict=True):
+    text: Annotated[str, Field(min_length=1, max_length=5, pattern="^[a-z]*$")] = "a"
+    long: Annotated[str, Field(min_length=3)] = "abc"
+    count: Annotated[int, Field(ge=1, le=100)] = 1
+    flag: bool = True
+    several: Annotated[list[str], Field(min_length=1, max_length=2)] = ["a"]
+    nested: Nested = Nested(color="red")
+    reserved: Annotated[str, AfterValidator(_refuse)] = ""
+    slug: Annotated[str, AfterValidator(_fail)] = ""
+
+
+CASES: list[tuple[dict[str, Any], list[str], str]] = [
+    ({"text": ""}, ["text"], "Must have at least 1 character"),
+    ({"text": SECRET}, ["text"], "Must have at most 5 characters"),
+    ({"text": "A"}, ["text"], "Must match ^[a-z]*$"),
+    ({"text": None}, ["text"], "Must be a string"),
+    ({"long": "a"}, ["long"], "Must have at least 3 characters"),
+    ({"count": SECRET}, ["count"], "Must be a whole number"),
+    ({"count": 0}, ["count"], "Must be at least 1"),
+    ({"count": 101}, ["count"], "Must be at most 100"),
+    ({"flag": SECRET}, ["flag"], "Must be true or false"),
+    ({"several": SECRET}, ["several"], "Must be a list"),
+    ({"several": []}, ["several"], "Must have at least 1 item"),
+    ({"several": [SECRET] * 3}, ["several"], "Must have at most 2 items"),
+    ({"several": [1]}, ["several", "0"], "Must be a string"),
+    ({"nested": SECRET}, ["nested"], "Must be an object"),
+    ({"nested": {}}, ["nested", "color"], "Field required"),
+    ({"nested": {"color": SECRET}}, ["nested", "color"], "Must be 'red' or 'blue'"),
+    ({"other": SECRET}, ["other"], "Unknown field"),
+    ({"reserved": SECRET}, ["reserved"], "This name is reserved."),
+    ({"slug": SECRET}, ["slug"], "Must be a slug"),
+]
+
+
+def test_each_problem_is_in_plain_words_without_the_value():
+    for body, path, message in CASES:
+        with pytest.raises(ValidationError) as failure:
+            Body.model_validate(body)
+        (problem,) = to_problems(failure.value.errors())
+        assert (problem["path"], problem["message"]) == (path, message)
+        assert SECRET not in str(problem)
+
+
+def test_the_message_is_the_first_problem_and_the_number_of_others():
+    missing = [{"code": "missing", "message": "Field required", "path": [name]} for name in ("codeChallenge", "b", "c")]
+    assert InvalidPayload(details=missing).public == "codeChallenge: field required (and 2 more)"
+    assert InvalidPayload(details=missing[:1]).public == "codeChallenge: field required"
+    nested = {"code": "x", "message": "HTTPS is required. Change the scheme.", "path": ["websites", "1"]}
+    assert InvalidPayload(details=[nested]).public == "websites.1: HTTPS is required. Change the scheme."
+    assert summarize([nested, nested]) == "websites.1: HTTPS is required. Change the scheme (and 1 more)"
+    assert summarize([{**nested, "path": []}]) == "HTTPS is required. Change the scheme."
+
+
+def test_a_hostile_path_does_not_make_the_message_long():
+    hostile = [{"code": "x", "message": "Unknown field", "path": ["x" * 10_000] * 70}] * 5_000
+    error = InvalidPayload(details=hostile)
+    assert len(error.public) < 400
+    assert error.public.endswith(" (and 4,999 more)")
+    assert len(error.details) == 101
+
+
+def test_invalid_payload_always_has_details():
+    for error in (InvalidPayload(), InvalidPayload("Try again."), MethodNotAllowed(["GET"]), UnsupportedMediaType()):
+        (problem,) = error.details
+        assert problem["message"] == error.public
+        assert problem["path"] == []
