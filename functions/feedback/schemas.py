@@ -1,8 +1,8 @@
 """Request and response models of `feedback`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from controlplane.http.envelope import Wire
 from controlplane.store.feedback import FIELD_LIMITS, Category, Surface
@@ -12,17 +12,24 @@ Text = Annotated[
 ]
 
 
+def _trim(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+Trimmed = BeforeValidator(_trim)
+
+
 class FeedbackCreate(Wire):
-    """A report on one issue. Texts are trimmed before limits apply. Unknown fields are rejected."""
+    """A report on one issue. All fields are trimmed before limits apply. Unknown fields are rejected."""
 
     # Accepts fields by alias only: the Python names aren't properties of the body.
     model_config = ConfigDict(extra="forbid", validate_by_name=False)
 
-    category: Category = Field(description="The kind of report.", examples=["docs_mismatch"])
+    category: Annotated[Category, Trimmed] = Field(description="The kind of report.", examples=["docs_mismatch"])
     # A field that can be omitted but not null has a default factory, which the document doesn't show as a value.
-    surface: Surface = Field(
+    surface: Annotated[Surface, Trimmed] = Field(
         default_factory=lambda: "other",
-        description="The part of the service that the report is about. `other` if nothing else fits.",
+        description="The part of the service that the report is about. `other`, the default, if nothing else fits.",
         examples=["api"],
     )
     message: Text = Field(

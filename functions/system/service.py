@@ -84,7 +84,7 @@ def describe_feedback() -> dict[str, Any]:
         },
         "deduplication": {
             "window": "UTC day",
-            "scope": "caller and all fields, after trimming",
+            "scope": "caller and all fields, after trimming; no surface is the same as other",
             "repeated": "200 with the reference it got first; counts against no limit",
         },
         "guidance": {

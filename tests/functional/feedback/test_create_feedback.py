@@ -1,9 +1,11 @@
 """POST /v1/feedback: a day's duplicates share one reference, ten new reports an hour, and a switch to pause."""
 
+import json
 from typing import Any
 
 import pytest
 
+from controlplane.core import ids
 from controlplane.store import codec, feedback
 from tests.support.api import Api, Reply
 from tests.support.world import World, table_dump
@@ -147,9 +149,29 @@ class Test200:
 
     def test_field_order_and_surrounding_spaces_make_no_difference(self, api: Api, token: str):
         first = api.post(PATH, token, json_body=WHOLE)
-        body = {name: f"  {WHOLE[name]}\n" if name in TEXTS else WHOLE[name] for name in reversed(WHOLE)}
+        body = {name: f"  {WHOLE[name]}\n" for name in reversed(WHOLE)}
         again = api.post(PATH, token, json_body=body)
         assert (again.status, again.data["reference"]) == (200, first.data["reference"])
+
+    def test_no_surface_is_the_same_as_other(self, api: Api, token: str):
+        plain = {"category": "bug", "message": "It fails."}
+        replies = [
+            api.post(PATH, token, json_body=body)
+            for body in (plain, {**plain, "surface": "other"}, {**plain, "surface": " other\n"})
+        ]
+        assert [reply.status for reply in replies] == [201, 200, 200]
+        assert len({reply.data["reference"] for reply in replies}) == 1
+        assert len(stored()) == 1
+
+    def test_a_report_of_the_version_before_is_still_repeated(self, api: Api, world: World):
+        person = world.person()
+        fields = {"category": "bug", "message": "It fails."}
+        # Without a surface, or with one other than `other`, the same fields are compared as before.
+        for more in ({}, {"surface": "docs"}):
+            content = json.dumps(fields | more, sort_keys=True, ensure_ascii=False)
+            expected = ids.derived_local(person.user_id, content).upper()
+            reference = api.post(PATH, person.token, json_body=fields | more).data["reference"]
+            assert reference.replace("-", "").endswith(expected)
 
     def test_another_token_of_the_same_user_repeats_the_report(self, api: Api, world: World):
         person = world.person()
@@ -237,7 +259,7 @@ class Test400:
         self._refused(api, token, report(**{field: " " + "x" * (feedback.FIELD_LIMITS[field] + 1)}), field)
 
     @pytest.mark.parametrize("field", ["category", "surface"])
-    @pytest.mark.parametrize("value", ["", "BUG", "bugs", None, 1, [], "other "], ids=repr)
+    @pytest.mark.parametrize("value", ["", " ", "BUG", "bugs", None, 1, []], ids=repr)
     def test_returns_400_for_an_unknown_choice(self, api: Api, token: str, field: str, value: Any):
         self._refused(api, token, report(**{field: value}), field)
 

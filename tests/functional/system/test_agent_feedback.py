@@ -35,7 +35,7 @@ class Test200:
         address = document["endpoints"]["feedback"].removeprefix("https://api.assent.test")
         assert document["rate_limits"]["submissions_per_hour"] == feedback.NEW_PER_HOUR
         bodies = [{"category": category, "message": "x"} for category in document["categories"]]
-        bodies += [{"category": "bug", "surface": surface, "message": "x"} for surface in document["surfaces"]]
+        bodies += [{"category": "bug", "surface": surface, "message": "y"} for surface in document["surfaces"]]
         assert len(bodies) == 5 + 7
         for body in bodies:
             assert api.post(address, token, json_body=body).status in {201, 429}

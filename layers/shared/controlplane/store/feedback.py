@@ -119,7 +119,7 @@ def submit_report(caller_id: str, fields: Mapping[str, str], extra_legs: Mapping
     moment = clock.now()
     at = clock.timestamp(moment)
     day, hour = at[:10], at[:13]
-    local = ids.derived_local(caller_id, json.dumps(fields, sort_keys=True, ensure_ascii=False))
+    local = ids.derived_local(caller_id, json.dumps(_compared(fields), sort_keys=True, ensure_ascii=False))
     report = ReportItem(reference=_reference(day, local), caller_id=caller_id, created_at=at, fields=fields)
     if _is_paused():
         return _get_receipt(report, local, moment)
@@ -142,6 +142,11 @@ def submit_report(caller_id: str, fields: Mapping[str, str], extra_legs: Mapping
             raise HourlyQuotaReached(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS) from None
         raise
     return Receipt(report.reference, already_submitted=False)
+
+
+def _compared(fields: Mapping[str, str]) -> dict[str, str]:
+    """Returns the fields that two reports are compared by. The surface `other` is the same as none."""
+    return {name: text for name, text in fields.items() if (name, text) != ("surface", "other")}
 
 
 def _report_legs(report: ReportItem, local: str, moment: float) -> dict[str, Leg]:
