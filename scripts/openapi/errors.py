@@ -12,6 +12,7 @@ from controlplane.core.errors import (
     ApiError,
     DatabaseUnavailable,
     Forbidden,
+    IncompleteCredential,
     InsufficientScope,
     InternalError,
     InvalidPayload,
@@ -161,7 +162,7 @@ def _of_access(route: ControlRoute) -> list[ErrorResponse]:
     requires = route.requirements_as(Requires)
     if requires is None:
         return [_describe(RouteNotFound())] if route.requirements_as(Anonymous) is not None else []
-    found = [_describe(Unauthorized()), _describe(PlanRequired())]
+    found = [_describe(error()) for error in (Unauthorized, IncompleteCredential, PlanRequired)]
     if requires.scope is not None:
         found.append(_describe(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
     personal = requires.user_token and requires.scope is None

@@ -141,8 +141,8 @@ def _failure(
         "headers": headers(*counted, *sent),
         "content": {_JSON: content},
     }
-    if len(here) > 1 or bare or "." in here[0].name:
+    if bare or any("." in error.name for error in here):
         return response
     # Requests without a known credential have no rate limit headers.
     anonymous = route.requirements_as(Requires) is None and status not in _UNCOUNTED
-    return components.response("Anonymous" * anonymous + here[0].name, response)
+    return components.response("Anonymous" * anonymous + "Or".join(error.name for error in here), response)

@@ -29,11 +29,16 @@ A success is `{"success": true, "data": …}`; a list adds `pagination`. An erro
 organization, and the role, then 409 and the rest. A method that a path doesn't support returns 405, and the gateway
 can return 503 for any operation that takes too long.
 
+With `INVALID_PAYLOAD`, `details` lists every problem, and `message` is the first one with the number of others. Lists,
+and the operations that create or roll an API key, reject unknown query parameters; the latter also reject unknown
+fields. Other operations ignore both. Every operation accepts a parameter once.
+
 ## Organizations
 
 The organization is the query parameter `organizationId`. Without it, an API key acts in its own organization, and a
 user token in the saved one or, if the person belongs to only one, in that one. A resource that is fetched by its id
 is looked up in its own organization; an id outside the caller's memberships returns the same 404 as an unknown id.
+Operations that don't choose an organization accept the parameter and ignore it.
 
 ## Limits
 

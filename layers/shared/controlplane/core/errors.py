@@ -139,13 +139,25 @@ class UnsupportedMediaType(InvalidPayload):
 
 
 class Unauthorized(ApiError):
-    """The credential was rejected. Every reason gives the same response, so that callers can't tell them apart."""
+    """The credential was rejected.
+
+    Every reason that depends on what is stored gives the same response, so that callers can't tell them apart.
+    """
 
     code = "UNAUTHORIZED"
     message = "The credential is missing, invalid, or expired. Send a valid bearer token."
 
     def __init__(self, **context: Any) -> None:
         super().__init__(headers={"WWW-Authenticate": "Bearer"}, **context)
+
+
+class IncompleteCredential(Unauthorized):
+    """The credential's checksum is wrong. Anyone can compute that, so it reveals nothing about what is stored."""
+
+    message = "This key or token is incomplete or mistyped: its checksum is wrong. Copy all of it again."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "incomplete_credential"})
 
 
 class PlanRequired(ApiError):

@@ -123,6 +123,16 @@ def prefix_of(secret: str) -> str | None:
     return match[1]
 
 
+def is_incomplete(secret: str) -> bool:
+    """Returns True if the text begins like an API key, access token, or session, but its format or checksum is wrong.
+
+    Other secrets of this service aren't credentials of a request.
+    """
+    brand = settings.service_brand
+    others = (f"{brand}{REFRESH}_", f"{brand}{DEVICE_CODE}_")
+    return secret.startswith(f"{brand}_") and not secret.startswith(others) and prefix_of(secret) is None
+
+
 def digest(secret: str) -> str:
     """Returns the SHA-256 of the secret in hexadecimal, which is stored in its place."""
     return hashlib.sha256(secret.encode()).hexdigest()

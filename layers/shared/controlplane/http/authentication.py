@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from controlplane.core import clock, tokens
-from controlplane.core.errors import RateLimited, Unauthorized
+from controlplane.core.errors import IncompleteCredential, RateLimited, Unauthorized
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.core.settings import settings
 from controlplane.http import owner_limits, rejections
@@ -41,8 +41,9 @@ class Principal:
 def authenticate(authorization: str | None, address: str) -> tuple[Principal, Counted]:
     """Authenticates an Authorization header and counts the request, in one write. Raises Unauthorized, RateLimited.
 
-    A secret with the wrong format or checksum is rejected without accessing the table. Rejected credentials count
-    against the client's address; beyond its limit, raises TooManyRejected.
+    A secret with the wrong format or checksum is rejected without accessing the table: with IncompleteCredential if it
+    begins like one of ours. Rejected credentials count against the client's address; beyond its limit, raises
+    TooManyRejected.
     """
     if not authorization:
         raise Unauthorized
@@ -50,7 +51,7 @@ def authenticate(authorization: str | None, address: str) -> tuple[Principal, Co
     prefix = tokens.prefix_of(secret) if secret else None
     if secret is None or prefix not in {settings.service_brand, *_USER_TOKEN_PREFIXES}:
         rejections.count_malformed(address)
-        raise Unauthorized
+        raise IncompleteCredential if secret and tokens.is_incomplete(secret) else Unauthorized
     try:
         return _count(prefix, tokens.digest(secret))
     except credentials.UnknownSecret:
