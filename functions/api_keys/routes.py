@@ -43,7 +43,7 @@ async def list_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None)
     return _list_keys("listApiKeys", access.organization_id, limit, cursor)
 
 
-@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (deprecated path)", deprecated=True)
+@router.get("/v1/auth/keys", operation_id="listAuthKeys", summary="List API keys (deprecated path)")
 async def list_auth_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = None) -> Page[ApiKey]:
     """Returns the same list as `GET /v1/api-keys`, with its own cursors."""
     return _list_keys("listAuthKeys", access.organization_id, limit, cursor)

@@ -12,6 +12,7 @@ from controlplane.core.naming import Name
 from controlplane.core.regions import REGIONS
 from controlplane.core.settings import settings
 from controlplane.core.urls import consent_runtime_url, project_page
+from controlplane.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url, VendorId
 from controlplane.store.organizations import Membership
@@ -37,8 +38,6 @@ _ORIGIN_FORMS = (
     "Each is a domain, a wildcard (`*.example.com` or `*`), an IPv6 address in brackets, a local address, or an app "
     "origin with a custom scheme. Duplicates are ignored."
 )
-# Not pydantic's `deprecated`, which warns whenever our own code reads the field.
-_DEPRECATED: dict[str, Any] = {"deprecated": True}
 _BRANDING = f"The branding of the banner. `{NO_BRANDING}` needs a plan that includes `removeBranding`."
 
 
@@ -55,8 +54,8 @@ class ConsentCreate(Wire):
     """The settings of a new consent instance."""
 
     # A field that can be omitted but not null has a default factory, which the document doesn't show as a value.
-    trusted_origins: Addresses = Field(
-        default_factory=list, description="Use `websites` instead.", json_schema_extra=_DEPRECATED
+    trusted_origins: Annotated[Addresses, CONSENT_ORIGINS] = Field(
+        default_factory=list, description=CONSENT_ORIGINS.notice
     )
     branding: Branding = Field(
         default_factory=lambda: settings.service_brand, description=_BRANDING, examples=[settings.service_brand]
@@ -84,15 +83,10 @@ class ProjectCreate(Wire):
     )
     websites: SomeAddresses = Field(default_factory=list, description=_ORIGIN_FORMS)
     consent: ConsentCreate = Field(default_factory=ConsentCreate)
-    organization_id: OrganizationId = Field(
-        default_factory=str,
-        min_length=1,
-        description="Older shape. Use the query parameter instead.",
-        json_schema_extra=_DEPRECATED,
+    organization_id: Annotated[OrganizationId, OLDER_PROJECT] = Field(
+        default_factory=str, min_length=1, description=OLDER_PROJECT.notice
     )
-    trusted_origins: Addresses = Field(
-        default_factory=list, description="Older shape. Use `websites` instead.", json_schema_extra=_DEPRECATED
-    )
+    trusted_origins: Annotated[Addresses, OLDER_PROJECT] = Field(default_factory=list, description=OLDER_PROJECT.notice)
 
     @property
     def is_older_shape(self) -> bool:
@@ -103,11 +97,10 @@ class ConsentUpdate(Wire):
     """Changes to a consent instance."""
 
     branding: Branding = Field(default_factory=str, description=_BRANDING, examples=[settings.library_brand])
-    trusted_origins: SomeAddresses = Field(
+    trusted_origins: Annotated[SomeAddresses, CONSENT_ORIGINS] = Field(
         default_factory=list,
-        description="Use `websites` instead. The complete new list of consent entries, in order. Addresses that are "
-        "websites keep their IDs. Audited websites that it omits stay, but are no longer consent entries.",
-        json_schema_extra=_DEPRECATED,
+        description="The complete new list of consent entries, in order. Addresses that are websites keep their IDs. "
+        f"Audited websites that it omits stay, but are no longer consent entries. {CONSENT_ORIGINS.notice}",
     )
 
 
@@ -218,10 +211,9 @@ class ListedConsent(Wire):
 class Consent(Wire):
     """A consent instance in the current shape."""
 
-    trusted_origins: list[str] = Field(
-        description="The consent entries alone. Use `websites` instead, which lists every website.",
+    trusted_origins: Annotated[list[str], CONSENT_ORIGINS] = Field(
+        description=f"The consent entries alone. {CONSENT_ORIGINS.notice}",
         examples=[["example.com"]],
-        json_schema_extra=_DEPRECATED,
     )
     branding: ShownBranding
     backend_url: RuntimeUrl

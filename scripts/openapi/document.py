@@ -8,7 +8,7 @@ from typing import Any
 from fastapi.openapi.utils import get_openapi
 
 from controlplane.core.scopes import API_KEY_SCOPES
-from scripts.openapi import links, texts
+from scripts.openapi import deprecations, links, texts
 from scripts.openapi.components import Components, header_name
 from scripts.openapi.documents import documents
 from scripts.openapi.examples import scopes_in_words
@@ -32,7 +32,7 @@ def describe() -> str:
     links.add(paths, components.parameters)
     document = {
         "openapi": "3.1.0",
-        "info": texts.INFO,
+        "info": {**texts.INFO, "description": texts.ABOUT.replace("{deprecations}", deprecations.section())},
         "externalDocs": texts.REFERENCE,
         "servers": texts.SERVERS,
         "tags": _tags(paths),

@@ -16,7 +16,7 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
     finished = {
         "tags": [tag],
         "summary": route.summary,
-        "description": f"{operation['description']}\n\n{_needs(route)}",
+        "description": "\n\n".join(filter(None, (operation["description"], _notice(route), _needs(route)))),
         "operationId": operation["operationId"],
     }
     if operation.get("deprecated"):
@@ -33,6 +33,10 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         **responses.failures(route, operation, components),
     }
     return finished
+
+
+def _notice(route: ControlRoute) -> str:
+    return route.deprecation.notice if route.deprecation else ""
 
 
 def _security(route: ControlRoute) -> list[dict[str, list[str]]]:

@@ -10,7 +10,7 @@ from controlplane.http.access import Requires
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.route import ControlRoute
-from scripts.openapi import errors, examples
+from scripts.openapi import deprecations, errors, examples
 from scripts.openapi.components import Components, Object, headers
 from scripts.openapi.errors import ErrorResponse
 from scripts.openapi.schemas import Schema, reference, serialized, tidy
@@ -35,7 +35,9 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
         declared = route.responses.get(status, {})
         response: Object = {
             "description": declared.get("description") or _description(route, status),
-            "headers": headers(*_headers(route, operation, status), *declared.get("headers", {})),
+            "headers": headers(
+                *_headers(route, operation, status), *declared.get("headers", {}), *deprecations.headers(route, status)
+            ),
         }
         if status not in _WITHOUT_BODY:
             schema, shown = _body(route, operation["operationId"], status, components)
@@ -132,16 +134,17 @@ def _failure(
         lines.append("For form-encoded requests: " + ", ".join(dict.fromkeys(f"`{one.code}`" for one in bare)) + ".")
     counted = _RATE_HEADERS if route.requirements_as(Requires) is not None and status not in _UNCOUNTED else ()
     sent = [name for error in (*here, *bare) for name in error.headers] + ["Pragma"] * bool(bare)
+    deprecated = deprecations.headers(route, status)
     content = {
         "schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas},
         "examples": {error.key: components.example(error) for error in (*here, *bare)},
     }
     response = {
         "description": "\n\n".join(dict.fromkeys(lines)),
-        "headers": headers(*counted, *sent),
+        "headers": headers(*counted, *sent, *deprecated),
         "content": {_JSON: content},
     }
-    if bare or any("." in error.name for error in here):
+    if bare or deprecated or any("." in error.name for error in here):
         return response
     # Requests without a known credential have no rate limit headers.
     anonymous = route.requirements_as(Requires) is None and status not in _UNCOUNTED

@@ -52,7 +52,11 @@ bytes.
 ## Changes
 
 Within v1, changes are additive: ignore fields that you don't know, and expect new values of enumerations. Resource
-ids are opaque."""
+ids are opaque.
+
+## Deprecations
+
+{deprecations}"""
 
 TAGS = {
     "API keys": "Credentials that belong to an organization and keep working when their creator leaves.",
@@ -136,6 +140,24 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "`no-cache` in responses to form-encoded requests, as RFC 6749 requires.",
         "schema": {"type": "string"},
         "example": "no-cache",
+    },
+    "Deprecation": {
+        "description": "For a request that uses something deprecated: since when, as Unix time after `@` (RFC 9745).",
+        "schema": {"type": "string", "pattern": "^@[0-9]+$"},
+        "example": "@1793491200",
+    },
+    "Sunset": {
+        "description": "For a request that uses something deprecated: until when it works at least (RFC 8594).",
+        "schema": {"type": "string"},
+        "example": "Sat, 01 Jan 2028 00:00:00 GMT",
+    },
+    "Link": {
+        "description": (
+            'Present if the request uses something deprecated: `rel="deprecation"` is the section on deprecations, and '
+            '`rel="successor-version"` the operation that replaces this one.'
+        ),
+        "schema": {"type": "string"},
+        "example": f'<{BASE_URL}/docs#section/Deprecations>; rel="deprecation"; type="text/html"',
     },
     "Cache-Control": {
         "description": "`no-store`, except for documents that are the same for every caller.",

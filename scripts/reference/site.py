@@ -35,7 +35,11 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     title = title[:1].upper() + title[1:]
     environment = _environment()
     introduction = environment.get_template("introduction.md").render(
-        scopes=SCOPES, key_scopes=API_KEY_SCOPES, plans=PLANS.values(), errors=_errors()
+        scopes=SCOPES,
+        key_scopes=API_KEY_SCOPES,
+        plans=PLANS.values(),
+        errors=_errors(),
+        deprecations=_section(document["info"].get("description", ""), "Deprecations"),
     )
     files = markdown.files(environment, introduction, tags, title, document["info"].get("summary", ""))
     loaded = {"style": ("css", (_TEMPLATES / "style.css").read_text(encoding="utf-8"))}
@@ -93,6 +97,12 @@ def _errors() -> str:
     """Returns docs/errors.md as a chapter."""
     text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     return re.sub(r"^(#+) ", r"#\1 ", text, flags=re.MULTILINE).strip()
+
+
+def _section(text: str, heading: str) -> str:
+    """Returns a section of the text without its heading, or an empty string if the text has no such section."""
+    rest = text.partition(f"## {heading}\n")[2]
+    return re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
 
 
 def _named(stem: str, suffix: str, content: str) -> str:

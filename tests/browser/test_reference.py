@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from controlplane.http import deprecations
 from tests.browser.conftest import Visit
 
 TITLE = "Assent control plane"
@@ -35,6 +36,14 @@ def test_the_search_finds_an_operation(visit: Callable[..., Visit]):
     box.wait_for()
     box.fill("roll")
     person.page.get_by_role("menuitem", name="Roll an API key").first.wait_for()
+
+
+def test_the_link_header_of_a_deprecation_leads_to_its_section(visit: Callable[..., Visit]):
+    person = visit()
+    person.open(deprecations.SECTION)
+    person.page.get_by_role("heading", name="Deprecations").wait_for()
+    anchor = deprecations.SECTION.partition("#")[2]
+    assert person.page.locator(f'[id="{anchor}"], [data-section-id="{anchor}"]').count() > 0
 
 
 def test_the_dashboard_and_the_reference_link_to_each_other(visit: Callable[..., Visit]):

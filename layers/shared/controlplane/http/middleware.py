@@ -10,15 +10,15 @@ from controlplane.core import deadline, urls
 from controlplane.core.errors import InternalError
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
-from controlplane.http import request_log
+from controlplane.http import deprecations, request_log
 from controlplane.http.request_state import RequestState
 
 
 class RequestMiddleware:
     """Creates the request's state, limits the time of its calls, handles uncaught errors, and logs one line.
 
-    Every response gets an X-Request-Id header, the caller's rate headers, and, unless the endpoint sets another one,
-    Cache-Control: no-store.
+    Every response gets an X-Request-Id header, the headers of the caller's rate and of deprecations, and, unless the
+    endpoint sets another one, Cache-Control: no-store.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -40,8 +40,8 @@ class RequestMiddleware:
                 status, response_started = message["status"], True
                 headers = message.setdefault("headers", [])
                 headers.append((b"x-request-id", state.request_id.encode()))
-                rate_headers = state.caller.rate_headers.items()
-                headers += [(name.lower().encode(), value.encode()) for name, value in rate_headers]
+                more = state.caller.rate_headers | deprecations.headers(state.deprecations)
+                headers += [(name.lower().encode(), value.encode()) for name, value in more.items()]
                 if not any(name == b"cache-control" for name, _ in headers):
                     headers.append((b"cache-control", b"no-store"))
             try:

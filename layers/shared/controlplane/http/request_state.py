@@ -9,6 +9,7 @@ from controlplane.core.errors import ApiError
 from controlplane.core.observability import logger
 from controlplane.http import envelope
 from controlplane.http.callers import Caller
+from controlplane.http.deprecations import Deprecation
 from controlplane.http.dialect import Dialect
 
 _SCOPE_KEY = "controlplane"
@@ -16,15 +17,16 @@ _JSON_HEADERS = {"content-type": "application/json"}
 
 
 class RequestState:
-    """One request's id, operation, caller, and dialect. `caller` is set once the caller is identified."""
+    """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known."""
 
-    __slots__ = ("caller", "dialect", "operation", "request_id")
+    __slots__ = ("caller", "deprecations", "dialect", "operation", "request_id")
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.request_id = request_id
         self.operation = "-"
         self.caller = Caller()
         self.dialect: Dialect | None = None
+        self.deprecations: list[Deprecation] = []
         scope[_SCOPE_KEY] = self
 
     @staticmethod

@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from controlplane.core.errors import (
     ApiError,
@@ -21,6 +22,7 @@ from controlplane.core.errors import (
     RateLimited,
 )
 from controlplane.core.observability import describe, logger
+from controlplane.http import deprecations
 from controlplane.http.callers import CallerRequirements
 from controlplane.http.envelope import StrictWire
 from controlplane.http.reader import RequestReader
@@ -39,6 +41,8 @@ class ControlRoute(APIRoute):
         self.return_type = typing.get_type_hints(endpoint).get("return")
         self.service_endpoint = endpoint
         options["response_model"] = None
+        self.deprecation = deprecations.OPERATIONS.get(options["operation_id"])
+        options["deprecated"] = self.deprecation is not None
         status = options.get("status_code") or 200
         super().__init__(path, _adapt(endpoint, parameter, self.requirements, status), **options)
         self.label = f"{next(iter(self.methods or ()))} {path}"
@@ -65,6 +69,7 @@ class ControlRoute(APIRoute):
 
         async def run_checks(request: RequestReader, state: RequestState) -> Response:
             state.operation = self.label
+            state.deprecations += [self.deprecation] if self.deprecation else []
             state.dialect = requirements.select_dialect(request)
             await request.read_body()
             state.caller = caller = requirements.identify(request)
@@ -115,6 +120,9 @@ def _adapt(
 
     async def adapted(adapted_request: Request, adapted_id: str | None = None, **arguments: Any) -> Response:
         state = RequestState.of(adapted_request.scope)
+        for body in arguments.values():
+            if isinstance(body, BaseModel):
+                state.deprecations += deprecations.used_in(body)
         requirements.resolve(state.caller, adapted_id)
         if caller_parameter is not None:
             arguments[caller_parameter] = state.caller
