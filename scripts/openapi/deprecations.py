@@ -2,6 +2,8 @@
 
 from http import HTTPStatus
 
+from pydantic import BaseModel
+
 from controlplane.http import deprecations
 from controlplane.http.route import ControlRoute
 
@@ -31,8 +33,7 @@ def headers(route: ControlRoute, status: int) -> tuple[str, ...]:
     """Returns the headers of responses with the status, if requests can use something deprecated."""
     if route.deprecation is not None:
         return _HEADERS
-    if route.body_field is None or status in _BEFORE_THE_BODY:
+    model = route.body_field.field_info.annotation if route.body_field is not None else None
+    if status in _BEFORE_THE_BODY or not isinstance(model, type) or not issubclass(model, BaseModel):
         return ()
-    model = route.body_field.field_info.annotation
-    is_model = isinstance(model, type)
-    return _HEADERS if is_model and any(deprecations.declared_in(model)) else ()
+    return _HEADERS if any(deprecations.declared_in(model)) else ()

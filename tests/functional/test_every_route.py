@@ -67,17 +67,17 @@ def _named(operation: Operation) -> str:
     return operation.name
 
 
-def _requires(operation: Operation) -> Requires:
+def required(operation: Operation) -> Requires:
     assert operation.requires is not None
     return operation.requires
 
 
 PAGES = [operation for operation in operations() if operation.requires_session is not None]
 PROTECTED = [operation for operation in operations() if operation.name not in PUBLIC and operation not in PAGES]
-SCOPED = [operation for operation in PROTECTED if _requires(operation).scope]
-BY_QUERY = [operation for operation in PROTECTED if _requires(operation).organization == "query"]
-BY_PATH = [operation for operation in PROTECTED if _requires(operation).organization == "path"]
-BY_ID = [operation for operation in PROTECTED if _requires(operation).resource]
+SCOPED = [operation for operation in PROTECTED if required(operation).scope]
+BY_QUERY = [operation for operation in PROTECTED if required(operation).organization == "query"]
+BY_PATH = [operation for operation in PROTECTED if required(operation).organization == "path"]
+BY_ID = [operation for operation in PROTECTED if required(operation).resource]
 WITH_BODY = [operation for operation in PROTECTED if operation.route.body_field is not None]
 ANONYMOUS = [operation for operation in operations() if operation.anonymous is not None]
 
@@ -91,7 +91,7 @@ def address(operation: Operation, organization_id: str) -> str:
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
-        resource = _requires(operation).resource
+        resource = required(operation).resource
         if name == "organizationId":
             return organization_id
         if resource is not None and resource.parameter == name:
@@ -171,7 +171,7 @@ def test_a_public_route_with_a_body_limits_its_callers():
 
 
 def test_every_required_scope_exists():
-    assert {_requires(operation).scope for operation in SCOPED} <= set(SCOPES)
+    assert {required(operation).scope for operation in SCOPED} <= set(SCOPES)
 
 
 def test_every_operation_has_a_unique_id_and_a_description():
@@ -224,8 +224,8 @@ class TestScope:
         self, operation: Operation, api: Api, world: World
     ):
         company = world.company()
-        scope = _requires(operation).scope
-        token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope, _requires(operation).or_scope}))
+        scope = required(operation).scope
+        token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope, required(operation).or_scope}))
         reply = send(api, operation, token, company.organization_id)
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.status == 403
@@ -236,7 +236,7 @@ class TestScope:
         company = world.company()
         reply = send(api, operation, world.key(company), company.organization_id)
         assert (reply.body.get("error", {}).get("code") == "INSUFFICIENT_SCOPE") is (
-            _requires(operation).scope not in API_KEY_SCOPES
+            required(operation).scope not in API_KEY_SCOPES
         )
 
 
@@ -269,7 +269,7 @@ class TestAnotherOrganizationByQuery:
             reply = api.call(operation.method, f"{path}?organizationId={named}", person, json_body=body)
             assert reply.code == "FORBIDDEN", named
             texts.add(reply.text)
-            if _requires(operation).scope in API_KEY_SCOPES:
+            if required(operation).scope in API_KEY_SCOPES:
                 reply = api.call(operation.method, f"{path}?organizationId={named}", key, json_body=body)
                 assert reply.code == "FORBIDDEN", named
                 texts.add(reply.text)
@@ -313,7 +313,7 @@ class TestAnotherOrganizationById:
         for organization_id in (company.organization_id, ids.new_root(ids.ORGANIZATION)):
             path = address(operation, organization_id)
             replies.append(api.call(operation.method, path, person, json_body=body))
-            if _requires(operation).scope in API_KEY_SCOPES:
+            if required(operation).scope in API_KEY_SCOPES:
                 replies.append(api.call(operation.method, path, key, json_body=body))
         if operation in BY_ID:
             replies.append(api.call(operation.method, address(operation, mine), person, json_body=body))
@@ -327,7 +327,7 @@ class TestAnotherOrganizationById:
         from urllib.parse import unquote
 
         company = world.company()
-        resource = _requires(operation).resource
+        resource = required(operation).resource
         parameter = resource.parameter if resource else "organizationId"
         path = operation.path.replace("{" + parameter + "}", unquote(named, errors="replace").replace("/", "_"))
         path = re.sub(r"\{(\w+)\}", lambda match: _OTHER_PARAMETERS[match[1]], path) + _QUERIES.get(operation.path, "")

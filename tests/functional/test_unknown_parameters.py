@@ -7,7 +7,7 @@ import pytest
 from controlplane.core import ids
 from controlplane.core.scopes import SCOPES
 from controlplane.http.envelope import Page
-from tests.functional.test_every_route import ANONYMOUS, PROTECTED, PUBLIC, address, send, valid_body
+from tests.functional.test_every_route import ANONYMOUS, PROTECTED, PUBLIC, address, required, send, valid_body
 from tests.support.api import Api
 from tests.support.operations import Operation, operations
 from tests.support.world import World
@@ -36,7 +36,7 @@ class TestLists:
         path = address(operation, company.organization_id) if operation in PROTECTED else operation.path
         reply = api.get(f"{path}?priority=P0&dryRun=true", company.owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        known = operation.route.known_query
+        known = operation.route.known_query or []
         assert known[0] == "organizationId"
         assert [(problem["path"], problem["known"]) for problem in reply.error["details"]] == [
             (["priority"], known),
@@ -59,7 +59,7 @@ class TestLists:
         company = world.company()
         path = f"{address(operation, company.organization_id)}?priority=P0"
         assert api.get(path).code == "UNAUTHORIZED"
-        if scope := operation.requires.scope:
+        if scope := required(operation).scope:
             token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope}))
             assert api.get(path, token).code == "INSUFFICIENT_SCOPE"
 
@@ -70,7 +70,7 @@ class TestOrganizationId:
         """Where the path or the caller determines the organization, the parameter has no effect."""
         company = world.company()
         body = valid_body(operation) if operation.route.body_field is not None else None
-        is_chosen = operation.requires.organization == "query"
+        is_chosen = required(operation).organization == "query"
         target = address(operation, company.organization_id)
         for named in [company.organization_id] if is_chosen else [ids.new_root(ids.ORGANIZATION), "nonsense"]:
             query = f"{'&' if '?' in target else '?'}organizationId={named}"
@@ -141,6 +141,6 @@ class TestKeys:
 def test_other_operations_ignore_unknown_parameters(api: Api, world: World):
     company = world.company()
     for operation in PROTECTED:
-        if operation.route.known_query is None and not operation.requires.resource:
+        if operation.route.known_query is None and not required(operation).resource:
             with_unknown = send(api, operation, company.owner.token, company.organization_id, "?trace=1")
             assert "unknown_parameter" not in with_unknown.text, operation.name

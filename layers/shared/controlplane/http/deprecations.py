@@ -4,13 +4,12 @@ The only list of them. A response to a request that uses one has the headers Dep
 and Link. The OpenAPI document and the reference describe the same entries.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import BaseModel, GetJsonSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import BaseModel
 
 from controlplane.core.urls import public_base_url
 
@@ -40,7 +39,7 @@ class Deprecation:
         dates = f"Deprecated since {self.since:%Y-%m-%d}; works until at least {self.sunset:%Y-%m-%d}."
         return f"{dates} Use {self.replacement} instead. {self.migration}"
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         return {**handler(schema), "deprecated": True}
 
 
