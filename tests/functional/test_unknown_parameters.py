@@ -102,6 +102,11 @@ class TestKeys:
         assert reply.error["message"] == "scopes: unknown field (and 1 more)"
         assert api.get("/v1/api-keys", company.owner.token).data == []
 
+    def test_a_field_is_named_even_if_it_is_called_like_a_part_of_the_request(self, api: Api, world: World):
+        body = {"name": "CI", "query": 1, "body": 1}
+        reply = api.post("/v1/api-keys", world.company().owner.token, json_body=body)
+        assert [problem["path"] for problem in reply.error["details"]] == [["query"], ["body"]]
+
     def test_rolling_a_key_rejects_each_unknown_field_and_keeps_the_key(self, api: Api, world: World):
         company = world.company()
         made = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}).data

@@ -48,14 +48,14 @@ def test_a_malformed_credential_returns_401_without_reading_the_table(header, pa
     assert reply.headers["www-authenticate"] == "Bearer"
 
 
-def test_every_rejected_credential_gets_the_same_response(api: Api, world: World, now):
+def test_every_rejected_credential_with_a_right_checksum_gets_the_same_response(api: Api, world: World, now):
     company = world.company()
     expired = world.token(company.owner.user_id, lifetime_seconds=60)
     deleted = world.key(company)
     key_id = api.get("/v1/me", deleted).data["principal"]["keyId"]
     api.delete(f"/v1/api-keys/{key_id}", company.owner.token)
     now.advance(60)
-    replies = [api.get("/v1/me", secret) for secret in (expired, deleted, GOOD, GOOD[:-1], tokens.mint("assent_at"))]
+    replies = [api.get("/v1/me", secret) for secret in (expired, deleted, GOOD, tokens.mint("assent_at"))]
     assert {reply.status for reply in replies} == {401}
     assert len({reply.text for reply in replies}) == 1
 

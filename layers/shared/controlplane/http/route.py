@@ -38,7 +38,9 @@ class ControlRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         parameter, self.requirements = _declared_requirements(endpoint)
-        self.return_type = typing.get_type_hints(endpoint).get("return")
+        hints = typing.get_type_hints(endpoint)
+        self.return_type = hints.get("return")
+        self._has_strict_body = any(map(_is_strict, hints.values()))
         self.service_endpoint = endpoint
         options["response_model"] = None
         self.deprecation = deprecations.OPERATIONS.get(options["operation_id"])
@@ -55,7 +57,7 @@ class ControlRoute(APIRoute):
         and has no effect where the resource or the caller determines the organization.
         """
         is_list = (self.operation_id or "").startswith("list") and self.return_type is not Response
-        if not is_list and not _has_strict_body(self.service_endpoint):
+        if not is_list and not self._has_strict_body:
             return None
         return [*dict.fromkeys(["organizationId", *(field.alias for field in self.dependant.query_params)])]
 
@@ -100,10 +102,9 @@ def _declared_requirements(endpoint: Callable[..., Any]) -> tuple[str | None, Ca
     return None, _NO_REQUIREMENTS
 
 
-def _has_strict_body(endpoint: Callable[..., Any]) -> bool:
-    hints = typing.get_type_hints(endpoint).values()
-    types = (option for hint in hints for option in (hint, *typing.get_args(hint)))
-    return any(isinstance(option, type) and issubclass(option, StrictWire) for option in types)
+def _is_strict(hint: Any) -> bool:
+    """Returns True for a StrictWire, and for an optional one."""
+    return any(isinstance(one, type) and issubclass(one, StrictWire) for one in (hint, *typing.get_args(hint)))
 
 
 def _adapt(

@@ -38,7 +38,8 @@ def to_problems(errors: Any) -> Problems:
 
 
 def _problem(error: dict[str, Any]) -> dict[str, Any]:
-    path = [str(part) for part in error["loc"] if part not in _PLACES]
+    location = error["loc"]
+    path = [str(name) for name in (location[1:] if location[:1] and location[0] in _PLACES else location)]
     return {"code": error["type"], "message": _describe(error, has_field=bool(path)), "path": path}
 
 
