@@ -30,8 +30,8 @@ organization, and the role, then 409 and the rest. A method that a path doesn't 
 can return 503 for any operation that takes too long.
 
 With `INVALID_PAYLOAD`, `details` lists every problem, and `message` is the first one with the number of others. Lists,
-and the operations that create or roll an API key, reject unknown query parameters; the latter also reject unknown
-fields. Other operations ignore both. Every operation accepts a parameter once.
+and the operations that create or roll an API key, reject unknown query parameters. The latter and feedback reject
+unknown fields. Apart from that, both are ignored. No operation accepts the same parameter twice.
 
 ## Organizations
 
@@ -153,7 +153,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     },
     "Link": {
         "description": (
-            'Present if the request uses something deprecated: `rel="deprecation"` is the section on deprecations, and '
+            'For a request that uses something deprecated: `rel="deprecation"` is the section on deprecations, and '
             '`rel="successor-version"` the operation that replaces this one.'
         ),
         "schema": {"type": "string"},
