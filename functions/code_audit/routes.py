@@ -143,15 +143,18 @@ async def get_scan(access: ReadsScan) -> Scan:
 @router.get(
     "/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues", summary="List the findings of a scan"
 )
-@refuses(service.UnlockRequired)
+@refuses(service.ScanNotCompleted, service.ScanWithoutResult, service.UnlockRequired)
 async def list_scan_issues(access: ReadsScan) -> ScanIssues:
     """Lists the findings of a scan, most urgent first, in a single response. A scan keeps up to 500 findings.
 
-    The list is empty until the scan is completed. A free preview returns the three most urgent findings; `lockedCount`
-    is the number of the others, and `unlockCredits` the price of unlocking them. Any other scan that isn't unlocked
-    returns the error `UNLOCK_REQUIRED`. When a later scan of the same project is completed, the findings of this scan
-    get an expiration time, `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of
-    expired findings.
+    Until the scan is completed, the response is the error `SCAN_IN_PROGRESS`: poll `GET /v1/code-audit/scans/{scanId}`,
+    then list the findings. For a failed or canceled scan it is `CONFLICT`. An empty list therefore means that the scan
+    found nothing, or that its findings have expired.
+
+    A free preview returns the three most urgent findings; `lockedCount` is the number of the others, and
+    `unlockCredits` the price of unlocking them. Any other scan that isn't unlocked returns the error `UNLOCK_REQUIRED`.
+    When a later scan of the same project is completed, the findings of this scan get an expiration time,
+    `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of expired findings.
     """
     scan = access.resource
     found = service.list_visible_issues(scan)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from code_audit.schemas import RETRY_AFTER_SECONDS
 from controlplane.core import clock
-from controlplane.core.errors import ApiError, NotFound
+from controlplane.core.errors import ApiError, Conflict, NotFound
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.settings import settings
 from controlplane.queues import messages
@@ -24,6 +25,31 @@ _POLL_SECONDS = 0.25
 class RepositoryNotLinked(ApiError):
     code = "REPOSITORY_NOT_LINKED"
     message = "The repository isn't linked to that project, or to any project. Ask the operator to link it."
+
+
+class ScanNotCompleted(ApiError):
+    """The scan has no findings yet."""
+
+    code = "SCAN_IN_PROGRESS"
+    message = "The scan isn't completed yet. Poll the scan until it is, then list its findings."
+
+    def __init__(self, scan: ScanItem) -> None:
+        super().__init__(
+            details={"scanId": scan.scan_id, "status": scan.status}, headers={"Retry-After": str(RETRY_AFTER_SECONDS)}
+        )
+
+
+class ScanWithoutResult(Conflict):
+    """The scan failed or was canceled, so nothing is known about findings."""
+
+    message = "The scan has ended without a result."
+
+    def __init__(self, scan: ScanItem) -> None:
+        ending = "failed" if scan.status == "failed" else "was canceled"
+        super().__init__(
+            f"The scan {ending}, so it doesn't have a list of findings. Start another scan.",
+            details={"scanId": scan.scan_id, "status": scan.status},
+        )
 
 
 class UnlockRequired(ApiError):
@@ -128,11 +154,15 @@ def list_scans(
 def list_visible_issues(scan: ScanItem) -> list[tuple[FindingItem, InboxItem | None]]:
     """Returns the readable findings with their inbox items, most urgent first. Empty if the findings have expired.
 
-    Raises UnlockRequired.
+    Raises ScanNotCompleted, ScanWithoutResult, UnlockRequired.
     """
+    if scan.is_open:
+        raise ScanNotCompleted(scan)
+    if scan.status != "completed":
+        raise ScanWithoutResult(scan)
     if scan.findings_expired:
         return []
-    if scan.access == "locked" and (scan.locked_count or scan.status != "completed"):
+    if scan.access == "locked" and scan.locked_count:
         raise UnlockRequired(scan)
     found = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
     item_ids = [findings.as_discovery(scan, finding).item_id for finding in found]

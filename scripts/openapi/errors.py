@@ -38,6 +38,8 @@ _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 # Constructor arguments of the errors that describe the state they found, by group and class.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "code_audit.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
+    "code_audit.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
     "code_audit.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "controlplane.RateLimited": (12,),
     "device_auth.InvalidScope": ("There is no scope of the name projects.",),

@@ -6,10 +6,10 @@ from controlplane.core import ids
 from controlplane.store import inbox, keys
 from controlplane.store.inbox_items import Status
 from controlplane.store.scans import findings
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import table
+from controlplane.store.scans.items import Access, ScanItem
+from controlplane.store.table import Update, table
 from tests.support.api import Api, Reply
-from tests.support.audits import make_issue, make_scan
+from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.world import Company, World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
@@ -83,12 +83,6 @@ class Test200:
         inbox.change_status(item, status, item.version, company.owner.user_id, None)
         assert [issue["status"] for issue in read(api, company, scan).data["issues"]] == [status]
 
-    @pytest.mark.parametrize("status", ["queued", "running", "failed"])
-    def test_the_list_is_empty_before_the_scan_is_completed(self, status: str, api: Api, world: World):
-        company = world.company()
-        scan = make_scan(world.connected_repository(company), status=status)
-        assert read(api, company, scan).data == {**NONE, "unlockCredits": 50}
-
     def test_findings_of_a_crashed_attempt_are_not_shown(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
@@ -111,13 +105,12 @@ class Test200:
 
 
 class Test402:
-    @pytest.mark.parametrize(("status", "locked"), [("completed", 5), ("running", 0)])
-    def test_a_locked_scan_shows_its_count_and_price(self, status: str, locked: int, api: Api, world: World):
+    def test_a_locked_scan_shows_its_count_and_price(self, api: Api, world: World):
         company = world.company("free")
-        scan = make_scan(world.connected_repository(company), again="locked", status=status, issues=ISSUES)
+        scan = make_scan(world.connected_repository(company), again="locked", issues=ISSUES)
         reply = read(api, company, scan)
         assert (reply.status, reply.code) == (402, "UNLOCK_REQUIRED")
-        assert reply.error["details"] == {"scanId": scan.scan_id, "unlockCredits": 50, "lockedCount": locked}
+        assert reply.error["details"] == {"scanId": scan.scan_id, "unlockCredits": 50, "lockedCount": 5}
         assert not any(issue.fingerprint in reply.text for issue in ISSUES)
 
 
@@ -130,3 +123,43 @@ class Test404:
         unknown = f"scn_{company.organization_id[4:]}{ids.new_local()}"
         assert foreign.status == 404
         assert foreign.text == api.get(f"/v1/code-audit/scans/{unknown}/issues", stranger.owner.token).text
+
+
+class Test409:
+    @pytest.mark.parametrize("again", [None, "full", "locked"])
+    @pytest.mark.parametrize("status", ["queued", "running"])
+    def test_an_open_scan_is_in_progress_whatever_its_access(
+        self, status: str, again: Access | None, api: Api, world: World
+    ):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status=status, again=again)
+        reply = read(api, company, scan)
+        assert (reply.status, reply.code) == (409, "SCAN_IN_PROGRESS")
+        assert reply.error["details"] == {"scanId": scan.scan_id, "status": status}
+        assert int(reply.headers["retry-after"]) > 0
+
+    @pytest.mark.parametrize("again", [None, "full", "locked"])
+    def test_a_failed_scan_says_that_it_failed(self, again: Access | None, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="failed", again=again)
+        reply = read(api, company, scan)
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        assert reply.error["message"].startswith("The scan failed")
+        assert reply.error["details"] == {"scanId": scan.scan_id, "status": "failed"}
+        assert "retry-after" not in reply.headers
+
+    def test_a_canceled_scan_says_that_it_was_canceled(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="failed")
+        table.update(Update(scan.key, "SET #status = :status", values={"status": "canceled"}))
+        reply = read(api, company, scan)
+        assert (reply.status, reply.code) == (409, "CONFLICT")
+        assert reply.error["message"].startswith("The scan was canceled")
+        assert reply.error["details"] == {"scanId": scan.scan_id, "status": "canceled"}
+
+    def test_a_scan_is_readable_as_soon_as_it_is_completed(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="running")
+        assert read(api, company, scan).status == 409
+        end_scan(scan)
+        assert read(api, company, scan).data == {**NONE, "unlockCredits": 0}
