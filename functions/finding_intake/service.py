@@ -44,6 +44,7 @@ def _record_detection(message: RuntimeVendorDetection) -> None:
             priority="P1" if message.before_consent else "P2",
             evidence=tuple(Evidence(f"A page that loads {message.domain}", url) for url in message.seen_on),
             observed_at=observed_at,
+            before_consent=message.before_consent,
         )
     )
 

@@ -33,7 +33,7 @@ StatusFilter = Annotated[Status | None, Query(description="Returns only items wi
 async def list_inbox_items(
     access: ListsItems, status: StatusFilter = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[InboxItem]:
-    """Lists the organization's findings, most recently updated first.
+    """Lists the organization's findings, most recently updated first. Runtime findings have their `runtimeVendor`.
 
     An item that changes during pagination moves to the front of the list. Every other item is returned exactly once.
     """

@@ -45,6 +45,17 @@ class GithubIssue(Wire):
     )
 
 
+class RuntimeVendor(Wire):
+    """The vendor of a runtime finding. `projectId` and `vendorId` are the path parameters of the decision."""
+
+    project_id: str = Field(
+        description="The project on which the vendor was seen.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+    )
+    vendor_id: str = Field(description="The vendor's ID.", examples=["segment"])
+    name: str = Field(description="The vendor's name.", examples=["Segment"])
+    domain: str = Field(description="The domain that the vendor was loaded from.", examples=["segment.com"])
+
+
 class InboxItem(Wire):
     """A finding in lists and after changes."""
 
@@ -65,6 +76,7 @@ class InboxItem(Wire):
     )
     repository_name: str | None = Field(description="The repository of a code finding.", examples=["shop"])
     github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding.")
+    runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     updated_at: str = Field(
         description="The time of the last change.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
     )
@@ -103,17 +115,6 @@ class Evidence(Wire):
     location: CodeLocation | None = Field(description="The location in the repository, for code.")
 
 
-class RuntimeVendor(Wire):
-    """The vendor of a runtime finding. `projectId` and `vendorId` are the path parameters of the decision."""
-
-    project_id: str = Field(
-        description="The project on which the vendor was seen.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
-    )
-    vendor_id: str = Field(description="The vendor's ID.", examples=["segment"])
-    name: str = Field(description="The vendor's name.", examples=["Segment"])
-    domain: str = Field(description="The domain that the vendor was loaded from.", examples=["segment.com"])
-
-
 class InboxItemDetail(InboxItem):
     """A finding with its details and evidence."""
 
@@ -126,25 +127,22 @@ class InboxItemDetail(InboxItem):
         examples=[["https://developers.google.com/tag-platform/security/guides/consent"]],
     )
     evidence: list[Evidence] = Field(description="The evidence for the finding.")
-    runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     status_reason: str | None = Field(description="The reason given with the last change of status.", examples=[None])
 
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
-        vendor = item.runtime_vendor
         return cls(
             **_fields(item),
             description=item.description,
             remediation=item.remediation,
             references=list(item.references),
             evidence=[_evidence(evidence) for evidence in item.evidence],
-            runtime_vendor=RuntimeVendor(**vendor._asdict()) if vendor else None,
             status_reason=item.status_reason,
         )
 
 
 def _fields(item: inbox_items.InboxItem) -> dict[str, Any]:
-    issue = item.github_issue
+    issue, vendor = item.github_issue, item.runtime_vendor
     return {
         "id": item.item_id,
         "organization_id": item.organization_id,
@@ -156,6 +154,7 @@ def _fields(item: inbox_items.InboxItem) -> dict[str, Any]:
         "project_id": item.project_id,
         "repository_name": item.repository_name,
         "github_issue": GithubIssue(**issue._asdict()) if issue else None,
+        "runtime_vendor": RuntimeVendor(**vendor._asdict()) if vendor else None,
         "updated_at": item.updated_at,
         "version": item.version,
     }

@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.store import inbox, keys, projects
 from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor, Status
+from controlplane.store.legs import set_expression
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import LegFailed, Update, table
 from tests.races.stage import Stage
@@ -39,9 +40,13 @@ class Bench:
             addresses=[Address("shop.example.com", "domain")],
             branding="assent",
         )
-        vendor = RuntimeVendor(self.project.project_id, "segment", "Segment", "segment.com")
+        self.vendor = RuntimeVendor(self.project.project_id, "segment", "Segment", "segment.com")
         self.discovery: Discovery = world.discovery(
-            self.company, source="runtime", identity=(self.project.project_id, "segment"), runtime_vendor=vendor
+            self.company,
+            source="runtime",
+            identity=(self.project.project_id, "segment"),
+            project_id=self.project.project_id,
+            runtime_vendor=self.vendor,
         )
         if found:
             self.detects()
@@ -61,11 +66,12 @@ class Bench:
             write = inbox.publish_leg(discovery._replace(settled=decided), item)
             if write is None:
                 return
+            attributes = {**self.vendor.to_item(), "inboxItemId": discovery.item_id}
             known = Update(
                 vendor_key,
-                "SET #inboxItemId = :item, #vendorId = :vendor",
+                set_expression(attributes),
                 "attribute_exists(#state)" if decided else "attribute_not_exists(#state)",
-                {"item": discovery.item_id, "vendor": "segment"},
+                attributes,
             )
             try:
                 table.transact({"finding": write, "vendor": known})

@@ -178,11 +178,14 @@ def reports_are_counted_and_capped(items: Items) -> None:
 
 
 def inbox_items_stand_where_the_lists_look(items: Items) -> None:
-    """An item's position in both indexes matches its status and its last change."""
+    """An item's position in both indexes matches its status, its last change, and its vendor."""
     for key, item in items.items():
         if key.pk.startswith("ORG#") and key.sk.startswith(keys.INBOX_PREFIX):
             local = key.sk.removeprefix(keys.INBOX_PREFIX)
-            assert item["inboxOrder"] == f"{item['updatedAt']}#{local}", f"{key} is in the wrong place in the lists"
+            vendor = item.get("runtimeVendor")
+            shown = [vendor[name] for name in ("vendorId", "domain", "name")] if vendor else []
+            order = "#".join((item["updatedAt"], local, *shown))
+            assert item["inboxOrder"] == order, f"{key} is in the wrong place in the lists, or shows another vendor"
             assert item["inboxByStatus"] == f"{key.pk}#{item['status']}", f"{key} is listed under another status"
 
 

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox, projects, vendors
+from controlplane.store import inbox, keys, projects, vendors
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.project_items import ProjectItem
+from controlplane.store.table import Delete, table
 from tests.functional.finding_intake.conftest import Intake, detection, items_of, vendors_of
 from tests.support.api import Api
 from tests.support.crashes import dies_at
+from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.world import Company, table_dump
 
 
@@ -33,6 +35,12 @@ class TestFirst:
             "inboxItemId": item["itemId"],
             "firstSeenAt": "2026-03-04T05:00:00.000Z",
             "lastSeenAt": "2026-03-04T05:00:00.000Z",
+            "beforeConsent": False,
+            "evidence": [
+                {"description": "A page that loads cdn.segment.com", "url": url, "seenAt": "2026-03-04T05:00:00.000Z"}
+                for url in ("https://shop.example.com/a", "http://localhost:5173/b")
+            ],
+            "revision": 1,
         }
         assert (item["source"], item["status"], item["priority"]) == ("runtime", "open", "P2")
         assert item["title"] == "New vendor: Segment"
@@ -131,6 +139,99 @@ class TestAgain:
         assert items_of(company)[0]["status"] == "open"
 
 
+class TestEvidence:
+    """Detections 0 to 2 each see a page of their own, and detection 3 none."""
+
+    SEEN = (["https://a.test/0"], ["https://a.test/1"], ["https://a.test/2"], [])
+
+    def message(self, project: ProjectItem, at: int, **fields: Any) -> dict[str, Any]:
+        fields = {"seenOn": self.SEEN[at], "name": f"Name {at}", **fields}
+        return detection(project, observedAt=f"2026-03-04T05:00:0{at}Z", **fields)
+
+    def test_evidence_is_the_same_in_any_order_of_messages(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        for number, order in enumerate(permutations(range(4))):
+            vendor_id = f"vendor{number}"
+            intake.take(*(self.message(project, at, vendorId=vendor_id) for at in order))
+            (vendor,) = [entry for entry in vendors_of(project) if entry["vendorId"] == vendor_id]
+            (item,) = [entry for entry in items_of(company) if entry["itemId"] == vendor["inboxItemId"]]
+            urls = ["https://a.test/2", "https://a.test/1", "https://a.test/0"]
+            assert [piece["url"] for piece in item["evidence"]] == urls
+            assert [piece["url"] for piece in vendor["evidence"]] == urls
+            assert (vendor["name"], item["title"]) == ("Name 3", "New vendor: Name 3")
+            seen = ("2026-03-04T05:00:00.000Z", "2026-03-04T05:00:03.000Z")
+            assert (vendor["firstSeenAt"], vendor["lastSeenAt"]) == seen
+
+    def test_a_page_that_is_seen_again_is_listed_once_and_first(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        intake.take(*(self.message(project, at) for at in range(3)))
+        intake.take(self.message(project, 3, seenOn=["https://a.test/0?visitor=ada"]))
+        (item,) = items_of(company)
+        assert [piece["url"][-1] for piece in item["evidence"]] == ["0", "2", "1"]
+
+    def test_only_the_newest_twenty_pages_are_kept(self, intake: Intake, company: Company, project: ProjectItem):
+        pages = [f"https://a.test/{number}" for number in range(20)]
+        intake.take(self.message(project, 1, seenOn=pages), self.message(project, 2, seenOn=["https://b.test/"]))
+        intake.take(self.message(project, 0, seenOn=["https://too-old.test/"]))
+        (vendor,), (item,) = vendors_of(project), items_of(company)
+        assert [piece["url"] for piece in item["evidence"]] == ["https://b.test/", *pages[:19]]
+        assert len(vendor["evidence"]) == 20
+
+    def test_a_late_detection_adds_its_evidence_and_nothing_else(
+        self, intake: Intake, company: Company, project: ProjectItem, now
+    ):
+        intake.take(self.message(project, 2, category="analytics", domain="new.test"))
+        (vendor,), (item,) = vendors_of(project), items_of(company)
+        now.advance(60)
+        intake.take(self.message(project, 1, beforeConsent=True, domain="old.test"))
+        (later_vendor,), (later_item,) = vendors_of(project), items_of(company)
+        assert [piece["url"][-1] for piece in later_item.pop("evidence")] == ["2", "1"]
+        assert later_item == {name: value for name, value in item.items() if name != "evidence"}
+        changed = {name for name in vendor if vendor[name] != later_vendor[name]}
+        assert changed == {"evidence", "firstSeenAt", "revision"}
+
+    def test_a_late_detection_without_pages_only_moves_the_first_time_it_was_seen(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        intake.take(self.message(project, 2))
+        before = items_of(company)
+        intake.take(self.message(project, 1, seenOn=[]))
+        assert items_of(company) == before
+        assert vendors_of(project)[0]["firstSeenAt"] == "2026-03-04T05:00:01.000Z"
+
+    def test_duplicates_of_any_detection_change_nothing(self, intake: Intake, project: ProjectItem, now):
+        messages = [self.message(project, at) for at in (1, 0, 2)]
+        intake.take(*messages)
+        before = table_dump()
+        now.advance(60)
+        intake.take(*messages, *reversed(messages))
+        assert table_dump() == before
+
+    def test_evidence_from_a_release_that_replaced_it_is_kept(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        intake.take(self.message(project, 1))
+        as_older_release_wrote_it(project, company)
+        intake.take(self.message(project, 0))
+        intake.take(self.message(project, 3))
+        (vendor,), (item,) = vendors_of(project), items_of(company)
+        assert [piece["url"][-1] for piece in item["evidence"]] == ["1", "0"]
+        assert vendor["evidence"] == [{k: v for k, v in piece.items() if v is not None} for piece in item["evidence"]]
+
+    def test_evidence_outlives_a_resolved_finding_that_expires(
+        self, intake: Intake, company: Company, project: ProjectItem
+    ):
+        intake.take(self.message(project, 1))
+        vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
+        (item,) = items_of(company)
+        table.delete(Delete(keys.Key(item["pk"], item["sk"])))
+        intake.take(self.message(project, 2))
+        (again,) = items_of(company)
+        assert (again["status"], [piece["url"][-1] for piece in again["evidence"]]) == ("resolved", ["2", "1"])
+
+
 class TestDecision:
     @pytest.mark.parametrize(("state", "review"), [("approved", "accepted"), ("ignored", "rejected")])
     def test_a_decision_before_the_first_detection_is_kept_and_opens_nothing(
@@ -154,7 +255,6 @@ class TestDecision:
         assert (item["itemId"], item["status"]) == (found, "resolved")
 
     def test_a_decision_between_read_and_write_is_kept(self, intake: Intake, company: Company, project: ProjectItem):
-        from controlplane.store.table import table
         from tests.support.calls import intercepted
 
         decided = []

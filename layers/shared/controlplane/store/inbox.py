@@ -7,6 +7,7 @@ together, only by `update_leg`. The indexes serve only lists; no decision is bas
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from controlplane.core import clock
@@ -15,7 +16,7 @@ from controlplane.core.ids import InboxItemId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys
-from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, Status
+from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, RuntimeVendor, Status
 from controlplane.store.legs import set_expression
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import ConditionFailed, Put, Update, table
@@ -46,14 +47,26 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
     """Returns one page of the organization's items, most recently updated first: all, or those in the status.
 
     Eventually consistent. An item that changes during pagination moves to the front, which has already been read. The
-    others keep their positions, so each is returned once.
+    others keep their positions, so each is returned once. Takes a second round trip if the page has a runtime finding
+    whose position doesn't carry its vendor.
     """
     if status is None:
         index, pk = keys.INBOX, keys.organization_pk(organization_id)
     else:
         index, pk = keys.INBOX_BY_STATUS, keys.inbox_status_pk(organization_id, status)
     page = table.query(pk, newest_first=True, limit=limit, after=after, index=index)
-    return InboxPage([InboxItem.from_item(item) for item in page.items], page.next_sk)
+    items = _complete([InboxItem.from_item(item) for item in page.items])
+    return InboxPage(items, keys.inbox_position(page.next_sk) if page.next_sk else None)
+
+
+def _complete(items: list[InboxItem]) -> list[InboxItem]:
+    """Adds the vendors that positions don't carry: those that older releases wrote, and vendors that are too long."""
+    lacking = [item.item_id for item in items if item.source == "runtime" and item.runtime_vendor is None]
+    found = find_items(lacking) if lacking else {}
+    return [
+        replace(item, runtime_vendor=found[item.item_id].runtime_vendor) if item.item_id in found else item
+        for item in items
+    ]
 
 
 def find_items(item_ids: Iterable[InboxItemId]) -> dict[str, InboxItem]:
@@ -89,6 +102,7 @@ def change_status(item: InboxItem, status: Status, version: str, user_id: str, r
         item.item_id,
         next_version,
         status,
+        vendor=item.runtime_vendor,
         fields={"statusReason": reason, "statusBy": user_id},
         when="#version = :expected",
         values={"expected": version},
@@ -118,25 +132,28 @@ def update_leg(
     version: str,
     status: Status | None = None,
     *,
+    vendor: RuntimeVendor | None = None,
     fields: Mapping[str, Any] | None = None,
     when: str = "attribute_exists(pk)",
     values: Mapping[str, Any] | None = None,
 ) -> Update:
     """Returns a user-visible change of an item, as a write or a leg of a transaction.
 
-    status: the new status; None keeps the current one. fields: further attributes to set. when, values: the condition.
+    status: the new status; None keeps the current one. vendor: that of a runtime finding, which lists show. fields:
+    further attributes to set. when, values: the condition.
     """
-    changed = {**(fields or {}), **_list_attributes(item_id, status), "version": version}
+    changed = {**(fields or {}), **_list_attributes(item_id, status, vendor), "version": version}
     change = set_expression(changed)
     if status is not None and "expiresAt" not in changed:
         change += " REMOVE #expiresAt"  # only resolved items expire
     return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
 
 
-def _list_attributes(item_id: InboxItemId, status: Status | None) -> dict[str, Any]:
+def _list_attributes(item_id: InboxItemId, status: Status | None, vendor: RuntimeVendor | None) -> dict[str, Any]:
     """Returns the attributes for a change now: its time, the index keys, and the new status, if any."""
     now = clock.timestamp()
-    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: keys.inbox_order(now, item_id.local)}
+    order = keys.inbox_order(now, item_id.local, *(vendor.to_texts() if vendor else ()))
+    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: order}
     if status is not None:
         attributes |= {
             "status": status,
@@ -186,7 +203,7 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
             "itemId": item_id,
             "source": discovery.source,
             **attributes,
-            **_list_attributes(item_id, "resolved" if discovery.settled else "open"),
+            **_list_attributes(item_id, "resolved" if discovery.settled else "open", discovery.runtime_vendor),
             "version": new_version(),
         }
         return Put(item, "attribute_not_exists(pk)")
@@ -199,6 +216,20 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
     )
     if reopens or any(attributes[name] != existing.get(name) for name in LISTED):
         status: Status | None = "open" if reopens else None
-        return update_leg(item_id, new_version(), status, fields=attributes, when=when, values=values)
+        return update_leg(
+            item_id, new_version(), status, vendor=discovery.runtime_vendor, fields=attributes, when=when, values=values
+        )
     # Nothing listed changed, so the item keeps its position, and its version, so that pending decisions still succeed.
     return Update(keys.inbox_item(*item_id.location), set_expression(attributes), when, {**attributes, **values})
+
+
+def evidence_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:
+    """Returns the write that replaces the evidence of an existing item and nothing else. None if it is the same.
+
+    The caller ensures that no concurrent write replaces evidence, and that the new evidence contains the existing one.
+    """
+    evidence = discovery.to_item()["evidence"]
+    if evidence == existing.get("evidence"):
+        return None
+    key = keys.inbox_item(*discovery.item_id.location)
+    return Update(key, "SET #evidence = :evidence", "attribute_exists(pk)", {"evidence": evidence})

@@ -1,11 +1,13 @@
 """Inbox items as stored, and the discoveries of findings that they are written from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import ids
 from controlplane.core.ids import InboxItemId, RepositoryId
+from controlplane.store import keys
+from controlplane.store.codec import present
 
 Status = Literal["open", "accepted", "dismissed", "resolved"]
 Source = Literal["advisory", "code-audit", "runtime"]
@@ -19,7 +21,8 @@ _MOST_EVIDENCE, _MOST_REFERENCES = 20, 20
 class Evidence(NamedTuple):
     """One piece of evidence for a finding: a place in code, an observed request, or a notice.
 
-    Lines count from 1. `url` links to it: for code, the permalink of the lines at the scanned commit.
+    Lines count from 1. `url` links to it: for code, the permalink of the lines at the scanned commit. `seen_at` is set
+    if detections merge their evidence, and is the time of the latest one that saw it.
     """
 
     description: str
@@ -28,6 +31,7 @@ class Evidence(NamedTuple):
     start_line: int | None = None
     end_line: int | None = None
     snippet: str | None = None
+    seen_at: str | None = None
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -37,18 +41,34 @@ class Evidence(NamedTuple):
             "startLine": self.start_line,
             "endLine": self.end_line,
             "snippet": _truncate(self.snippet, _SNIPPET_LENGTH),
+            **present(seenAt=self.seen_at),
         }
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         return cls(
             description=item["description"],
-            url=item["url"],
-            path=item["path"],
-            start_line=item["startLine"],
-            end_line=item["endLine"],
-            snippet=item["snippet"],
+            url=item.get("url"),
+            path=item.get("path"),
+            start_line=item.get("startLine"),
+            end_line=item.get("endLine"),
+            snippet=item.get("snippet"),
+            seen_at=item.get("seenAt"),
         )
+
+
+def merge_evidence(pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Returns the evidence once per URL, or per description if it has none, newest first and at most 20 pieces.
+
+    Pieces that were seen at the same time keep their order. Merging the same pieces again changes nothing.
+    """
+    latest: dict[str, Evidence] = {}
+    for piece in pieces:
+        place = piece.url or piece.description
+        if place not in latest or (piece.seen_at or "") > (latest[place].seen_at or ""):
+            latest[place] = piece
+    newest_first = sorted(latest.values(), key=lambda piece: piece.seen_at or "", reverse=True)
+    return tuple(newest_first[:_MOST_EVIDENCE])
 
 
 class RuntimeVendor(NamedTuple):
@@ -70,6 +90,19 @@ class RuntimeVendor(NamedTuple):
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         return cls(item["projectId"], item["vendorId"], item["name"], item["domain"])
+
+    def to_texts(self) -> tuple[str, str, str]:
+        """Returns the texts that the item's position in the lists carries."""
+        return self.vendor_id, self.domain, self.to_item()["name"]
+
+    @classmethod
+    def from_listed(cls, item: Mapping[str, Any]) -> Self | None:
+        """Returns the vendor of an item in a list, or None if the item's position doesn't carry it."""
+        texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 3)
+        if not texts or item.get("projectId") is None:
+            return None
+        vendor_id, domain, name = texts
+        return cls(item["projectId"], vendor_id, name, domain)
 
 
 class GithubIssue(NamedTuple):
@@ -140,7 +173,7 @@ class Discovery(NamedTuple):
 
 
 # The attributes of a discovery that lists show.
-LISTED = ("title", "summary", "priority", "projectId", "repositoryName")
+LISTED = ("title", "summary", "priority", "projectId", "repositoryName", "runtimeVendor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +192,7 @@ class InboxItem:
     project_id: str | None
     repository_name: str | None
     github_issue: GithubIssue | None
+    runtime_vendor: RuntimeVendor | None
     updated_at: str
     version: str
     repository_id: RepositoryId | None
@@ -167,7 +201,6 @@ class InboxItem:
     remediation: str | None
     references: tuple[str, ...]
     evidence: tuple[Evidence, ...]
-    runtime_vendor: RuntimeVendor | None
     status_reason: str | None
 
     @property
@@ -187,6 +220,7 @@ class InboxItem:
             project_id=item.get("projectId"),
             repository_name=item.get("repositoryName"),
             github_issue=GithubIssue.from_item(issue) if issue else None,
+            runtime_vendor=RuntimeVendor.from_item(vendor) if vendor else RuntimeVendor.from_listed(item),
             updated_at=item["updatedAt"],
             version=item["version"],
             repository_id=RepositoryId.stored(repository_id) if repository_id else None,
@@ -195,7 +229,6 @@ class InboxItem:
             remediation=item.get("remediation"),
             references=tuple(item.get("references") or ()),
             evidence=tuple(Evidence.from_item(evidence) for evidence in item.get("evidence") or ()),
-            runtime_vendor=RuntimeVendor.from_item(vendor) if vendor else None,
             status_reason=item.get("statusReason"),
         )
 

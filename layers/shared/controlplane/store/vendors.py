@@ -5,12 +5,14 @@ A decision and its finding change in one transaction. A vendor can be decided on
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock
 from controlplane.core.ids import InboxItemId, ProjectId
 from controlplane.store import inbox, keys, organizations
-from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor
+from controlplane.store.codec import present
+from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor, merge_evidence
+from controlplane.store.legs import set_expression
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import UnknownProject
@@ -25,19 +27,75 @@ REVIEWS: dict[VendorState, ReviewState] = {"approved": "accepted", "ignored": "r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorItem:
-    """The attributes of a vendor that decide about writes. Writes change single attributes, so there is no `to_item`.
+    """A vendor of a project, as stored. Writes change single attributes, so there is no `to_item`.
 
-    finding_id: the vendor's inbox item, once the runtime has detected the vendor.
-    state, decided_at: set once a person has decided.
+    finding_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
+        category, and before_consent; all detections contribute to evidence, first_seen_at, and last_seen_at.
+    state to decided_by: set once a person has decided.
+    revision: changes with every detection that is stored.
     """
 
+    project_id: str
+    vendor_id: str
+    review_state: ReviewState
     finding_id: str | None
+    name: str | None
+    domain: str | None
+    category: str | None
+    before_consent: bool
+    evidence: tuple[Evidence, ...]
+    first_seen_at: str | None
+    last_seen_at: str | None
     state: VendorState | None
     decided_at: str | None
+    decided_by: str | None
+    revision: int | None
+
+    @property
+    def runtime_vendor(self) -> RuntimeVendor | None:
+        """Returns the vendor as its finding shows it, or None if it hasn't been detected."""
+        if self.name is None or self.domain is None:
+            return None
+        return RuntimeVendor(self.project_id, self.vendor_id, self.name, self.domain)
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(finding_id=item.get("inboxItemId"), state=item.get("state"), decided_at=item.get("decidedAt"))
+        return cls(
+            project_id=item["projectId"],
+            vendor_id=item["vendorId"],
+            review_state=item.get("reviewState", "needs_review"),
+            finding_id=item.get("inboxItemId"),
+            name=item.get("name"),
+            domain=item.get("domain"),
+            category=item.get("category"),
+            before_consent=item.get("beforeConsent", False),
+            evidence=tuple(Evidence.from_item(piece) for piece in item.get("evidence", ())),
+            first_seen_at=item.get("firstSeenAt"),
+            last_seen_at=item.get("lastSeenAt"),
+            state=item.get("state"),
+            decided_at=item.get("decidedAt"),
+            decided_by=item.get("decidedBy"),
+            revision=item.get("revision"),
+        )
+
+
+class VendorPage(NamedTuple):
+    """Vendors, and the sort key that the next page starts after (None on the last page)."""
+
+    vendors: list[VendorItem]
+    next_sk: str | None
+
+
+def list_vendors(project_id: ProjectId, limit: int, after: str | None) -> VendorPage:
+    """Returns one page of the project's vendors, detected or decided on, ordered by id. Eventually consistent."""
+    organization_id, local = project_id.location
+    page = table.query(
+        keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), limit=limit, after=after
+    )
+    return VendorPage([VendorItem.from_item(item) for item in page.items], page.next_sk)
+
+
+# Decisions
 
 
 def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str) -> str | None:
@@ -45,17 +103,20 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
 
     Raises UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
-    finding_id: str | None = None
+    vendor: VendorItem | None = None
     finding_expired = False
 
     def decide() -> str | None:
-        nonlocal finding_id, finding_expired
+        nonlocal vendor, finding_expired
+        finding_id = vendor.finding_id if vendor and not finding_expired else None
         legs: dict[str, Leg] = {
             "project": Check(project.key, "attribute_exists(pk)"),
-            "vendor": _decision(project, vendor_id, state, decided_by, finding_id),
+            "vendor": _decision(project, vendor_id, state, decided_by, vendor),
         }
-        if finding_id is not None and not finding_expired:
-            legs["finding"] = inbox.update_leg(InboxItemId.stored(finding_id), inbox.new_version(), "resolved")
+        if vendor and finding_id is not None:
+            legs["finding"] = inbox.update_leg(
+                InboxItemId.stored(finding_id), inbox.new_version(), "resolved", vendor=vendor.runtime_vendor
+            )
         try:
             table.transact(legs)
         except LegFailed as failure:
@@ -64,38 +125,44 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
             if failure.leg == "finding":
                 finding_expired = True  # it was resolved before
             else:
-                # The vendor has a finding, or another one than before. The existing item tells which.
-                finding_id = VendorItem.from_item(failure.item).finding_id if failure.item else None
+                # The vendor was detected, or detected again. The existing item has its finding.
+                vendor = VendorItem.from_item(failure.item) if failure.item else None
                 finding_expired = False
             raise WriteConflict from None
-        return None if finding_expired else finding_id
+        return finding_id
 
     return retry_on_conflict(decide, "the vendor")
 
 
 def _decision(
-    project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str, finding_id: str | None
+    project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str, vendor: VendorItem | None
 ) -> Update:
-    """Returns the leg that stores the decision if the vendor's finding is still that one."""
+    """Returns the leg that stores the decision if the vendor hasn't been detected since it was read."""
     values: dict[str, Any] = {
-        "vendor": vendor_id,
-        "project": project.project_id,
+        "vendorId": vendor_id,
+        "projectId": project.project_id,
         "state": state,
-        "review": REVIEWS[state],
-        "by": decided_by,
-        "at": clock.timestamp(),
+        "reviewState": REVIEWS[state],
+        "decidedBy": decided_by,
+        "decidedAt": clock.timestamp(),
     }
+    change = set_expression(values)
     when = "attribute_not_exists(#inboxItemId)"
-    if finding_id is not None:
-        when = "#inboxItemId = :finding"
-        values["finding"] = finding_id
-    return Update(
-        keys.vendor(*project.project_id.location, vendor_id),
-        "SET #vendorId = :vendor, #projectId = :project, #state = :state, #reviewState = :review, #decidedBy = :by, "
-        "#decidedAt = :at",
-        when,
-        values,
-    )
+    if vendor is not None and vendor.finding_id is not None:
+        unchanged, read = _unchanged(vendor)
+        when = f"#inboxItemId = :finding AND {unchanged}"
+        values |= {"finding": vendor.finding_id, **read}
+    return Update(keys.vendor(*project.project_id.location, vendor_id), change, when, values)
+
+
+def _unchanged(vendor: VendorItem) -> tuple[str, dict[str, Any]]:
+    """Returns the condition, and its values, that no detection was stored since the vendor was read."""
+    if vendor.revision is None:  # written by a release that didn't merge evidence, or only decided on
+        return "attribute_not_exists(#revision)", {}
+    return "#revision = :readRevision", {"readRevision": vendor.revision}
+
+
+# Detections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +170,7 @@ class Detection:
     """A vendor detected at runtime, and the text of its finding.
 
     category: the vendor's purpose; None if the detector didn't recognize the vendor.
+    before_consent: the vendor was loaded before the visitor consented.
     observed_at: RFC 3339, in the format of `clock.timestamp`.
     """
 
@@ -113,8 +181,12 @@ class Detection:
     priority: Priority
     evidence: tuple[Evidence, ...]
     observed_at: str
+    before_consent: bool = False
 
-    def as_discovery(self, organization_id: str, *, settled: bool) -> Discovery:
+    def as_discovery(
+        self, organization_id: str, evidence: tuple[Evidence, ...] = (), *, settled: bool = False
+    ) -> Discovery:
+        """Returns the finding of the vendor with that evidence, its own included."""
         return Discovery(
             organization_id=organization_id,
             source="runtime",
@@ -124,7 +196,7 @@ class Detection:
             summary=self.summary,
             priority=self.priority,
             project_id=self.vendor.project_id,
-            evidence=self.evidence,
+            evidence=evidence,
             runtime_vendor=self.vendor,
             settled=settled,
         )
@@ -133,8 +205,9 @@ class Detection:
 def record_detection(detection: Detection) -> None:
     """Stores a detected vendor with its finding, in one transaction.
 
-    Keeps existing decisions: if the vendor was decided on, its finding stays resolved. A duplicate or out-of-order
-    detection changes nothing. Raises UnknownProject if the project was deleted, and UnknownOrganization if the
+    Keeps existing decisions: if the vendor was decided on, its finding stays resolved. Merges the evidence into that of
+    earlier detections. An out-of-order detection changes nothing else except the time the vendor was first seen, a
+    duplicate changes nothing. Raises UnknownProject if the project was deleted, and UnknownOrganization if the
     organization doesn't exist.
     """
     project_id = ProjectId.parse(detection.vendor.project_id)
@@ -142,20 +215,30 @@ def record_detection(detection: Detection) -> None:
         raise UnknownProject
     organization_id = project_id.organization_id
     key = keys.vendor(*project_id.location, detection.vendor.vendor_id)
-    finding_key = keys.inbox_item(*detection.as_discovery(organization_id, settled=False).item_id.location)
+    finding_key = keys.inbox_item(*detection.as_discovery(organization_id).item_id.location)
 
     def record() -> None:
         item, existing_finding = table.batch_get([key, finding_key])
-        vendor = VendorItem.from_item(item or {})
-        discovery = detection.as_discovery(organization_id, settled=vendor.state is not None)
+        vendor = VendorItem.from_item(item) if item else None
+        evidence = _merged_evidence(detection, vendor, existing_finding)
+        settled = vendor is not None and vendor.state is not None
+        discovery = detection.as_discovery(organization_id, evidence, settled=settled)
+        changes = {
+            name: value
+            for name, value in _observed(detection, discovery, vendor).items()
+            if item is None or name not in item or item[name] != value
+        }
         finding = inbox.publish_leg(discovery, existing_finding)
-        if finding is None:
+        if finding is None and existing_finding:
+            finding = inbox.evidence_leg(discovery, existing_finding)
+        if not changes and finding is None:
             return
         legs: dict[str, Leg] = {
             "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
-            "vendor": _detected(key, detection, discovery.item_id, vendor),
-            "finding": finding,
+            "vendor": _if_unchanged(key, vendor, changes),
         }
+        if finding is not None:
+            legs["finding"] = finding
         try:
             table.transact(legs)
         except LegFailed as failure:
@@ -168,23 +251,56 @@ def record_detection(detection: Detection) -> None:
     retry_on_conflict(record, "the vendor")
 
 
-def _detected(key: keys.Key, detection: Detection, finding_id: str, vendor: VendorItem) -> Update:
-    """Returns the leg that stores the vendor with its finding, if its decision hasn't changed since it was read."""
-    values: dict[str, Any] = {
-        "vendor": detection.vendor.vendor_id,
-        "project": detection.vendor.project_id,
+def _merged_evidence(
+    detection: Detection, vendor: VendorItem | None, finding: Mapping[str, Any] | None
+) -> tuple[Evidence, ...]:
+    """Returns the evidence of the vendor, its finding, and the detection. The vendor's outlives a finding that expires.
+
+    A finding that an older release wrote has evidence that the vendor lacks, all of its latest observation.
+    """
+    seen = [piece._replace(seen_at=detection.observed_at) for piece in detection.evidence]
+    return merge_evidence([*(vendor.evidence if vendor else ()), *evidence_of(finding or {}), *seen])
+
+
+def evidence_of(finding: Mapping[str, Any]) -> list[Evidence]:
+    """Returns the evidence of a stored finding, each piece with the time it was seen."""
+    pieces = [Evidence.from_item(piece) for piece in finding.get("evidence", ())]
+    return [piece if piece.seen_at else piece._replace(seen_at=finding["observedAt"]) for piece in pieces]
+
+
+def _observed(detection: Detection, discovery: Discovery, vendor: VendorItem | None) -> dict[str, Any]:
+    """Returns the vendor's attributes that follow from the detection and from earlier ones."""
+    at = detection.observed_at
+    attributes: dict[str, Any] = {
+        "vendorId": detection.vendor.vendor_id,
+        "projectId": detection.vendor.project_id,
+        "inboxItemId": discovery.item_id,
+        "evidence": [present(**piece.to_item()) for piece in discovery.evidence],
+        "firstSeenAt": min(vendor.first_seen_at or at, at) if vendor else at,
+    }
+    if vendor is not None and vendor.last_seen_at is not None and at <= vendor.last_seen_at:
+        return attributes
+    attributes |= {
+        "lastSeenAt": at,
         "name": detection.vendor.name,
         "domain": detection.vendor.domain,
         "category": detection.category,
-        "finding": finding_id,
-        "at": detection.observed_at,
+        "beforeConsent": detection.before_consent,
     }
-    change = (
-        "SET #vendorId = :vendor, #projectId = :project, #name = :name, #domain = :domain, #category = :category, "
-        "#inboxItemId = :finding, #lastSeenAt = :at, #firstSeenAt = if_not_exists(#firstSeenAt, :at)"
-    )
+    if vendor is None or vendor.state is None:
+        attributes["reviewState"] = "needs_review" if detection.category is None else "suggested"
+    return attributes
+
+
+def _if_unchanged(key: keys.Key, vendor: VendorItem | None, changes: Mapping[str, Any]) -> Update:
+    """Returns the leg that changes the vendor if neither a decision nor a detection was stored since it was read."""
+    if vendor is None:
+        changed = {**changes, "revision": 1}
+        return Update(key, set_expression(changed), "attribute_not_exists(pk)", changed)
+    changed = {**changes, "revision": (vendor.revision or 0) + 1}
+    unchanged, read = _unchanged(vendor)
+    same_decision = "attribute_not_exists(#state)"
     if vendor.state is not None:
-        decision = {"state": vendor.state, "decidedAt": vendor.decided_at}
-        return Update(key, change, "#state = :state AND #decidedAt = :decidedAt", {**values, **decision})
-    values["review"] = "needs_review" if detection.category is None else "suggested"
-    return Update(key, f"{change}, #reviewState = :review", "attribute_not_exists(#state)", values)
+        same_decision = "#state = :readState AND #decidedAt = :readDecidedAt"
+        read |= {"readState": vendor.state, "readDecidedAt": vendor.decided_at}
+    return Update(key, set_expression(changed), f"{same_decision} AND {unchanged}", {**changed, **read})

@@ -15,25 +15,42 @@ INBOX = Index("inbox", "pk", "inboxOrder")
 INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
 
 INBOX_PREFIX = "INBOX#"
+_LONGEST_SORT_KEY_BYTES = 1_024
 REPOSITORY_PREFIX = "REPO#"
 SCAN_PREFIX = "SCAN#"
 SCAN_REQUEST_PREFIX = "SCANREQ#"
 
 
-# The first three lines are projected into the list indexes, whose keys are in the last line.
+# The first three lines are projected into the list indexes, whose keys are in the last line. The projection of an index
+# can't be changed, so `inboxOrder` also carries what lists show of `runtimeVendor`.
 # {pk: ORG#org_2f…, sk: INBOX#8c4…, itemId: inb_2f…, title: Segment loads before consent, summary: …, priority: P1,
 #  status: open, source: runtime, projectId: prj_2f…, repositoryName: null, updatedAt: 2026-…, version: 9b1c…,
 #  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…,
 #  observedAt: 2026-…, repositoryId: null, ruleId: null, description: …, remediation: …, references: […],
 #  evidence: [{…}], runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
 #  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
-#  inboxOrder: 2026-…#8c4…, inboxByStatus: ORG#org_2f…#open}
+#  inboxOrder: 2026-…#8c4…#segment#segment.com#Segment, inboxByStatus: ORG#org_2f…#open}
 def inbox_item(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
 
 
-def inbox_order(updated_at: str, local: str) -> str:
-    return f"{updated_at}#{local}"
+def inbox_order(updated_at: str, local: str, *shown: str) -> str:
+    """Returns the item's position in the lists, followed by texts that lists show, if they fit into a sort key.
+
+    Only the last text may contain `#`. The texts don't change the order, because the position is unique.
+    """
+    order = "#".join((updated_at, local, *shown))
+    return order if len(order.encode()) <= _LONGEST_SORT_KEY_BYTES else inbox_position(order)
+
+
+def inbox_position(order: str) -> str:
+    """Returns the position without the texts that follow it."""
+    return "#".join(order.split("#", 2)[:2])
+
+
+def inbox_order_texts(order: str, count: int) -> list[str]:
+    """Returns the texts that follow the position: `count` of them, or none."""
+    return order.split("#", count + 1)[2:]
 
 
 def inbox_status_pk(organization_id: str, status: str) -> str:

@@ -130,10 +130,11 @@ def audit_run(organization_id: str, project_local: str, audit_id: str, run: str)
     return Key(organization_pk(organization_id), f"AUDITRUN#{project_local}#{audit_id}#{run}")
 
 
-# `name` to `lastSeenAt` are set once the runtime has seen the vendor, `state` and later once a person has decided.
+# `name` to `revision` are set once the runtime has seen the vendor, `state` and later once a person has decided.
 # {pk: ORG#org_2f…, sk: VENDOR#01j…#segment, vendorId: segment, projectId: prj_2f…, reviewState: accepted,
 #  name: Segment, domain: segment.com, category: analytics, inboxItemId: inb_2f…, firstSeenAt: 2026-…,
-#  lastSeenAt: 2026-…, state: approved, decidedBy: usr_8k…, decidedAt: 2026-…}
+#  lastSeenAt: 2026-…, beforeConsent: false, evidence: [{description: …, url: https://…, seenAt: 2026-…}], revision: 7,
+#  state: approved, decidedBy: usr_8k…, decidedAt: 2026-…}
 def vendor(organization_id: str, project_local: str, vendor_id: str) -> Key:
     return Key(organization_pk(organization_id), f"{vendor_prefix(project_local)}{vendor_id}")
 
