@@ -300,6 +300,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("DELETE", "/v1/projects/{projectId}"): _deletable_project,
     ("GET", "/v1/projects/{projectId}/consent"): _project,
     ("DELETE", "/v1/projects/{projectId}/websites/{websiteId}"): _website,
+    ("GET", "/v1/projects/{projectId}/vendors"): lambda world: {**_project(world), **_fifty(world)},
     ("POST", "/v1/projects/{projectId}/vendors/{vendorId}/decision"): _vendor,
     ("GET", "/v1/api-keys"): _fifty,
     ("POST", "/v1/api-keys"): lambda world: {"body": {"name": f"key {next(world.numbers)}"}},

@@ -95,6 +95,7 @@ def partitions() -> list[Partition]:
             "FEEDBACK", "shard of a day", "a report, without long texts", 2, 1, shards.FEEDBACK, (("report", 1),)
         ),
         Partition("FEEDBACKINTAKE", "copy", "a report, which reads it", 0, 1, shards.FEEDBACK_INTAKE, (("report", 1),)),
+        Partition("INBOXINDEX", "backfill", "a page of the backfill", 1, 1),
         Partition("ISSUEATTEMPTS", "partition", "an issue", 6, 1, 1, (("issue", 1),)),
         Partition("DELETIONS", "shard", "a deletion", 3, 1, shards.DELETIONS, (("deletion", 1),)),
     ]

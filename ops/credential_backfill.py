@@ -1,9 +1,8 @@
 """Backfill of the credential index, for credentials created before it existed.
 
 A single pass over the table lists every live token, token family, approved device request, and identity that isn't
-listed yet. It also removes names and addresses from decided device requests, as deciding them does now. The pass saves
-its position after each page, so an interrupted run resumes. Once it has finished, revoking a person's access and
-deleting an account need the index only. Until then they also scan the table.
+listed yet. It also removes names and addresses from decided device requests, as deciding them does now. Once it has
+finished, revoking a person's access and deleting an account need the index only. Until then they also scan the table.
 """
 
 from contextlib import suppress
@@ -13,10 +12,10 @@ from controlplane.core import clock
 from controlplane.store import device_approvals, identities, keys, user_tokens
 from controlplane.store.device import DeviceRequestItem
 from controlplane.store.identities import IdentityItem
-from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
+from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
 from controlplane.store.token_families import TokenFamilyItem
 from controlplane.store.user_tokens import UserTokenItem
-from ops.table_scan import scan_pages
+from ops import backfill
 
 TOKEN, FAMILY, DEVICE, IDENTITY = (
     builder("").pk for builder in (keys.user_token, keys.token_family, keys.device_request, keys.identity)
@@ -28,25 +27,10 @@ def run(*, again: bool = False) -> dict[str, Any]:
 
     again: starts over, for example after a rollback to a release that doesn't maintain the index.
     """
-    progress = table.get(keys.credential_backfill()) or {}
-    if progress.get("completedAt") and not again:
-        return {"completedAt": progress["completedAt"], "read": 0, "listed": 0}
-    start = None if again else progress.get("position")
     kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, "identity": IDENTITY}
     condition = " OR ".join(f"begins_with(#pk, :{name})" for name in kinds)
-    read = listed = 0
-    _save(start, None)
-    for page in scan_pages(condition, kinds, after=start):
-        read += len(page.items)
-        listed += sum(_list(item) for item in page.items)
-        _save(page.position, None)
-    completed_at = clock.timestamp()
-    _save(None, completed_at)
-    return {"completedAt": completed_at, "read": read, "listed": listed}
-
-
-def _save(position: dict[str, str] | None, completed_at: str | None) -> None:
-    table.put(Put({**keys.credential_backfill()._asdict(), "position": position, "completedAt": completed_at}))
+    outcome = backfill.run(keys.credential_backfill(), condition, kinds, _list, again=again)
+    return {"completedAt": outcome.completed_at, "read": outcome.read, "listed": outcome.changed}
 
 
 def _list(item: dict[str, Any]) -> bool:

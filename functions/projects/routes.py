@@ -26,9 +26,8 @@ from projects.schemas import (
     Project,
     ProjectCreate,
     ProjectUpdate,
-    VendorDecision,
-    VendorDecisionCreate,
 )
+from projects.vendor_schemas import ProjectVendor, VendorDecision, VendorDecisionCreate
 
 router = ControlRouter(tags=["Projects"])
 
@@ -39,6 +38,7 @@ CreatesProject = Annotated[Access[None], Requires("projects.write", organization
 ReadsProject = Annotated[Access[ProjectItem], Requires("projects.read", resource=PROJECT)]
 ChangesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT, late=True)]
 DeletesOfProject = Annotated[Access[ProjectItem], Requires("projects.write", role="admin", resource=PROJECT)]
+ListsVendors = Annotated[Access[ProjectItem], Requires("inbox.read", resource=PROJECT)]
 DecidesVendor = Annotated[
     Access[ProjectItem], Requires("vendors.write", role="admin", resource=PROJECT, user_token=True)
 ]
@@ -155,6 +155,18 @@ async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> Del
     entry can't be deleted, even if there are audited websites that aren't consent entries.
     """
     return DeletedWebsite(website_id=website_id, deleted_audits=projects.delete_website(access.resource, website_id))
+
+
+@router.get("/v1/projects/{projectId}/vendors", operation_id="listVendors", summary="List the vendors of a project")
+async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor = None) -> Page[ProjectVendor]:
+    """Lists the vendors that were detected on a project or decided on, ordered by `vendorId`.
+
+    A vendor that was decided on before any detection has null in the fields that detections set.
+    """
+    project_id = access.resource.project_id
+    codec = CursorCodec(cursor, "listVendors", project_id)
+    page = vendors.list_vendors(project_id, limit, codec.after)
+    return Page([ProjectVendor.of(vendor) for vendor in page.vendors], codec.cursor(page.next_sk))
 
 
 @router.post(

@@ -14,11 +14,10 @@ from controlplane.core.settings import settings
 from controlplane.core.urls import consent_runtime_url, project_page
 from controlplane.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
 from controlplane.http.envelope import Wire
-from controlplane.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url, VendorId
+from controlplane.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url
 from controlplane.store.organizations import Membership
 from controlplane.store.project_items import AddressKind, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.projects import NO_BRANDING
-from controlplane.store.vendors import ReviewState, VendorState
 from controlplane.store.websites import MAX_WEBSITES
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
@@ -122,14 +121,6 @@ class ProjectUpdate(Wire):
         examples=[["example.com", "*.example.com"]],
     )
     consent: ConsentUpdate = Field(default_factory=ConsentUpdate)
-
-
-class VendorDecisionCreate(Wire):
-    """A decision about a vendor."""
-
-    decision: Literal["approve", "ignore"] = Field(
-        description="`approve` allows the vendor; `ignore` dismisses it.", examples=["approve"]
-    )
 
 
 # Fields that a project has in more than one response.
@@ -341,18 +332,3 @@ class DeletedWebsite(Wire):
 
     website_id: str = Field(description="The website's ID.", examples=["web_01kb2m3n4p5q6r7s8t"])
     deleted_audits: int = Field(description="The number of audits deleted with the website.", ge=0, examples=[1])
-
-
-class VendorDecision(Wire):
-    """The result of a decision about a vendor."""
-
-    inbox_item_id: str | None = Field(
-        description="The runtime finding that the decision resolved, or null if there is no such finding.",
-        examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
-    )
-    project_id: ProjectId
-    review_state: ReviewState = Field(
-        description="The decision in the terms of the vendor review.", examples=["accepted"]
-    )
-    state: VendorState = Field(description="The state of the vendor.", examples=["approved"])
-    vendor_id: VendorId

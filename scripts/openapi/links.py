@@ -5,7 +5,7 @@ A list also links to its own next page, with the same query parameters.
 
 from scripts.openapi.components import Object
 
-_PROJECT = {"getProject", "updateProject", "deleteProject", "getProjectConsent"}
+_PROJECT = {"getProject", "updateProject", "deleteProject", "getProjectConsent", "listVendors"}
 _SCAN = {"getScan", "listScanIssues", "unlockScan"}
 _ITEM = {"getInboxItem", "updateInboxItem", "createGithubIssue"}
 _KEY = {"rollApiKey", "deleteApiKey"}
@@ -44,6 +44,7 @@ _COMBINED: dict[str, dict[str, dict[str, str]]] = {
     "createProject": {"deleteWebsite": {"projectId": "id", "websiteId": "websites/0/id"}},
     "getProject": {"deleteWebsite": {"projectId": "id", "websiteId": "websites/0/id"}},
     "getInboxItem": {"decideVendor": {"projectId": "runtimeVendor/projectId", "vendorId": "runtimeVendor/vendorId"}},
+    "listVendors": {"decideVendor": {"projectId": "0/projectId", "vendorId": "0/vendorId"}},
     "startScan": {"getScanRequest": {"preparationId": "preparationId", "repositoryId": "repositoryId"}},
 }
 

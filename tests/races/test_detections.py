@@ -7,13 +7,15 @@ import pytest
 
 from controlplane.store import inbox, keys, projects, vendors
 from controlplane.store.inbox import StaleVersion
-from controlplane.store.inbox_items import InboxItem, RuntimeVendor
+from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
 from controlplane.store.vendors import Detection
+from ops import inbox_backfill
 from tests.races.stage import Stage
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.threads import run_repeatedly
@@ -36,13 +38,14 @@ class Shop:
         )
 
     def detects(self, second: int = 0) -> Callable[[], None]:
+        """Returns an act that records a detection at that second, on a page of that number."""
         detection = Detection(
             vendor=RuntimeVendor(self.project.project_id, "segment", f"Segment {second}", "segment.com"),
             category=None,
             title="New vendor",
             summary="A vendor was seen.",
             priority="P2",
-            evidence=(),
+            evidence=(Evidence("A page", f"https://shop.example.com/{second}"),),
             observed_at=f"2026-03-04T05:00:{second:02d}.000Z",
         )
         return lambda: vendors.record_detection(detection)
@@ -60,6 +63,13 @@ class Shop:
         except StaleVersion:
             return False
         return True
+
+    def pages(self) -> list[int]:
+        """Returns the pages in the evidence, newest first. The vendor and its finding have the same."""
+        (finding,) = self.findings()
+        pages = [int(piece["url"].rpartition("/")[2]) for piece in finding["evidence"]]
+        assert [int(piece["url"].rpartition("/")[2]) for piece in self.vendor()["evidence"]] == pages
+        return pages
 
     def vendor(self) -> dict[str, Any]:
         organization_id, local = self.project.project_id.location
@@ -111,8 +121,79 @@ class TestEveryOrder:
                     outcome.get()
                 assert [item["runtimeVendor"]["name"] for item in shop.findings()] == ["Segment 2"]
                 assert shop.vendor()["lastSeenAt"] == "2026-03-04T05:00:02.000Z"
+                assert shop.pages() == [2, 1]
 
             return Race([shop.detects(1), shop.detects(2)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 6), (6, 7)], ids=["both late", "one late", "both newer"])
+    def test_two_detections_of_a_known_vendor_lose_no_evidence(self, stage: Stage, first: int, second: int) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+            shop.detects(5)()
+
+            def check(outcomes: list[Outcome]) -> None:
+                for outcome in outcomes:
+                    outcome.get()
+                expected = sorted({5, first, second}, reverse=True)
+                assert shop.pages() == expected
+                vendor, (finding,) = shop.vendor(), shop.findings()
+                assert vendor["firstSeenAt"] == f"2026-03-04T05:00:0{expected[-1]}.000Z"
+                assert vendor["lastSeenAt"] == finding["observedAt"] == f"2026-03-04T05:00:0{expected[0]}.000Z"
+                assert vendor["name"] == finding["runtimeVendor"]["name"] == f"Segment {expected[0]}"
+                stage.check_invariants()
+
+            return Race([shop.detects(first), shop.detects(second)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    def test_a_decision_and_a_late_detection_keep_the_evidence(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+            shop.detects(5)()
+
+            def check(outcomes: list[Outcome]) -> None:
+                assert outcomes[0].get() == shop.findings()[0]["itemId"]
+                outcomes[1].get()
+                assert (shop.vendor()["state"], shop.findings()[0]["status"]) == ("approved", "resolved")
+                assert shop.pages() == [5, 1]
+                stage.check_invariants()
+
+            return Race([shop.decides, shop.detects(1)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    @pytest.mark.parametrize("second", [1, 6], ids=["late", "newer"])
+    def test_a_backfill_during_a_detection_loses_no_evidence(self, stage: Stage, second: int) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+            shop.detects(5)()
+            as_older_release_wrote_it(shop.project, shop.company)
+
+            def check(outcomes: list[Outcome]) -> None:
+                for outcome in outcomes:
+                    outcome.get()
+                assert shop.pages() == sorted((5, second), reverse=True)
+                assert shop.findings()[0]["inboxOrder"].endswith(f"#Segment {max(5, second)}")
+
+            return Race([lambda: inbox_backfill.run(again=True), shop.detects(second)], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
+    def test_a_backfill_during_a_change_of_status_keeps_the_change(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+            shop.detects(5)()
+            as_older_release_wrote_it(shop.project, shop.company)
+
+            def check(outcomes: list[Outcome]) -> None:
+                outcomes[0].get()
+                assert outcomes[1].get() is True
+                assert shop.findings()[0]["status"] == "dismissed"
+                stage.check_invariants()
+
+            return Race([lambda: inbox_backfill.run(again=True), shop.dismisses], check)
 
         assert explore(stage.client, scenario).exhaustive
 
@@ -154,6 +235,7 @@ def test_threads_of_detections_and_a_decision_leave_one_finding(stage: Stage) ->
     shop = Shop(stage.fresh())
     run_repeatedly([*(shop.detects(number) for number in range(7)), shop.decides])
     shop.detects(8)()
+    assert shop.pages() == [8, *range(6, -1, -1)]
     (finding,) = shop.findings()
     assert (shop.vendor()["state"], finding["status"]) == ("approved", "resolved")
     assert shop.vendor()["inboxItemId"] == finding["itemId"]
@@ -169,6 +251,7 @@ def test_a_detection_redelivered_after_any_fault_is_stored_once(stage: Stage) ->
             case.second.get()
             (finding,) = shop.findings()
             assert (shop.vendor()["inboxItemId"], finding["status"]) == (finding["itemId"], "open")
+            assert (shop.vendor()["revision"], shop.pages()) == (1, [0])
 
         return Trial(shop.detects(), check)
 

@@ -56,6 +56,7 @@ class Test200:
             "projectId": repository.links[0].project_id,
             "repositoryName": repository.name,
             "githubIssue": None,
+            "runtimeVendor": None,
             "updatedAt": "2026-03-04T05:06:07.000Z",
             "version": item.version,
         }

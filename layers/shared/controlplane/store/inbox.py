@@ -152,8 +152,7 @@ def update_leg(
 def _list_attributes(item_id: InboxItemId, status: Status | None, vendor: RuntimeVendor | None) -> dict[str, Any]:
     """Returns the attributes for a change now: its time, the index keys, and the new status, if any."""
     now = clock.timestamp()
-    order = keys.inbox_order(now, item_id.local, *(vendor.to_texts() if vendor else ()))
-    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: order}
+    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: _order(now, item_id, vendor)}
     if status is not None:
         attributes |= {
             "status": status,
@@ -162,6 +161,27 @@ def _list_attributes(item_id: InboxItemId, status: Status | None, vendor: Runtim
             **(expiry(settings.resolved_item_retention_days) if status == "resolved" else {}),
         }
     return attributes
+
+
+def _order(updated_at: str, item_id: InboxItemId, vendor: RuntimeVendor | None) -> str:
+    return keys.inbox_order(updated_at, item_id.local, *(vendor.to_texts() if vendor else ()))
+
+
+def add_vendor_to_order(item: Mapping[str, Any]) -> bool:
+    """Adds the vendor to the position of a runtime finding that an older release wrote. It stays in its place.
+
+    Returns False if the position has the vendor, or if the item changed since it was read.
+    """
+    stored = InboxItem.from_item(item)
+    found, order = item[keys.INBOX.sk], _order(stored.updated_at, stored.item_id, stored.runtime_vendor)
+    if found == order:
+        return False
+    key = keys.inbox_item(*stored.item_id.location)
+    try:
+        table.update(Update(key, "SET #inboxOrder = :order", "#inboxOrder = :found", {"order": order, "found": found}))
+    except ConditionFailed:
+        return False
+    return True
 
 
 # Publishing

@@ -3,7 +3,7 @@
 A decision and its finding change in one transaction. A vendor can be decided on before a scan has detected it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
@@ -17,7 +17,7 @@ from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import UnknownProject
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, Leg, LegFailed, Update, table
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Update, table
 
 VendorState = Literal["approved", "ignored"]
 ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
@@ -259,10 +259,10 @@ def _merged_evidence(
     A finding that an older release wrote has evidence that the vendor lacks, all of its latest observation.
     """
     seen = [piece._replace(seen_at=detection.observed_at) for piece in detection.evidence]
-    return merge_evidence([*(vendor.evidence if vendor else ()), *evidence_of(finding or {}), *seen])
+    return merge_evidence([*(vendor.evidence if vendor else ()), *_evidence_of(finding or {}), *seen])
 
 
-def evidence_of(finding: Mapping[str, Any]) -> list[Evidence]:
+def _evidence_of(finding: Mapping[str, Any]) -> list[Evidence]:
     """Returns the evidence of a stored finding, each piece with the time it was seen."""
     pieces = [Evidence.from_item(piece) for piece in finding.get("evidence", ())]
     return [piece if piece.seen_at else piece._replace(seen_at=finding["observedAt"]) for piece in pieces]
@@ -275,7 +275,7 @@ def _observed(detection: Detection, discovery: Discovery, vendor: VendorItem | N
         "vendorId": detection.vendor.vendor_id,
         "projectId": detection.vendor.project_id,
         "inboxItemId": discovery.item_id,
-        "evidence": [present(**piece.to_item()) for piece in discovery.evidence],
+        "evidence": _to_items(discovery.evidence),
         "firstSeenAt": min(vendor.first_seen_at or at, at) if vendor else at,
     }
     if vendor is not None and vendor.last_seen_at is not None and at <= vendor.last_seen_at:
@@ -304,3 +304,28 @@ def _if_unchanged(key: keys.Key, vendor: VendorItem | None, changes: Mapping[str
         same_decision = "#state = :readState AND #decidedAt = :readDecidedAt"
         read |= {"readState": vendor.state, "readDecidedAt": vendor.decided_at}
     return Update(key, set_expression(changed), f"{same_decision} AND {unchanged}", {**changed, **read})
+
+
+def keep_evidence(finding: Mapping[str, Any]) -> bool:
+    """Copies the evidence of a finding that an older release wrote to its vendor.
+
+    Returns False if the vendor has evidence, or doesn't exist. A concurrent detection merges the finding's evidence
+    itself.
+    """
+    vendor = RuntimeVendor.from_item(finding["runtimeVendor"])
+    values = {
+        "evidence": _to_items(_evidence_of(finding)),
+        "beforeConsent": finding["priority"] == "P1",  # the intake gives it to these vendors only
+        "finding": finding["itemId"],
+    }
+    key = keys.vendor(*ProjectId.stored(vendor.project_id).location, vendor.vendor_id)
+    when = "#inboxItemId = :finding AND attribute_not_exists(#evidence)"
+    try:
+        table.update(Update(key, "SET #evidence = :evidence, #beforeConsent = :beforeConsent", when, values))
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _to_items(evidence: Iterable[Evidence]) -> list[dict[str, Any]]:
+    return [present(**piece.to_item()) for piece in evidence]

@@ -57,6 +57,12 @@ def inbox_status_pk(organization_id: str, status: str) -> str:
     return f"{organization_pk(organization_id)}#{status}"
 
 
+# Progress of the backfill that adds vendors to the positions of older items.
+# {pk: INBOXINDEX, sk: INBOXINDEX, position: {pk: ORG#org_2f…, sk: INBOX#8c4…}, completedAt: 2026-…}
+def inbox_backfill() -> Key:
+    return Key("INBOXINDEX", "INBOXINDEX")
+
+
 ISSUE_ATTEMPTS_PK = "ISSUEATTEMPTS"
 
 
