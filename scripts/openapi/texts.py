@@ -71,7 +71,7 @@ TAGS = {
     "Inbox": "Findings, the decisions about them, and the issues opened for them.",
     "Members": "Members of an organization, their roles, and invitations.",
     "Organizations": "The organizations the caller belongs to.",
-    "Projects": "Projects with their consent instance, websites and vendor decisions.",
+    "Projects": "Projects with their consent instance, websites and vendors.",
     "Sessions": "What can act as the caller: sessions of the pages, devices, and tokens made by the operator.",
     "System": "Health, regions, the calling credential, and the documents that describe the service.",
 }
