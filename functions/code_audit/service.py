@@ -42,8 +42,6 @@ class ScanNotCompleted(ApiError):
 class ScanWithoutResult(Conflict):
     """The scan failed or was canceled, so nothing is known about findings."""
 
-    message = "The scan has ended without a result."
-
     def __init__(self, scan: ScanItem) -> None:
         ending = "failed" if scan.status == "failed" else "was canceled"
         super().__init__(

@@ -218,27 +218,9 @@ def record_detection(detection: Detection) -> None:
     finding_key = keys.inbox_item(*detection.as_discovery(organization_id).item_id.location)
 
     def record() -> None:
-        item, existing_finding = table.batch_get([key, finding_key])
-        vendor = VendorItem.from_item(item) if item else None
-        evidence = _merged_evidence(detection, vendor, existing_finding)
-        settled = vendor is not None and vendor.state is not None
-        discovery = detection.as_discovery(organization_id, evidence, settled=settled)
-        changes = {
-            name: value
-            for name, value in _observed(detection, discovery, vendor).items()
-            if item is None or name not in item or item[name] != value
-        }
-        finding = inbox.publish_leg(discovery, existing_finding)
-        if finding is None and existing_finding:
-            finding = inbox.evidence_leg(discovery, existing_finding)
-        if not changes and finding is None:
+        legs = _detection_legs(detection, project_id, *table.batch_get([key, finding_key]))
+        if not legs:
             return
-        legs: dict[str, Leg] = {
-            "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
-            "vendor": _if_unchanged(key, vendor, changes),
-        }
-        if finding is not None:
-            legs["finding"] = finding
         try:
             table.transact(legs)
         except LegFailed as failure:
@@ -249,6 +231,31 @@ def record_detection(detection: Detection) -> None:
             raise UnknownProject from None
 
     retry_on_conflict(record, "the vendor")
+
+
+def _detection_legs(
+    detection: Detection,
+    project_id: ProjectId,
+    item: Mapping[str, Any] | None,
+    existing_finding: Mapping[str, Any] | None,
+) -> dict[str, Leg]:
+    """Returns the transaction that stores the detection, given the vendor and its finding. Empty if nothing changes."""
+    vendor = VendorItem.from_item(item) if item else None
+    evidence = _merged_evidence(detection, vendor, existing_finding)
+    settled = vendor is not None and vendor.state is not None
+    discovery = detection.as_discovery(project_id.organization_id, evidence, settled=settled)
+    observed = _observed(detection, discovery, vendor)
+    changes = {name: value for name, value in observed.items() if not item or (name, value) not in item.items()}
+    finding = inbox.publish_leg(discovery, existing_finding)
+    if finding is None and existing_finding:
+        finding = inbox.evidence_leg(discovery, existing_finding)
+    if not changes and finding is None:
+        return {}
+    legs: dict[str, Leg] = {
+        "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
+        "vendor": _if_unchanged(keys.vendor(*project_id.location, detection.vendor.vendor_id), vendor, changes),
+    }
+    return legs if finding is None else {**legs, "finding": finding}
 
 
 def _merged_evidence(

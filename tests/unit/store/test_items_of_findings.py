@@ -1,0 +1,80 @@
+"""Findings and vendors of earlier releases are readable, and evidence is merged regardless of order and repetition."""
+
+from itertools import permutations
+from typing import Any
+
+from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor, merge_evidence
+from controlplane.store.vendors import VendorItem
+
+_ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
+_PROJECT_ID = f"prj_{_ORGANIZATION}{_LOCAL}"
+
+VENDOR: dict[str, Any] = {
+    "pk": f"ORG#org_{_ORGANIZATION}",
+    "sk": f"VENDOR#{_LOCAL}#segment",
+    "vendorId": "segment",
+    "projectId": _PROJECT_ID,
+    "name": "Segment",
+    "domain": "segment.com",
+    "category": None,
+    "reviewState": "needs_review",
+    "inboxItemId": f"inb_{_ORGANIZATION}01kb2m3n4p5q6r7s8t",
+    "firstSeenAt": "2026-03-04T05:06:07.000Z",
+    "lastSeenAt": "2026-03-05T05:06:07.000Z",
+}
+LISTED: dict[str, Any] = {
+    "itemId": VENDOR["inboxItemId"],
+    "title": "New vendor: Segment",
+    "summary": None,
+    "priority": "P2",
+    "status": "open",
+    "source": "runtime",
+    "projectId": _PROJECT_ID,
+    "repositoryName": None,
+    "updatedAt": "2026-03-05T05:06:07.000Z",
+    "version": "9b1c04d2a7e35f68",
+    "inboxOrder": "2026-03-05T05:06:07.000Z#01kb2m3n4p5q6r7s8t",
+}
+EVIDENCE: dict[str, Any] = {
+    "description": "A page that loads segment.com",
+    "url": "https://shop.example.com/",
+    "path": None,
+    "startLine": None,
+    "endLine": None,
+    "snippet": None,
+}
+
+
+def test_a_vendor_without_evidence_and_revision_is_readable():
+    vendor = VendorItem.from_item(VENDOR)
+    assert (vendor.name, vendor.evidence, vendor.before_consent, vendor.revision) == ("Segment", (), False, None)
+
+
+def test_a_vendor_that_was_only_decided_on_is_readable():
+    decided = {"vendorId": "segment", "projectId": _PROJECT_ID, "state": "ignored", "reviewState": "rejected"}
+    vendor = VendorItem.from_item({**decided, "decidedBy": "usr_1", "decidedAt": "2026-03-04T05:06:07.000Z"})
+    assert (vendor.state, vendor.runtime_vendor, vendor.finding_id) == ("ignored", None, None)
+
+
+def test_evidence_without_a_time_is_written_back_unchanged():
+    assert Evidence.from_item(EVIDENCE).to_item() == EVIDENCE
+
+
+def test_a_listed_item_has_a_vendor_if_its_position_carries_one():
+    assert InboxItem.from_item(LISTED).runtime_vendor is None
+    carried = {**LISTED, "inboxOrder": f"{LISTED['inboxOrder']}#segment#segment.com#Segment #1"}
+    expected = RuntimeVendor(_PROJECT_ID, "segment", "Segment #1", "segment.com")
+    assert InboxItem.from_item(carried).runtime_vendor == expected
+
+
+def test_merged_evidence_is_the_same_in_any_order():
+    pieces = [Evidence("A page", f"https://a.test/{page}", seen_at=at) for page, at in ("a1", "b2", "a3", "c0", "b2")]
+    merged = merge_evidence(pieces)
+    assert [(piece.url, piece.seen_at) for piece in merged] == [
+        ("https://a.test/a", "3"),
+        ("https://a.test/b", "2"),
+        ("https://a.test/c", "0"),
+    ]
+    for order in permutations(pieces):
+        assert merge_evidence(order) == merged
+        assert merge_evidence([*merged, *order]) == merged
