@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from billing.schemas import Billing, BillingPlan, Credits, PlanFeatures, PlanLimits, TopUp
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
+from billing.schemas import Billing, BillingPlan, Credits, Limit, OverLimit, PlanFeatures, PlanLimits, PlanUsage, TopUp
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS, Plan
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
 from controlplane.store import billing
+from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import UnknownOrganization
 
 router = ControlRouter(tags=["Billing"])
@@ -18,7 +19,10 @@ ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="qu
 @router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits, and limits")
 @refuses(UnknownOrganization)
 async def get_billing(access: ReadsBilling) -> Billing:
-    """Returns the organization's plan with its limits and features, the credit balance, and the top-up settings."""
+    """Returns the organization's plan with its limits and features, the credit balance, and the top-up settings.
+
+    `overLimit` lists the limits that the organization exceeds after a change to a smaller plan.
+    """
     organization, account = billing.get_billing(access.organization_id)
     plan = PLANS[organization.plan]
     return Billing(
@@ -30,4 +34,18 @@ async def get_billing(access: ReadsBilling) -> Billing:
             requests_per_minute=plan.requests_per_minute, api_keys=API_KEYS_PER_ORGANIZATION, projects=plan.projects
         ),
         features=PlanFeatures(api_access=plan.api_access, remove_branding=plan.remove_branding),
+        usage=PlanUsage(api_keys=organization.keys, projects=organization.projects),
+        over_limit=_over_limit(organization, plan),
     )
+
+
+def _over_limit(organization: OrganizationItem, plan: Plan) -> list[OverLimit]:
+    limits: list[tuple[Limit, int, int]] = [
+        ("apiKeys", organization.keys, plan.api_keys),
+        ("projects", organization.projects, plan.projects),
+    ]
+    return [
+        OverLimit(limit=limit, current=current, maximum=maximum)
+        for limit, current, maximum in limits
+        if current > maximum
+    ]

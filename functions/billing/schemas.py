@@ -1,9 +1,13 @@
 """Response models of `billing`."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from controlplane.core.plans import PLANS
 from controlplane.http.envelope import Wire
+
+Limit = Literal["apiKeys", "projects"]
 
 
 class BillingPlan(Wire):
@@ -48,6 +52,23 @@ class PlanFeatures(Wire):
     remove_branding: bool = Field(description="Whether a project can use the branding `none`.", examples=[True])
 
 
+class PlanUsage(Wire):
+    """The number of things that the organization has and the plan limits."""
+
+    api_keys: int = Field(ge=0, description="The number of API keys.", examples=[2])
+    projects: int = Field(ge=0, description="The number of projects.", examples=[14])
+
+
+class OverLimit(Wire):
+    """A limit of the plan that the organization exceeds, after a change to a smaller plan."""
+
+    limit: Limit = Field(description="The name of the limit.", examples=["projects"])
+    current: int = Field(ge=1, description="The number that the organization has.", examples=[14])
+    maximum: int = Field(
+        ge=0, description="The number that the plan allows: no API keys on a plan without API access.", examples=[10]
+    )
+
+
 class Billing(Wire):
     """The plan, credits, and limits of an organization."""
 
@@ -57,3 +78,8 @@ class Billing(Wire):
     top_up: TopUp
     limits: PlanLimits
     features: PlanFeatures
+    usage: PlanUsage
+    over_limit: list[OverLimit] = Field(
+        description="The exceeded limits. What exceeds a limit stays readable and can be deleted, but no more can be "
+        "created, and API keys are rejected until an upgrade."
+    )

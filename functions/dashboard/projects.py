@@ -3,7 +3,7 @@
 import re
 
 from controlplane.core.errors import NotFound
-from controlplane.store import projects
+from controlplane.store import organizations, parallel, projects
 from controlplane.store.organizations import Membership
 from controlplane.store.project_items import ProjectItem
 from dashboard.organizations import find_membership
@@ -16,11 +16,16 @@ class NoProject(NotFound):
 
 
 def get_project(organization_slug: str, project_slug: str, user_id: str) -> tuple[Membership, ProjectItem]:
-    """Returns a project of one of the user's organizations. Raises NoProject."""
+    """Returns a project of one of the user's organizations, as its plan serves it. Raises NoProject."""
     membership = find_membership(organization_slug, user_id)
     if membership is None or not _SLUG.fullmatch(project_slug):
         raise NoProject
+    organization_id = membership.organization_id
     try:
-        return membership, projects.get_project_by_slug(membership.organization_id, project_slug)
-    except projects.UnknownProject:
+        project, plan = parallel.read_both(
+            lambda: projects.get_project_by_slug(organization_id, project_slug),
+            lambda: organizations.get_plan(organization_id),
+        )
+    except (projects.UnknownProject, organizations.UnknownOrganization):
         raise NoProject from None
+    return membership, project.served_on(plan)

@@ -35,8 +35,8 @@ PROJECT = Resource("projectId", ProjectId, keys.project, ProjectItem.from_item)
 
 ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]
-ReadsProject = Annotated[Access[ProjectItem], Requires("projects.read", resource=PROJECT)]
-ChangesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT, late=True)]
+ReadsProject = Annotated[Access[ProjectItem], Requires("projects.read", resource=PROJECT, plan=True)]
+ChangesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT, plan=True, late=True)]
 DeletesOfProject = Annotated[Access[ProjectItem], Requires("projects.write", role="admin", resource=PROJECT)]
 ListsVendors = Annotated[Access[ProjectItem], Requires("inbox.read", resource=PROJECT)]
 DecidesVendor = Annotated[
@@ -61,9 +61,9 @@ _STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
     """Lists the organization's projects, newest first."""
     codec = CursorCodec(cursor, "listProjects", access.organization_id)
-    page = projects.list_projects(access.organization_id, limit, codec.after)
-    organization = access.membership
-    return Page([ListedProject.of(organization, project) for project in page.projects], codec.cursor(page.next_sk))
+    page, plan = access.read_with_plan(lambda: projects.list_projects(access.organization_id, limit, codec.after))
+    listed = [ListedProject.of(access.membership, project.served_on(plan)) for project in page.projects]
+    return Page(listed, codec.cursor(page.next_sk))
 
 
 @router.post("/v1/projects", operation_id="createProject", summary="Create a project", status_code=201)
@@ -99,7 +99,7 @@ async def create_project(
 @router.get("/v1/projects/{projectId}", operation_id="getProject", summary="Get a project")
 async def get_project(access: ReadsProject) -> Project:
     """Returns a project, under the field names of both API generations."""
-    return Project.of(access.membership, access.resource)
+    return Project.of(access.membership, access.resource.served_on(access.plan))
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
@@ -116,8 +116,8 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
     """
     change = service.read_change(body)
     access.enter()
-    organization = access.membership
-    return ListedProject.of(organization, service.update_project(access.resource, organization.role, change))
+    project = service.update_project(access.resource, access.membership.role, change)
+    return ListedProject.of(access.membership, project.served_on(access.plan))
 
 
 @router.delete("/v1/projects/{projectId}", operation_id="deleteProject", summary="Delete a project")
@@ -138,7 +138,7 @@ async def delete_project(access: DeletesOfProject) -> DeletedProject:
 @refuses(service.NoConsent)
 async def get_project_consent(access: ReadsProject) -> ListedConsent:
     """Returns the project's consent instance in the older shape."""
-    project = access.resource
+    project = access.resource.served_on(access.plan)
     return ListedConsent.of(access.membership, project, service.get_consent(project))
 
 

@@ -16,8 +16,7 @@ from controlplane.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url
 from controlplane.store.organizations import Membership
-from controlplane.store.project_items import AddressKind, ConsentItem, ProjectItem, WebsiteItem
-from controlplane.store.projects import NO_BRANDING
+from controlplane.store.project_items import NO_BRANDING, AddressKind, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.websites import MAX_WEBSITES
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
@@ -143,7 +142,12 @@ RuntimeUrl = Annotated[
 RuntimeVersion = Annotated[str, Field(description="The version of the consent runtime.", examples=["2.0.0"])]
 ShownBranding = Annotated[
     str,
-    Field(description=_BRANDING, examples=[settings.service_brand], json_schema_extra={"enum": [*BRANDINGS]}),
+    Field(
+        description=f"The branding of the banner. While the plan doesn't include `removeBranding`, "
+        f"`{settings.service_brand}` replaces `{NO_BRANDING}`.",
+        examples=[settings.service_brand],
+        json_schema_extra={"enum": [*BRANDINGS]},
+    ),
 ]
 
 

@@ -28,6 +28,8 @@ class Test200:
             "topUp": {"enabled": False, "threshold": None, "amount": None},
             "limits": {"requestsPerMinute": rate, "apiKeys": 50, "projects": projects},
             "features": {"apiAccess": api_access, "removeBranding": remove_branding},
+            "usage": {"apiKeys": 0, "projects": 0},
+            "overLimit": [],
         }
 
     def test_returns_the_stored_balance_and_top_up_settings(self, api: Api, world: World):

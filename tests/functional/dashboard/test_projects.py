@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from controlplane.core.ids import ProjectId
-from controlplane.store import audits
+from controlplane.store import audits, billing
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, Person, World
 
@@ -62,6 +62,13 @@ class TestShown:
         others = "Consent also loads on these audited websites: audited.example.com."
         assert f"Trusted origins shop.example.com {others}" in words
         assert "audited.example.com Audited" in text_of(visitor.get(path_of(project["dashboardUrl"])))
+
+    def test_the_consent_page_shows_the_branding_that_the_plan_allows(self, visitor: Browser, company: Company):
+        project = created(visitor, company, consent={"branding": "none"})
+        page = path_of(project["consent"]["dashboardUrl"])
+        for plan, branding in (("pro", "none"), ("starter", "assent"), ("pro", "none")):
+            billing.change_plan(company.organization_id, plan)
+            assert f"Branding {branding} " in text_of(visitor.get(page))
 
     def test_renaming_the_project_moves_its_page(self, visitor: Browser, company: Company):
         project = created(visitor, company)

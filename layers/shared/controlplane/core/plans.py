@@ -25,6 +25,11 @@ class Plan:
     remove_branding: bool
     full_scans: bool
 
+    @property
+    def api_keys(self) -> int:
+        """The number of API keys that the plan lets an organization use."""
+        return API_KEYS_PER_ORGANIZATION if self.api_access else 0
+
 
 PLANS: dict[str, Plan] = {
     plan.id: plan

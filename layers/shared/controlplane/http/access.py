@@ -21,7 +21,7 @@ from controlplane.http import owner_limits
 from controlplane.http.authentication import Principal, authenticate, check_rate, key_organization
 from controlplane.http.callers import Caller, CallerRequirements
 from controlplane.http.reader import RequestReader
-from controlplane.store import organizations
+from controlplane.store import organizations, parallel
 from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
 from controlplane.store.organizations import Role
@@ -48,6 +48,8 @@ class Access[T](Caller):
     counted: Counted
     organization: organizations.Membership | None = None
     resource: T = None  # type: ignore[assignment]  # set by `Requires.resolve` if the route declares a resource
+    # The organization's plan, set for API keys and by `Requires.plan`.
+    known_plan: str | None = None
     # The requirements of a `late` route and the id in its query, until `enter`.
     pending: "tuple[Requires, str | None] | None" = None
 
@@ -75,6 +77,19 @@ class Access[T](Caller):
                 ["organizationId"], "The body and the query name different organizations.", "contradiction"
             )
         replace(requires, late=False).resolve(self, named or named_in_body)
+
+    @property
+    def plan(self) -> str:
+        """The plan of the organization acted in. For routes with `plan`."""
+        if self.known_plan is None:
+            raise LookupError("this route doesn't read the plan")
+        return self.known_plan
+
+    def read_with_plan[R](self, read: Callable[[], R]) -> tuple[R, str]:
+        """Returns what `read` returns, and the organization's plan. Both are read at the same time, if at all."""
+        if self.known_plan is not None:
+            return read(), self.known_plan
+        return parallel.read_both(read, lambda: organizations.get_plan(self.organization_id))
 
     @property
     def user_id(self) -> str:
@@ -119,6 +134,7 @@ class Requires(CallerRequirements[Access[Any]]):
     """Requirements of a route on its caller.
 
     scope: the scope the credential must have, or None if any valid credential is accepted.
+    plan: read the organization's plan too, in the same round trip as the resource.
     or_scope: an alternative scope. The error names `scope`.
     role: the minimum membership role.
     organization: the source of the organization. `query`: the query parameter organizationId, or the credential's
@@ -139,11 +155,13 @@ class Requires(CallerRequirements[Access[Any]]):
     late: bool = False
     resource: Resource | None = None
     user_token: bool = False
+    plan: bool = False
     or_scope: str | None = None
 
     def identify(self, request: RequestReader) -> Access[Any]:
         """Authenticates the credential and counts the request. Raises Unauthorized, RateLimited."""
-        return Access(*authenticate(request.headers.get("authorization"), request.address))
+        principal, counted = authenticate(request.headers.get("authorization"), request.address)
+        return Access(principal, counted, known_plan=principal.key.plan if principal.key else None)
 
     def check(self, caller: Access[Any]) -> None:
         """Raises RateLimited, then PlanRequired for an API key on a plan without API access, then InsufficientScope.
@@ -179,7 +197,7 @@ class Requires(CallerRequirements[Access[Any]]):
             caller.pending = self, named_id
             return
         if self.resource is not None:
-            _resolve_resource(caller, self.resource, named_id or "")
+            _resolve_resource(caller, self.resource, named_id or "", with_plan=self.plan)
         elif self.organization is not None:
             caller.organization = _find_organization(caller.principal, self.organization, named_id)
         else:
@@ -215,7 +233,7 @@ def _find_organization(principal: Principal, source: str, named: str | None) -> 
     )
 
 
-def _resolve_resource(access: Access[Any], resource: Resource, named: str) -> None:
+def _resolve_resource(access: Access[Any], resource: Resource, named: str, *, with_plan: bool) -> None:
     """Reads the resource and the caller's membership in its organization. Raises NotFound if either doesn't exist."""
     resource_id = resource.id_type.parse(named)
     if resource_id is None:
@@ -226,10 +244,14 @@ def _resolve_resource(access: Access[Any], resource: Resource, named: str) -> No
         if resource_id.organization_id != principal.organization_id:
             raise NotFound
         item, access.organization = table.get(key), key_organization(principal)
+    elif with_plan:  # the reads are independent and share one round trip
+        item, access.organization, access.known_plan = organizations.get_with_membership_and_plan(
+            key, principal.user_id, resource_id.organization_id
+        )
     else:
-        # The two reads are independent and share one round trip.
-        item, membership = organizations.get_with_membership(key, principal.user_id, resource_id.organization_id)
-        access.organization = membership
+        item, access.organization = organizations.get_with_membership(
+            key, principal.user_id, resource_id.organization_id
+        )
     if item is None or access.organization is None:
         raise NotFound
     access.resource = resource.read(item)

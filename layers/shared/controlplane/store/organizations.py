@@ -173,6 +173,18 @@ def get_with_membership(
     return item, Membership.from_item(membership) if membership else None
 
 
+def get_with_membership_and_plan(
+    key: Key, user_id: str, organization_id: str
+) -> tuple[dict[str, Any] | None, Membership | None, str]:
+    """Returns the same and the organization's plan, in one round trip. Raises UnknownOrganization."""
+    item, membership, organization = table.batch_get(
+        [key, keys.membership(user_id, organization_id), keys.organization(organization_id)]
+    )
+    if organization is None:
+        raise UnknownOrganization
+    return item, Membership.from_item(membership) if membership else None, organization["plan"]
+
+
 def get_account(user_id: str) -> Account:
     """Returns the user's account, read in one consistent query because it determines the active organization."""
     page = table.query(keys.user_pk(user_id), consistent=True)
@@ -206,6 +218,14 @@ def count_ownership(profile: UserItem, limit: int | None) -> Ownership:
 def find_organization(organization_id: str) -> OrganizationItem | None:
     item = table.get(keys.organization(organization_id))
     return OrganizationItem.from_item(item) if item else None
+
+
+def get_plan(organization_id: str) -> str:
+    """Returns the organization's plan, with a consistent read. Raises UnknownOrganization."""
+    organization = find_organization(organization_id)
+    if organization is None:
+        raise UnknownOrganization
+    return organization.plan
 
 
 def membership_legs(membership: Membership, profile: UserItem) -> tuple[Put, Put]:

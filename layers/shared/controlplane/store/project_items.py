@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core.ids import ProjectId
+from controlplane.core.plans import PLANS
+from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.keys import Key
 
 AddressKind = Literal["domain", "wildcard", "any", "app", "development"]
 AUDITABLE_KIND: AddressKind = "domain"
+NO_BRANDING = "none"
 
 
 class Address(NamedTuple):
@@ -102,6 +105,15 @@ class ProjectItem:
 
     def with_new_version(self) -> Self:
         return replace(self, version=secrets.token_hex(8))
+
+    def served_on(self, plan: str) -> Self:
+        """Returns the project as it is served on that plan: with branding, unless the plan allows removing it.
+
+        The stored branding doesn't change, so it applies again once the plan allows it.
+        """
+        if self.consent is None or self.consent.branding != NO_BRANDING or PLANS[plan].remove_branding:
+            return self
+        return replace(self, consent=replace(self.consent, branding=settings.service_brand))
 
     def with_website(self, changed: WebsiteItem) -> Self:
         """Returns the project with the website of that id replaced, or removed if it's neither trusted nor audited."""

@@ -16,11 +16,10 @@ from controlplane.core.naming import slugify
 from controlplane.core.plans import PLANS
 from controlplane.store import deletions, keys, websites
 from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.project_items import Address, ConsentItem, ProjectItem, WebsiteItem
+from controlplane.store.project_items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
-NO_BRANDING = "none"
 # Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
 MAX_AUDITS = 40
 
