@@ -29,7 +29,7 @@ async def get_billing(access: ReadsBilling) -> Billing:
         organization_id=access.organization_id,
         plan=BillingPlan(id=plan.id, name=plan.name),
         credits=Credits(balance=account.credits),
-        top_up=TopUp(**account.top_up._asdict()),
+        top_up=TopUp.of(account.top_up),
         limits=PlanLimits(
             requests_per_minute=plan.requests_per_minute, api_keys=API_KEYS_PER_ORGANIZATION, projects=plan.projects
         ),

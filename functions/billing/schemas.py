@@ -1,11 +1,13 @@
 """Response models of `billing`."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
+from controlplane.core import clock
 from controlplane.core.plans import PLANS
 from controlplane.http.envelope import Wire
+from controlplane.store.organization_items import TopUpItem
 
 Limit = Literal["apiKeys", "projects"]
 
@@ -28,11 +30,27 @@ class Credits(Wire):
 
 
 class TopUp(Wire):
-    """The settings of the automatic purchase of credits."""
+    """The settings of the automatic top-up, which only the operator can change."""
 
-    enabled: bool = Field(description="Whether credits are bought automatically.", examples=[True])
-    threshold: int | None = Field(ge=0, description="The balance below which credits are bought.", examples=[20])
-    amount: int | None = Field(ge=0, description="The number of credits to buy.", examples=[100])
+    enabled: bool = Field(description="Whether credits are added automatically.", examples=[True])
+    threshold: int | None = Field(
+        ge=0, description="Credits are added when unlocking a scan would leave fewer than this.", examples=[20]
+    )
+    amount: int | None = Field(ge=0, description="The number of credits that a top-up adds.", examples=[100])
+    monthly_limit: int | None = Field(
+        ge=0, description="The maximum number of top-ups in a calendar month (UTC).", examples=[3]
+    )
+    used_this_month: int = Field(ge=0, description="The number of top-ups in this month so far.", examples=[1])
+
+    @classmethod
+    def of(cls, top_up: TopUpItem) -> Self:
+        return cls(
+            enabled=top_up.enabled,
+            threshold=top_up.threshold,
+            amount=top_up.amount,
+            monthly_limit=top_up.monthly_limit,
+            used_this_month=top_up.used_in(clock.month()),
+        )
 
 
 class PlanLimits(Wire):

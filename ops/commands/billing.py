@@ -1,6 +1,8 @@
-"""`assent-ops plan` and `assent-ops credits`: an organization's plan and its credit balance."""
+"""`assent-ops plan`, `credits`, and `top-up`: an organization's plan, credit balance, and automatic top-up."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
+import re
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -12,14 +14,29 @@ from ops.errors import NotFound, Refused
 from ops.output import Result
 
 _MOST = 1_000_000_000
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
+_KINDS = ("unlock", "top-up", "operator")
 
 plan_app = typer.Typer(no_args_is_help=True, help="An organization's plan.")
 credits_app = typer.Typer(no_args_is_help=True, help="An organization's credit balance.")
+top_up_app = typer.Typer(no_args_is_help=True, help="An organization's automatic top-up, which you invoice.")
 
 
 def _parse_plan(text: str) -> str:
     if text not in PLANS:
         raise typer.BadParameter(f"There is no plan {text!r}. There are: {', '.join(PLANS)}.")
+    return text
+
+
+def _parse_month(text: str) -> str:
+    if text and not _MONTH.fullmatch(text):
+        raise typer.BadParameter("Write a month as 2026-03.")
+    return text
+
+
+def _parse_kind(text: str) -> str:
+    if text and text not in _KINDS:
+        raise typer.BadParameter(f"There is no kind {text!r}. There are: {', '.join(_KINDS)}.")
     return text
 
 
@@ -60,13 +77,106 @@ def take_credits(organization: Organization, amount: Amount) -> Result:
 
 @command(credits_app, "show")
 def show_credits(organization: Organization) -> Result:
-    """Show the credit balance and the top-up settings."""
+    """Show the credit balance and the automatic top-up."""
+    return _show(organization)
+
+
+@command(credits_app, "list")
+def list_credits(
+    organization: Organization,
+    month: Annotated[
+        str, typer.Option("--month", parser=_parse_month, help="Only changes in this month, in UTC: 2026-03.")
+    ] = "",
+    kind: Annotated[
+        str, typer.Option("--kind", parser=_parse_kind, help=f"Only changes of this kind: {', '.join(_KINDS)}.")
+    ] = "",
+) -> Result:
+    """List the changes of the balance, oldest first. Invoice those of the kind top-up."""
+    from controlplane.store import billing
+    from ops.lookup import get_organization_id
+
+    entries = billing.list_ledger(get_organization_id(organization))
+    return Result(
+        [
+            {
+                "at": entry.at,
+                "kind": entry.kind,
+                "credits": entry.credits,
+                "scanId": entry.scan_id,
+                "by": entry.by,
+            }
+            for entry in entries
+            if entry.at.startswith(month) and kind in ("", entry.kind)
+        ]
+    )
+
+
+@command(top_up_app, "enable")
+def enable_top_up(
+    organization: Organization,
+    threshold: Annotated[int, typer.Option(min=0, max=_MOST, help="Add credits if unlocking a scan leaves fewer.")],
+    amount: Annotated[int, typer.Option(min=1, max=_MOST, help="How many credits to add.")],
+    monthly_limit: Annotated[
+        int, typer.Option(min=1, max=1000, help="How many times at most in a calendar month, in UTC.")
+    ],
+) -> Result:
+    """Set and enable the automatic top-up.
+
+    No payment is made: each top-up is an entry in the ledger, and you invoice it (`credits list --kind top-up`). When
+    the month's top-ups are used up, scans can be unlocked only with the credits that are left.
+    """
+    from controlplane.store import billing
+
+    settings = {"threshold": threshold, "amount": amount, "monthly_limit": monthly_limit}
+    return _change_top_up(organization, lambda organization_id: billing.enable_top_up(organization_id, **settings))
+
+
+@command(top_up_app, "disable")
+def disable_top_up(organization: Organization) -> Result:
+    """Disable the automatic top-up. Its settings and the month's count are kept."""
+    from controlplane.store import billing
+
+    return _change_top_up(organization, billing.disable_top_up)
+
+
+@command(top_up_app, "show")
+def show_top_up(organization: Organization) -> Result:
+    """Show the automatic top-up, with its use in this month, and the credit balance."""
+    return _show(organization)
+
+
+def _change_top_up(organization: str, change: Callable[[str], object]) -> Result:
+    from controlplane.store.organizations import UnknownOrganization
+    from ops.lookup import get_organization_id
+
+    try:
+        change(get_organization_id(organization))
+    except UnknownOrganization:
+        raise NotFound(f"There is no organization {organization}.") from None
+    return _show(organization)
+
+
+def _show(organization: str) -> Result:
+    from controlplane.core import clock
     from controlplane.store import billing
     from ops.lookup import get_organization_id
 
     organization_id = get_organization_id(organization)
     _, account = billing.get_billing(organization_id)
-    return Result({"organizationId": organization_id, "credits": account.credits, "topUp": account.top_up._asdict()})
+    top_up = account.top_up
+    return Result(
+        {
+            "organizationId": organization_id,
+            "credits": account.credits,
+            "topUp": {
+                "enabled": top_up.enabled,
+                "threshold": top_up.threshold,
+                "amount": top_up.amount,
+                "monthlyLimit": top_up.monthly_limit,
+                "usedThisMonth": top_up.used_in(clock.month()),
+            },
+        }
+    )
 
 
 def _change(organization: str, amount: int) -> Result:

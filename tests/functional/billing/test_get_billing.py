@@ -4,6 +4,7 @@ import pytest
 
 from controlplane.store import billing, keys
 from controlplane.store.table import Update, table
+from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls
 from tests.support.world import ALL_SCOPES, World
@@ -25,7 +26,13 @@ class Test200:
             "organizationId": company.organization_id,
             "plan": {"id": plan, "name": name},
             "credits": {"balance": 0},
-            "topUp": {"enabled": False, "threshold": None, "amount": None},
+            "topUp": {
+                "enabled": False,
+                "threshold": None,
+                "amount": None,
+                "monthlyLimit": None,
+                "usedThisMonth": 0,
+            },
             "limits": {"requestsPerMinute": rate, "apiKeys": 50, "projects": projects},
             "features": {"apiAccess": api_access, "removeBranding": remove_branding},
             "usage": {"apiKeys": 0, "projects": 0},
@@ -40,7 +47,23 @@ class Test200:
         table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": top_up}))
         read = api.get("/v1/billing", company.owner.token).data
         assert read["credits"] == {"balance": 100}
-        assert read["topUp"] == top_up
+        # As an earlier release could have stored it. Without a monthly limit, it has no effect.
+        assert read["topUp"] == {**top_up, "monthlyLimit": None, "usedThisMonth": 0}
+
+    def test_returns_the_top_ups_of_this_month(self, api: Api, world: World, now: FakeClock):
+        company = world.company()
+        billing.enable_top_up(company.organization_id, threshold=20, amount=100, monthly_limit=3)
+        expected = {"enabled": True, "threshold": 20, "amount": 100, "monthlyLimit": 3, "usedThisMonth": 0}
+        assert api.get("/v1/billing", company.owner.token).data["topUp"] == expected
+        change = Update(
+            keys.billing(company.organization_id), "SET #topUp.#month = :month, #topUp.#used = :used", None,
+            {"month": "2026-03", "used": 2},
+        )  # fmt: skip
+        table.update(change)
+        assert api.get("/v1/billing", company.owner.token).data["topUp"] == {**expected, "usedThisMonth": 2}
+        now.seconds += 28 * 86_400
+        token = world.token(company.owner.user_id)
+        assert api.get("/v1/billing", token).data["topUp"] == expected
 
     def test_any_member_and_a_key_can_read_billing(self, api: Api, world: World):
         company = world.company()

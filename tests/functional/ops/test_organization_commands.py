@@ -3,9 +3,16 @@
 import pytest
 
 from controlplane.core.plans import PLANS
+from controlplane.queues import messages
+from controlplane.queues.messages import PublishScan, Queue
+from controlplane.store.scans import unlocks
+from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
+from tests.support.audits import make_issue, make_scan
 from tests.support.world import World, table_dump
+
+NO_TOP_UP = {"enabled": False, "threshold": None, "amount": None, "monthlyLimit": None, "usedThisMonth": 0}
 
 
 class TestCreate:
@@ -114,7 +121,7 @@ class TestCredits:
         assert ops("credits", "show", company.slug).document == {
             "organizationId": company.organization_id,
             "credits": 100,
-            "topUp": {"enabled": False, "threshold": None, "amount": None},
+            "topUp": NO_TOP_UP,
         }
 
     def test_credits_never_drop_below_zero(self, ops: Ops, world: World):
@@ -135,8 +142,67 @@ class TestCredits:
         assert table_dump() == before
 
     def test_credits_exit_3_for_an_unknown_organization(self, ops: Ops):
-        for words in (("add", "nowhere", "5"), ("take", "nowhere", "5"), ("show", "nowhere")):
+        for words in (("add", "nowhere", "5"), ("take", "nowhere", "5"), ("show", "nowhere"), ("list", "nowhere")):
             assert ops("credits", *words).exit_code == 3
+
+    def test_the_ledger_lists_every_change_by_month_and_kind(self, ops: Ops, world: World, now: FakeClock):
+        company = world.company("free")
+        ops("top-up", "enable", company.slug, "--threshold", "10", "--amount", "100", "--monthly-limit", "1")
+        ops("credits", "add", company.slug, "20")
+        now.seconds += 31 * 86_400
+        scan = make_scan(world.connected_repository(company), issues=[make_issue(number) for number in range(5)])
+        unlocks.unlock_scan(
+            scan, company.owner.user_id, messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
+        )
+        operator = {"at": "2026-03-04T05:06:07.000Z", "kind": "operator", "credits": 20, "scanId": None, "by": None}
+        unlock = {
+            "at": "2026-04-04T05:06:07.000Z",
+            "kind": "unlock",
+            "credits": -50,
+            "scanId": scan.scan_id,
+            "by": company.owner.user_id,
+        }
+        top_up = {**unlock, "kind": "top-up", "credits": 100, "by": None}
+        assert ops("credits", "list", company.slug).document == [operator, unlock, top_up]
+        assert ops("credits", "list", company.slug, "--month", "2026-03").document == [operator]
+        invoiced = ops("credits", "list", company.slug, "--month", "2026-04", "--kind", "top-up").document
+        assert invoiced == [top_up]
+
+    def test_the_ledger_exits_2_for_an_unknown_month_or_kind(self, ops: Ops, world: World):
+        slug = world.company().slug
+        for option in (("--month", "March"), ("--month", "2026-13"), ("--kind", "gift")):
+            assert ops("credits", "list", slug, *option).exit_code == 2
+
+
+class TestTopUp:
+    ENABLED = ("--threshold", "50", "--amount", "100", "--monthly-limit", "3")
+
+    def test_can_be_enabled_changed_shown_and_disabled(self, ops: Ops, world: World):
+        company = world.company()
+        expected = {"enabled": True, "threshold": 50, "amount": 100, "monthlyLimit": 3, "usedThisMonth": 0}
+        assert ops("top-up", "enable", company.slug, *self.ENABLED).document == {
+            "organizationId": company.organization_id,
+            "credits": 0,
+            "topUp": expected,
+        }
+        changed = ops("top-up", "enable", company.slug, "--threshold", "0", "--amount", "70", "--monthly-limit", "1")
+        assert changed.document["topUp"] == {**expected, "threshold": 0, "amount": 70, "monthlyLimit": 1}
+        disabled = {**changed.document["topUp"], "enabled": False}
+        assert ops("top-up", "disable", company.slug).document["topUp"] == disabled
+        assert ops("top-up", "show", company.slug).document["topUp"] == disabled
+
+    def test_exits_2_for_invalid_settings(self, ops: Ops, world: World):
+        slug = world.company().slug
+        before = table_dump()
+        for name, value in (("threshold", "-1"), ("amount", "0"), ("monthly-limit", "0"), ("monthly-limit", "1001")):
+            options = dict(zip(self.ENABLED[::2], self.ENABLED[1::2], strict=True)) | {f"--{name}": value}
+            assert ops("top-up", "enable", slug, *(word for pair in options.items() for word in pair)).exit_code == 2
+        assert ops("top-up", "enable", slug, "--threshold", "1", "--amount", "1").exit_code == 2
+        assert table_dump() == before
+
+    def test_exits_3_for_an_unknown_organization(self, ops: Ops):
+        for words in (("enable", "nowhere", *self.ENABLED), ("disable", "nowhere"), ("show", "nowhere")):
+            assert ops("top-up", *words).exit_code == 3
 
 
 class TestDelete:

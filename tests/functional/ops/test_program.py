@@ -30,6 +30,7 @@ GROUPS = (
     "member",
     "plan",
     "credits",
+    "top-up",
     "key",
     "audit",
     "repository",

@@ -9,7 +9,7 @@ from controlplane.store.deletions import DeletionItem
 from controlplane.store.feedback import ReportItem
 from controlplane.store.invitation_items import InvitationItem, InvitationLock
 from controlplane.store.invitees import BlockItem
-from controlplane.store.organization_items import BillingItem, OrganizationItem
+from controlplane.store.organization_items import BillingItem, LedgerItem, OrganizationItem, TopUpItem
 from controlplane.store.organizations import MemberItem, Membership
 
 ORGANIZATION, USER = "org_3f8k2m9q7r1s5t6v", "usr_5w1n8q2k7m3r9t4v"
@@ -110,6 +110,22 @@ def test_an_organization_starts_without_credits_and_without_automatic_purchases(
         "credits": 0,
         "topUp": {"enabled": False, "threshold": None, "amount": None},
     }
+
+
+def test_a_top_up_is_stored_as_it_was_read():
+    for stored in (
+        {"enabled": False, "threshold": None, "amount": None},
+        {"enabled": True, "threshold": 20, "amount": 100, "monthlyLimit": 3, "month": "2026-03", "used": 1},
+    ):
+        assert TopUpItem.from_item(stored).to_item() == stored
+
+
+def test_ledger_entries_of_earlier_releases_have_a_kind():
+    entry = {"pk": PK, "sk": "LEDGER#01jq2m4n5p6r7s8t9v", "credits": 500, "at": AT}
+    assert LedgerItem.from_item(entry).kind == "operator"
+    assert LedgerItem.from_item({**entry, "credits": -50, "scanId": "scn_1", "by": USER}).kind == "unlock"
+    new = {**entry, "kind": "top-up", "scanId": "scn_1"}
+    assert LedgerItem.from_item(new).leg.item == new
 
 
 def test_a_deletion_that_has_not_started_has_no_position():

@@ -24,3 +24,8 @@ def timestamp(seconds: float | None = None) -> str:
     """Returns RFC 3339 in UTC with milliseconds: 2026-01-02T03:04:05.678Z. Text order is chronological order."""
     moment = datetime.fromtimestamp(now() if seconds is None else seconds, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def month() -> str:
+    """Returns the current calendar month in UTC: 2026-01. Text order is chronological order."""
+    return timestamp()[:7]

@@ -1,12 +1,17 @@
-"""Plan and credits of an organization. Every balance change has a ledger entry; the balance is their sum."""
+"""Plan and credits of an organization. Every balance change has a ledger entry; the balance is their sum.
+
+`charges` has the legs that charge for a scan.
+"""
+
+from typing import Any
 
 from controlplane.core import clock, ids
 from controlplane.core.plans import PLANS
 from controlplane.store import api_keys, keys
-from controlplane.store.organization_items import BillingItem, OrganizationItem
+from controlplane.store.organization_items import BillingItem, LedgerItem, OrganizationItem
 from controlplane.store.organizations import UnknownOrganization, find_organization
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, Leg, LegFailed, StoreError, Update, table
 
 
 class NotEnoughCredits(StoreError):
@@ -57,7 +62,8 @@ def add_credits(organization_id: str, amount: int) -> int:
 
     Not idempotent: if the response is lost, read the balance before retrying.
     """
-    entry = keys.ledger_entry(organization_id, ids.new_local())
+    key = keys.ledger_entry(organization_id, ids.new_local())
+    entry = LedgerItem(key=key, kind="operator", credits=amount, at=clock.timestamp())
     try:
         legs: dict[str, Leg] = {
             "billing": Update(
@@ -66,7 +72,7 @@ def add_credits(organization_id: str, amount: int) -> int:
                 "attribute_exists(pk) AND #credits >= :least",
                 {"amount": amount, "least": max(0, -amount)},
             ),
-            "ledger": Put({**entry._asdict(), "credits": amount, "at": clock.timestamp()}, "attribute_not_exists(pk)"),
+            "ledger": entry.leg,
         }
         table.transact(legs)
     except LegFailed as failure:
@@ -75,3 +81,32 @@ def add_credits(organization_id: str, amount: int) -> int:
         raise (UnknownOrganization if failure.item is None else NotEnoughCredits) from None
     _, billing = get_billing(organization_id)
     return billing.credits
+
+
+def enable_top_up(organization_id: str, *, threshold: int, amount: int, monthly_limit: int) -> BillingItem:
+    """Sets and enables the automatic top-up, and returns the billing item. Raises UnknownOrganization.
+
+    The top-ups of the current month still count toward the new limit.
+    """
+    settings = {"enabled": True, "threshold": threshold, "amount": amount, "monthlyLimit": monthly_limit}
+    return _change_top_up(organization_id, settings)
+
+
+def disable_top_up(organization_id: str) -> BillingItem:
+    """Disables the automatic top-up, keeping its settings, and returns the billing item. Raises UnknownOrganization."""
+    return _change_top_up(organization_id, {"enabled": False})
+
+
+def _change_top_up(organization_id: str, settings: dict[str, Any]) -> BillingItem:
+    change = "SET " + ", ".join(f"#topUp.#{name} = :{name}" for name in settings)
+    try:
+        item = table.update(Update(keys.billing(organization_id), change, "attribute_exists(pk)", settings))
+    except ConditionFailed:
+        raise UnknownOrganization from None
+    return BillingItem.from_item(organization_id, item)
+
+
+def list_ledger(organization_id: str) -> list[LedgerItem]:
+    """Returns all entries of the organization's ledger, oldest first."""
+    page = table.query(keys.organization_pk(organization_id), prefix=keys.LEDGER_PREFIX, consistent=True)
+    return sorted(map(LedgerItem.from_item, page.items), key=lambda entry: entry.at)

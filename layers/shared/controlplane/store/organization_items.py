@@ -1,10 +1,13 @@
-"""An organization's stored item and its billing item, which are created and deleted together."""
+"""An organization's stored item and its billing item, which are created and deleted together, and its ledger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from controlplane.store import keys
+from controlplane.store.codec import present
+from controlplane.store.keys import Key
+from controlplane.store.legs import Put
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +53,79 @@ class OrganizationItem:
         }
 
 
-class TopUpItem(NamedTuple):
-    """The settings of the automatic purchase of credits, by their stored names."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopUpItem:
+    """The settings of the automatic top-up, and how many there were in `month`, such as 2026-03.
+
+    If a charge would leave fewer than `threshold` credits, `amount` credits are added, at most `monthly_limit` times in
+    a calendar month (UTC).
+    """
 
     enabled: bool = False
     threshold: int | None = None
     amount: int | None = None
+    monthly_limit: int | None = None
+    month: str | None = None
+    used: int = 0
+
+    def used_in(self, month: str) -> int:
+        return self.used if self.month == month else 0
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["enabled"], item["threshold"], item["amount"])
+        return cls(
+            enabled=item["enabled"],
+            threshold=item["threshold"],
+            amount=item["amount"],
+            monthly_limit=item.get("monthlyLimit"),
+            month=item.get("month"),
+            used=item.get("used", 0),
+        )
+
+    def to_item(self) -> dict[str, Any]:
+        """Returns exactly the map that `from_item` read, also if an earlier release wrote it."""
+        return {
+            "enabled": self.enabled,
+            "threshold": self.threshold,
+            "amount": self.amount,
+            **present(monthlyLimit=self.monthly_limit, month=self.month, used=self.used or None),
+        }
 
 
 _NO_TOP_UP = TopUpItem()
+
+LedgerKind = Literal["unlock", "top-up", "operator"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerItem:
+    """A change of an organization's balance. An automatic top-up has the scan whose charge needed it."""
+
+    key: Key
+    kind: LedgerKind
+    credits: int
+    at: str
+    scan_id: str | None = None
+    by: str | None = None
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        # Earlier releases had no kind: only an unlock had a scan.
+        kind = item.get("kind") or ("unlock" if "scanId" in item else "operator")
+        return cls(
+            key=Key(item["pk"], item["sk"]),
+            kind=kind,
+            credits=item["credits"],
+            at=item["at"],
+            scan_id=item.get("scanId"),
+            by=item.get("by"),
+        )
+
+    @property
+    def leg(self) -> Put:
+        """Returns the leg that adds the entry to the ledger."""
+        item = {**self.key._asdict(), "kind": self.kind, "credits": self.credits, "at": self.at}
+        return Put({**item, **present(scanId=self.scan_id, by=self.by)}, "attribute_not_exists(pk)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,5 +145,5 @@ class BillingItem:
         return {
             **keys.billing(self.organization_id)._asdict(),
             "credits": self.credits,
-            "topUp": self.top_up._asdict(),
+            "topUp": self.top_up.to_item(),
         }

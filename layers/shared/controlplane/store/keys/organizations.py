@@ -86,18 +86,25 @@ def api_key(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{KEY_PREFIX}{local}")
 
 
-# {pk: ORG#org_2f…, sk: BILLING, credits: 120, topUp: {enabled: false, threshold: null, amount: null}}
+# {pk: ORG#org_2f…, sk: BILLING, credits: 120, topUp: {enabled: true, threshold: 50, amount: 100, monthlyLimit: 3,
+#  month: 2026-03, used: 1}}
 def billing(organization_id: str) -> Key:
     return Key(organization_pk(organization_id), "BILLING")
 
 
 # One credit transaction. The balance is the sum of all entries. A scan has at most one.
-# {pk: ORG#org_2f…, sk: LEDGER#SCAN#01j…, credits: -50, scanId: scn_2f…, by: usr_8k…, at: 2026-…}
+# {pk: ORG#org_2f…, sk: LEDGER#SCAN#01j…, kind: unlock, credits: -50, scanId: scn_2f…, by: usr_8k…, at: 2026-…}
 def ledger_of_scan(organization_id: str, scan_local: str) -> Key:
     return Key(organization_pk(organization_id), f"{LEDGER_PREFIX}SCAN#{scan_local}")
 
 
-# {pk: ORG#org_2f…, sk: LEDGER#01j…, credits: 500, at: 2026-…}
+# The automatic top-up that the charge for a scan needed.
+# {pk: ORG#org_2f…, sk: LEDGER#TOPUP#01j…, kind: top-up, credits: 100, scanId: scn_2f…, at: 2026-…}
+def ledger_of_top_up(organization_id: str, scan_local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{LEDGER_PREFIX}TOPUP#{scan_local}")
+
+
+# {pk: ORG#org_2f…, sk: LEDGER#01j…, kind: operator, credits: 500, at: 2026-…}
 def ledger_entry(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{LEDGER_PREFIX}{local}")
 

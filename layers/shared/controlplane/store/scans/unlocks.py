@@ -3,13 +3,14 @@
 One transaction writes the ledger, the balance, and the scan, so a scan is unlocked if and only if it was charged.
 """
 
-from controlplane.core import clock
 from controlplane.core.errors import ApiError, Conflict, Forbidden
-from controlplane.store import keys
+from controlplane.store import charges
+from controlplane.store.organization_items import BillingItem
 from controlplane.store.organizations import role_check
 from controlplane.store.outbox import Entry
+from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.items import ScanItem, UnknownScan
-from controlplane.store.table import Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Leg, LegFailed, Update, table
 
 
 class NothingToUnlock(Conflict):
@@ -34,8 +35,9 @@ class InsufficientCredits(ApiError):
 def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> bool:
     """Unlocks all findings of the scan for its price, and writes the message to publish the rest of them.
 
-    One transaction charges and unlocks. Returns False, without charging, if the scan has no locked findings. Raises
-    NothingToUnlock, InsufficientCredits, UnknownScan, and Forbidden if the caller is no longer an owner.
+    One transaction charges and unlocks. If the charge leaves too few credits, it also includes the automatic top-up.
+    Returns False, without charging, if the scan has no locked findings. Raises NothingToUnlock, InsufficientCredits,
+    UnknownScan, and Forbidden if the caller is no longer an owner.
     """
     if scan.access == "full" or scan.unlock_credits is None:
         return False
@@ -43,50 +45,58 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> bool:
         raise NothingToUnlock(scan.status)
     if scan.findings_expired:
         raise NothingToUnlock(scan.status, "findings_expired")
-    try:
-        table.transact(_unlock_legs(scan, scan.unlock_credits, caller_id, message))
-    except LegFailed as failure:
-        if failure.leg == "caller":
-            raise Forbidden from None
-        if "scan" in failure.items and failure.items["scan"] is None:
-            raise UnknownScan from None
-        if failure.leg in {"scan", "ledger"}:
-            return False
-        if failure.leg != "billing" or failure.item is None:
-            raise
-        raise InsufficientCredits(failure.item["credits"], scan.unlock_credits) from None
-    return True
+    price, account = scan.unlock_credits, charges.unread(scan.organization_id)
+
+    def unlock() -> bool:
+        nonlocal account
+        legs: dict[str, Leg] = {
+            "caller": role_check(caller_id, scan.organization_id, "owner"),
+            "scan": _unlocking(scan),
+            **charges.charge_legs(account, scan.scan_id, price, caller_id),
+            "message": message.leg,
+        }
+        try:
+            table.transact(legs)
+        except LegFailed as failure:
+            if _is_unlocked(failure):
+                return False
+            account = _read_account(failure, scan.organization_id, price)
+            raise WriteConflict from None
+        return True
+
+    return retry_on_conflict(unlock, "the balance")
 
 
-def _unlock_legs(scan: ScanItem, price: int, caller_id: str, message: Entry) -> dict[str, Leg]:
-    entry = {
-        **keys.ledger_of_scan(*scan.scan_id.location)._asdict(),
-        "credits": -price,
-        "scanId": scan.scan_id,
-        "by": caller_id,
-        "at": clock.timestamp(),
-    }
-    return {
-        "caller": role_check(caller_id, scan.organization_id, "owner"),
-        "scan": Update(
-            scan.key,
-            "SET #access = :full REMOVE #unlockCredits",
-            # The price is final once the scan is completed, and so is the status.
-            "#access IN (:preview, :locked) AND #status = :completed AND #unlockCredits = :price",
-            {
-                "full": "full",
-                "preview": "free-preview",
-                "locked": "locked",
-                "completed": "completed",
-                "price": price,
-            },
-        ),
-        "ledger": Put(entry, "attribute_not_exists(pk)"),
-        "billing": Update(
-            keys.billing(scan.organization_id),
-            "SET #credits = #credits - :price",
-            "#credits >= :price",
-            {"price": price},
-        ),
-        "message": message.leg,
-    }
+def _is_unlocked(failure: LegFailed) -> bool:
+    """Returns whether the transaction failed because the scan is unlocked. Raises Forbidden, UnknownScan."""
+    if failure.leg == "caller":
+        raise Forbidden from None
+    if "scan" in failure.items and failure.items["scan"] is None:
+        raise UnknownScan from None
+    return failure.leg in {"scan", "ledger"}
+
+
+def _read_account(failure: LegFailed, organization_id: str, price: int) -> BillingItem:
+    """Returns the billing item for which the charge must be decided again. Raises InsufficientCredits."""
+    if failure.leg != "billing" or failure.item is None:
+        raise failure
+    account = BillingItem.from_item(organization_id, failure.item)
+    if not charges.covers(account, price):
+        raise InsufficientCredits(account.credits, price) from None
+    return account
+
+
+def _unlocking(scan: ScanItem) -> Update:
+    return Update(
+        scan.key,
+        "SET #access = :full REMOVE #unlockCredits",
+        # The price is final once the scan is completed, and so is the status.
+        "#access IN (:preview, :locked) AND #status = :completed AND #unlockCredits = :price",
+        {
+            "full": "full",
+            "preview": "free-preview",
+            "locked": "locked",
+            "completed": "completed",
+            "price": scan.unlock_credits,
+        },
+    )

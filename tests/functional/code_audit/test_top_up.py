@@ -1,0 +1,165 @@
+"""The automatic top-up of credits, which is part of the charge that needs it."""
+
+import pytest
+
+from controlplane.store import billing, keys
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.table import Update, table
+from tests.functional.code_audit.test_unlock_scan import ISSUES, balance, ledger, unlock
+from tests.functional.conftest import FakeClock
+from tests.support.api import Api
+from tests.support.audits import make_scan
+from tests.support.recorded import recorded_calls
+from tests.support.world import Company, World, table_dump
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    made = world.company("free")
+    world.credits(made, 80)
+    return made
+
+
+@pytest.fixture
+def scans(company: Company, world: World) -> list[ScanItem]:
+    return [make_scan(world.connected_repository(company), issues=ISSUES) for _ in range(3)]
+
+
+def enable(company: Company, threshold: int = 40, amount: int = 100, monthly_limit: int = 3) -> None:
+    billing.enable_top_up(company.organization_id, threshold=threshold, amount=amount, monthly_limit=monthly_limit)
+
+
+def used(company: Company, api: Api) -> int:
+    token = company.owner.token
+    return int(api.get("/v1/billing", token).data["topUp"]["usedThisMonth"])
+
+
+def changes(company: Company) -> list[tuple[str, int]]:
+    """Returns the ledger's entries since the first credits, and checks that the balance is the sum of all."""
+    entries = ledger(company)
+    assert balance(company) == sum(entry["credits"] for entry in entries)
+    return sorted((entry["kind"], entry["credits"]) for entry in entries if entry["kind"] != "operator")
+
+
+class TestTopUp:
+    def test_happens_if_the_charge_leaves_fewer_credits_than_the_threshold(
+        self, company: Company, scans: list[ScanItem], api: Api
+    ):
+        enable(company, threshold=31)
+        assert unlock(api, company.owner.token, scans[0]).data == {"status": "unlocked"}
+        assert changes(company) == [("top-up", 100), ("unlock", -50)]
+        assert (balance(company), used(company, api)) == (130, 1)
+
+    def test_its_ledger_entry_names_the_scan_but_no_person(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company)
+        unlock(api, company.owner.token, scans[0])
+        (entry,) = [entry for entry in ledger(company) if entry["kind"] == "top-up"]
+        assert entry["scanId"] == scans[0].scan_id
+        assert "by" not in entry
+
+    def test_does_not_happen_if_enough_is_left(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company, threshold=30)
+        unlock(api, company.owner.token, scans[0])
+        assert changes(company) == [("unlock", -50)]
+        assert (balance(company), used(company, api)) == (30, 0)
+
+    def test_makes_a_charge_possible_that_the_balance_does_not_cover(
+        self, company: Company, scans: list[ScanItem], api: Api
+    ):
+        billing.add_credits(company.organization_id, -80)
+        enable(company, threshold=0, amount=50)
+        assert unlock(api, company.owner.token, scans[0]).data == {"status": "unlocked"}
+        assert balance(company) == 0
+
+    def test_happens_once_per_charge(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company, threshold=500, amount=10)
+        unlock(api, company.owner.token, scans[0])
+        assert changes(company) == [("top-up", 10), ("unlock", -50)]
+
+    def test_is_not_needed_for_a_charge_of_nothing(self, company: Company, world: World, api: Api):
+        enable(company, threshold=500)
+        scan = make_scan(world.connected_repository(company), issues=ISSUES[:3])
+        unlock(api, company.owner.token, scan)
+        assert (balance(company), used(company, api)) == (80, 0)
+
+    def test_takes_one_transaction_more_than_a_charge_without_settings(
+        self, company: Company, scans: list[ScanItem], api: Api
+    ):
+        enable(company)
+        api.get("/v1/me", company.owner.token)
+        with recorded_calls() as calls:
+            unlock(api, company.owner.token, scans[0])
+        assert [call.operation for call in calls].count("TransactWriteItems") == 2
+
+
+class TestMonthlyLimit:
+    def test_ends_the_top_ups_of_a_month_but_not_the_charges(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company, threshold=500, amount=10, monthly_limit=1)
+        billing.add_credits(company.organization_id, 10)
+        for scan in scans[:2]:
+            assert unlock(api, company.owner.token, scan).data == {"status": "unlocked"}
+        assert changes(company) == [("top-up", 10), ("unlock", -50), ("unlock", -50)]
+        before = table_dump()
+        reply = unlock(api, company.owner.token, scans[2])
+        assert reply.error["details"] == {"remainingCredits": 0, "requiredCredits": 50}
+        assert [item for item in table_dump() if "ORG#" in item["pk"]["S"]] == [
+            item for item in before if "ORG#" in item["pk"]["S"]
+        ]
+
+    def test_starts_anew_in_the_next_month_in_utc(
+        self, company: Company, scans: list[ScanItem], api: Api, world: World, now: FakeClock
+    ):
+        enable(company, threshold=500, amount=100, monthly_limit=1)
+        now.seconds = 1_775_001_599  # 2026-03-31T23:59:59Z
+        unlock(api, world.token(company.owner.user_id), scans[0])
+        unlock(api, world.token(company.owner.user_id), scans[1])
+        assert [kind for kind, _ in changes(company)].count("top-up") == 1
+        now.seconds += 1
+        unlock(api, world.token(company.owner.user_id), scans[2])
+        assert [kind for kind, _ in changes(company)].count("top-up") == 2
+
+    def test_counts_in_the_later_month_while_a_clock_is_behind(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company, threshold=500, monthly_limit=1)
+        ahead = {"month": "2026-04", "used": 1}
+        change = "SET #topUp.#month = :month, #topUp.#used = :used"
+        table.update(Update(keys.billing(company.organization_id), change, None, ahead))
+        unlock(api, company.owner.token, scans[0])
+        assert changes(company) == [("unlock", -50)]
+
+    def test_a_raised_limit_counts_the_months_earlier_top_ups(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company, threshold=500, monthly_limit=1)
+        unlock(api, company.owner.token, scans[0])
+        enable(company, threshold=500, monthly_limit=2)
+        for scan in scans[1:]:
+            unlock(api, company.owner.token, scan)
+        assert [kind for kind, _ in changes(company)].count("top-up") == 2
+
+
+class TestRefused:
+    def test_returns_402_and_writes_nothing_if_the_topped_up_balance_is_too_low(
+        self, company: Company, scans: list[ScanItem], api: Api
+    ):
+        billing.add_credits(company.organization_id, -70)
+        enable(company, amount=39)
+        reply = unlock(api, company.owner.token, scans[0])
+        assert (reply.status, reply.code) == (402, "INSUFFICIENT_CREDITS")
+        assert reply.error["details"] == {"remainingCredits": 10, "requiredCredits": 50}
+        assert (changes(company), used(company, api)) == ([], 0)
+        enable(company, amount=40)
+        assert unlock(api, company.owner.token, scans[0]).data == {"status": "unlocked"}
+
+    def test_a_disabled_top_up_does_not_happen(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company)
+        billing.disable_top_up(company.organization_id)
+        unlock(api, company.owner.token, scans[0])
+        assert changes(company) == [("unlock", -50)]
+        assert unlock(api, company.owner.token, scans[1]).code == "INSUFFICIENT_CREDITS"
+
+    def test_stored_settings_without_a_monthly_limit_have_no_effect(
+        self, company: Company, scans: list[ScanItem], api: Api
+    ):
+        settings = {"enabled": True, "threshold": 500, "amount": 100}
+        table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": settings}))
+        unlock(api, company.owner.token, scans[0])
+        assert changes(company) == [("unlock", -50)]
+        assert unlock(api, company.owner.token, scans[1]).code == "INSUFFICIENT_CREDITS"
