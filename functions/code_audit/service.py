@@ -172,12 +172,12 @@ def list_visible_issues(scan: ScanItem) -> list[tuple[FindingItem, InboxItem | N
 
 
 def unlock_scan(scan: ScanItem, user_id: str) -> bool:
-    """Unlocks the scan and charges for it. Returns False, without charging, if it was unlocked before.
+    """Unlocks the scan and charges for it. Returns False, without charging, if its report was unlocked before.
 
     Raises NothingToUnlock, InsufficientCredits, Forbidden, UnknownScan.
     """
     message = messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
-    unlocked = unlocks.unlock_scan(scan, user_id, message)
-    if unlocked:
+    outcome = unlocks.unlock_scan(scan, user_id, message)
+    if outcome != "already":
         messages.dispatch(message)
-    return unlocked
+    return outcome == "charged"

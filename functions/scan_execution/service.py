@@ -16,7 +16,7 @@ from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors,
 from controlplane.store import inbox, repositories
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import UnknownRepository
-from controlplane.store.scans import execution, findings, reads
+from controlplane.store.scans import execution, findings, reads, reports
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.items import Coverage, Failure, ScanItem, Stage, UnknownScan
 from scan_execution import analysis, folders, workspace
@@ -60,12 +60,17 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with _stage(lease, "publish"):
+        scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
         issues = _issues(scan, result.findings)
         findings.put_findings(scan.scan_id, lease.attempt, issues)
         _publish(scan, issues[: replace(scan, issue_count=len(issues)).visible_count])
         findings.delete_attempts_before(scan.scan_id, lease.attempt)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped))
-    execution.complete_scan(scan, lease, len(result.findings), len(issues), coverage)
+    try:
+        execution.complete_scan(scan, lease, len(result.findings), len(issues), coverage)
+    except execution.ReportPaid:
+        _publish(scan.as_unlocked(), issues)
+        execution.complete_scan(scan.as_unlocked(), lease, len(result.findings), len(issues), coverage)
 
 
 @contextmanager
@@ -149,13 +154,21 @@ def _issue(scan: ScanItem, finding: analysis.Finding, first_seen_at: str) -> Fin
 
 
 def publish_scan(message: PublishScan) -> None:
-    """Publishes all findings of an unlocked scan to the inbox. Existing inbox items don't change."""
+    """Publishes all findings of an unlocked scan to the inbox, and unlocks the other scans with the same report.
+
+    Existing inbox items don't change.
+    """
     try:
         scan = reads.get_scan(ScanId.stored(message.scan_id))
     except UnknownScan:
         return
     if scan.status == "completed":
-        _publish(scan, findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count))
+        _publish_stored(scan)
+        reports.unlock_others(scan, _publish_stored)
+
+
+def _publish_stored(scan: ScanItem) -> None:
+    _publish(scan, findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count))
 
 
 def _publish(scan: ScanItem, found: list[FindingItem]) -> None:

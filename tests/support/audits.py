@@ -1,6 +1,7 @@
 """Creates scan requests and scans for tests, in place of the workers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -19,6 +20,8 @@ from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
 from tests.support.sqs import Handler
+
+RULES_VERSION = "5f0c2b9e7d3a4a55"
 
 
 def make_request(repository: RepositoryItem, user_id: str = "usr_0000000000000000") -> ScanRequestId:
@@ -56,6 +59,7 @@ def make_scan(
     running, scan = execution.acquire_scan(scan_id, 420)
     if status == "completed":
         findings.put_findings(scan_id, running.attempt, issues)
+        scan = replace(scan, rules_version=RULES_VERSION)
         return execution.complete_scan(scan, running, len(issues), len(issues), Coverage(10, 9, {"minified": 1}))
     if status == "failed":
         failures.fail_attempted(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)

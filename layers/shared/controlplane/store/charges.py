@@ -52,7 +52,7 @@ class _TopUp(NamedTuple):
 
 
 def _available_top_up(account: BillingItem, price: int) -> _TopUp | None:
-    """Returns the top-up, or None if there is none: disabled, used up for this month, or for a charge of nothing."""
+    """Returns the top-up, or None if it is disabled, used up for this month, or if the charge is nothing."""
     top_up = account.top_up
     if not top_up.enabled or top_up.threshold is None or top_up.amount is None or price == 0:
         return None

@@ -18,6 +18,7 @@ from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.organizations import MemberItem
 from controlplane.store.repositories import NotLinked, UnknownRepository
+from controlplane.store.scans import reports
 from controlplane.store.scans.failures import fail_deleted
 from controlplane.store.scans.items import RequestItem, ScanItem
 from controlplane.store.table import Delete, Leg, LegFailed, QueryPage, table
@@ -100,14 +101,14 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
     be found through its item.
     """
     page = subject.page(keys.SCAN_PREFIX, after)
-    removed = []
+    removed: list[Key] = []
     for item in subject.own(page):
         scan = ScanItem.from_item(item)
         if scan.is_open:
             scan = fail_deleted(scan)
         _delete_partition(keys.scan_pk(scan.scan_id))
         if subject.final or scan.status == "completed" or scan.lease.until <= clock.now():
-            removed.append(scan.key)
+            removed += [*reports.entry_keys(scan), scan.key]
     table.delete_all(removed)
     return page.next_sk
 
@@ -165,7 +166,7 @@ def remove_vendors(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_history(subject: Subject, after: str | None) -> str | None:
-    """Deletes the dates when the repository's findings were first seen."""
+    """Deletes the dates when the repository's findings were first seen, and the records of its reports."""
     page = table.query(keys.finding_history_pk(subject.subject_id), after=after, limit=_PAGE, consistent=True)
     _delete(page.items)
     return page.next_sk

@@ -128,6 +128,22 @@ def finding_history(repository_id: str, fingerprint: str) -> Key:
     return Key(finding_history_pk(repository_id), f"FP#{fingerprint}")
 
 
+# A report that was paid for. The key's last part identifies the report: commit, folder, and rules.
+# {pk: REPO#rep_2f…, sk: REPORT#5f0c…, at: 2026-…}
+def paid_report(repository_id: str, report: str) -> Key:
+    return Key(finding_history_pk(repository_id), report_prefix(report))
+
+
+# A completed scan with that report whose findings are locked.
+# {pk: REPO#rep_2f…, sk: REPORT#5f0c…#01j…, scanId: scn_2f…}
+def locked_scan(repository_id: str, report: str, scan_local: str) -> Key:
+    return Key(finding_history_pk(repository_id), f"{report_prefix(report)}#{scan_local}")
+
+
+def report_prefix(report: str) -> str:
+    return f"REPORT#{report}"
+
+
 def finding_history_pk(repository_id: str) -> str:
     return f"REPO#{repository_id}"
 

@@ -9,9 +9,14 @@ from controlplane.core.settings import settings
 from controlplane.store import deletions, leases
 from controlplane.store.leases import Lease
 from controlplane.store.legs import set_expression
+from controlplane.store.scans import reports
 from controlplane.store.scans.failures import free_repository
 from controlplane.store.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, StoreError, Update, table
+
+
+class ReportPaid(StoreError):
+    """The locked scan's report has been paid for since it was read: complete the scan with full access."""
 
 
 def acquire_scan(scan_id: ScanId, lease_seconds: int) -> tuple[Lease, ScanItem]:
@@ -40,7 +45,7 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
     """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
     A background job then sets when the findings of the repository's earlier scans expire.
-    If no issue is locked, unlocking costs nothing. Raises leases.LeaseLost.
+    If no issue is locked, unlocking costs nothing. Raises leases.LeaseLost, and ReportPaid without completing.
     """
     completed = replace(
         scan,
@@ -58,17 +63,20 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
     legs: dict[str, Leg] = {
         "scan": Update(
             lease.key,
-            set_expression(changed),
+            set_expression(changed) + ("" if "unlockCredits" in changed else " REMOVE #unlockCredits"),
             f"{leases.HELD} AND #status = :open",
             {**changed, "claim": lease.claim, "open": "running"},
         ),
         "repository": free_repository(scan.repository_id, scan.request_id),
         "watch": Delete(watch_key(scan.request_id)),
+        **reports.completion_legs(completed),
         **({"supersedes": deletions.work_item(scan.scan_id)} if settings.finding_retention_days else {}),
     }
     try:
         table.transact(legs)
     except LegFailed as failure:
+        if failure.leg == "report":
+            raise ReportPaid from None
         stored = failure.items.get("scan")
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None
@@ -77,5 +85,15 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
 
 def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
     item = scan.to_item()
-    names = ("findingCount", "issueCount", "findingsAttempt", "progress", "coverage", "completedAt", "unlockCredits")
+    names = (
+        "findingCount",
+        "issueCount",
+        "findingsAttempt",
+        "progress",
+        "coverage",
+        "completedAt",
+        "unlockCredits",
+        "access",
+        "rulesVersion",
+    )
     return {**scan.status_attributes("completed"), **{name: item[name] for name in names if name in item}}

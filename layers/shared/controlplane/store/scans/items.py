@@ -3,8 +3,9 @@
 `Work` is either of them. A repository has at most one open work at a time: a request, and later the request's scan.
 """
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids
@@ -191,6 +192,8 @@ class ScanItem:
     lease: LeaseState = field(default_factory=LeaseState)
     # When the sweep last enqueued it again.
     queued_at: str | None = None
+    # The version of the rules that produced the findings; None until completed, and in scans of earlier releases.
+    rules_version: str | None = None
 
     @property
     def organization_id(self) -> str:
@@ -213,6 +216,17 @@ class ScanItem:
         return self.access == "free-preview"
 
     @property
+    def report(self) -> str | None:
+        """Returns what identifies the scan's report in its repository: the digest of commit, folder, and rules.
+
+        Returns None if the rules aren't known.
+        """
+        if self.rules_version is None:
+            return None
+        parts = (self.head_commit_sha, self.rules_version, self.root_directory or "")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+    @property
     def findings_expired(self) -> bool:
         return self.findings_expire_at is not None and self.findings_expire_at <= clock.now()
 
@@ -225,6 +239,9 @@ class ScanItem:
     @property
     def locked_count(self) -> int:
         return (self.issue_count or 0) - self.visible_count
+
+    def as_unlocked(self) -> Self:
+        return replace(self, access="full", unlock_credits=None)
 
     def status_attributes(self, status: Status) -> dict[str, Any]:
         """Returns the attributes that change with the status: itself, and the keys of the list indexes."""
@@ -269,6 +286,7 @@ class ScanItem:
                 completedAt=self.completed_at,
                 findingsExpireAt=self.findings_expire_at,
                 queuedAt=self.queued_at,
+                rulesVersion=self.rules_version,
             ),
         }
 
@@ -299,6 +317,7 @@ class ScanItem:
             findings_expire_at=item.get("findingsExpireAt"),
             lease=LeaseState.from_item(item),
             queued_at=item.get("queuedAt"),
+            rules_version=item.get("rulesVersion"),
         )
 
 

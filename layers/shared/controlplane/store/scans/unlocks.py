@@ -1,7 +1,11 @@
 """Unlocking a scan's locked findings with the organization's credits, charged once.
 
-One transaction writes the ledger, the balance, and the scan, so a scan is unlocked if and only if it was charged.
+One transaction writes the ledger, the balance, the report, and the scan, so a scan is unlocked if and only if its
+report was charged. A report is charged once for all of its scans (`reports`).
 """
+
+from collections.abc import Mapping
+from typing import Literal
 
 from controlplane.core.errors import ApiError, Conflict, Forbidden
 from controlplane.store import charges
@@ -9,6 +13,7 @@ from controlplane.store.organization_items import BillingItem
 from controlplane.store.organizations import role_check
 from controlplane.store.outbox import Entry
 from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.scans import reports
 from controlplane.store.scans.items import ScanItem, UnknownScan
 from controlplane.store.table import Leg, LegFailed, Update, table
 
@@ -32,39 +37,52 @@ class InsufficientCredits(ApiError):
         super().__init__(details={"remainingCredits": remaining, "requiredCredits": required})
 
 
-def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> bool:
+# `charged`: unlocked for its price. `included`: unlocked, and its report had been paid for with another scan.
+# `already`: nothing was left to unlock.
+Outcome = Literal["charged", "included", "already"]
+
+
+def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> Outcome:
     """Unlocks all findings of the scan for its price, and writes the message to publish the rest of them.
 
     One transaction charges and unlocks. If the charge leaves too few credits, it also includes the automatic top-up.
-    Returns False, without charging, if the scan has no locked findings. Raises NothingToUnlock, InsufficientCredits,
-    UnknownScan, and Forbidden if the caller is no longer an owner.
+    The message is written unless the outcome is `already`. Raises NothingToUnlock, InsufficientCredits, UnknownScan,
+    and Forbidden if the caller is no longer an owner.
     """
     if scan.access == "full" or scan.unlock_credits is None:
-        return False
+        return "already"
     if scan.status != "completed":
         raise NothingToUnlock(scan.status)
     if scan.findings_expired:
         raise NothingToUnlock(scan.status, "findings_expired")
     price, account = scan.unlock_credits, charges.unread(scan.organization_id)
+    unlocking = _unlocking_legs(scan, caller_id, message)
 
-    def unlock() -> bool:
+    def charge() -> Outcome:
         nonlocal account
-        legs: dict[str, Leg] = {
-            "caller": role_check(caller_id, scan.organization_id, "owner"),
-            "scan": _unlocking(scan),
-            **charges.charge_legs(account, scan.scan_id, price, caller_id),
-            "message": message.leg,
-        }
+        legs = unlocking | reports.payment_legs(scan) | charges.charge_legs(account, scan.scan_id, price, caller_id)
         try:
             table.transact(legs)
         except LegFailed as failure:
             if _is_unlocked(failure):
-                return False
+                return "already"
+            if failure.leg == "report":
+                return _unlock_included(unlocking)
             account = _read_account(failure, scan.organization_id, price)
             raise WriteConflict from None
-        return True
+        return "charged"
 
-    return retry_on_conflict(unlock, "the balance")
+    return retry_on_conflict(charge, "the balance")
+
+
+def _unlock_included(unlocking: Mapping[str, Leg]) -> Outcome:
+    try:
+        table.transact(unlocking)
+    except LegFailed as failure:
+        if _is_unlocked(failure):
+            return "already"
+        raise
+    return "included"
 
 
 def _is_unlocked(failure: LegFailed) -> bool:
@@ -86,17 +104,22 @@ def _read_account(failure: LegFailed, organization_id: str, price: int) -> Billi
     return account
 
 
-def _unlocking(scan: ScanItem) -> Update:
-    return Update(
-        scan.key,
-        "SET #access = :full REMOVE #unlockCredits",
-        # The price is final once the scan is completed, and so is the status.
-        "#access IN (:preview, :locked) AND #status = :completed AND #unlockCredits = :price",
-        {
-            "full": "full",
-            "preview": "free-preview",
-            "locked": "locked",
-            "completed": "completed",
-            "price": scan.unlock_credits,
-        },
-    )
+def _unlocking_legs(scan: ScanItem, caller_id: str, message: Entry) -> dict[str, Leg]:
+    return {
+        "caller": role_check(caller_id, scan.organization_id, "owner"),
+        "scan": Update(
+            scan.key,
+            "SET #access = :full REMOVE #unlockCredits",
+            # The price is final once the scan is completed, and so is the status.
+            "#access IN (:preview, :locked) AND #status = :completed AND #unlockCredits = :price",
+            {
+                "full": "full",
+                "preview": "free-preview",
+                "locked": "locked",
+                "completed": "completed",
+                "price": scan.unlock_credits,
+            },
+        ),
+        **reports.unlocking_legs(scan),
+        "message": message.leg,
+    }
