@@ -38,6 +38,8 @@ def make_scan(
     status: str = "completed",
     again: Access | None = None,
     issues: Sequence[FindingItem] = (),
+    commit: str = SHA,
+    rules_version: str | None = RULES_VERSION,
 ) -> ScanItem:
     """Creates a scan in that status, as the workers do. A scan that has ended frees the repository.
 
@@ -50,7 +52,7 @@ def make_scan(
     lease, request = requests.acquire_request(request_id, 30)
     scan_id = requests.new_scan_id(repository.organization_id)
     link = repository.links[0]
-    target = requests.Target(repository, link, link.production_branch or "main", SHA)
+    target = requests.Target(repository, link, link.production_branch or "main", commit)
     message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
     chosen = again or ("locked" if repository.preview_used else "free-preview")
     scan = requests.start_scan(request, lease, scan_id, target, access=chosen, message=message)
@@ -59,7 +61,7 @@ def make_scan(
     running, scan = execution.acquire_scan(scan_id, 420)
     if status == "completed":
         findings.put_findings(scan_id, running.attempt, issues)
-        scan = replace(scan, rules_version=RULES_VERSION)
+        scan = replace(scan, rules_version=rules_version)
         return execution.complete_scan(scan, running, len(issues), len(issues), Coverage(10, 9, {"minified": 1}))
     if status == "failed":
         failures.fail_attempted(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)
