@@ -173,7 +173,9 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
 async def unlock_scan(access: UnlocksScan) -> Unlocked:
     """Unlocks all findings of a scan for the scan's `unlockCredits`. Takes no body.
 
-    Repeated calls charge only once. Only a completed scan can be unlocked, and only until its findings expire.
+    Repeated calls charge only once. The other scans of the same commit and folder are unlocked along with it if the
+    same rules were used, and such scans that are completed later have full access. Only a completed scan can be
+    unlocked, and only until its findings expire.
     """
     unlocked = service.unlock_scan(access.resource, access.user_id)
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")

@@ -366,5 +366,7 @@ class Unlocked(Wire):
     """The result of unlocking a scan."""
 
     status: Literal["unlocked", "already-unlocked"] = Field(
-        description="`already-unlocked` if the scan was unlocked before; nothing was charged.", examples=["unlocked"]
+        description="`already-unlocked` if the scan, or another one of the same report, was unlocked before; "
+        "nothing was charged.",
+        examples=["unlocked"],
     )

@@ -1,20 +1,25 @@
-"""The version of the rules: two scans of the same files with the same version report the same."""
+"""The version of the rules: scans of the same files with the same version have the same report."""
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
-from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.libraries import libraries
-from scan_execution.analysis.rules import rules
+from scan_execution.analysis.catalogue import Vendor, catalogue
+from scan_execution.analysis.libraries import Library, libraries
+from scan_execution.analysis.rules import Rule, rules
+
+
+def version_of(used: Iterable[Rule], vendors: Iterable[Vendor], outdated: Iterable[Library]) -> str:
+    """Returns a digest of the rules with the vendors and libraries that they name. Ignores comments and samples."""
+    parts: list[Any] = [asdict(replace(rule, samples={})) for rule in used]
+    parts += [asdict(entry) for entry in (*vendors, *outdated)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @cache
 def rules_version() -> str:
-    """Returns a digest of the rules, the vendors, and the consent libraries, without comments and samples."""
-    parts: list[Any] = [asdict(replace(rule, samples={})) for rule in rules()]
-    parts += [asdict(vendor) for vendor in catalogue().vendors.values()]
-    parts += [asdict(library) for library in libraries().values()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    """Returns the version of the shipped rules, which is computed once."""
+    return version_of(rules(), catalogue().vendors.values(), libraries().values())

@@ -66,6 +66,20 @@ def test_a_new_scan_has_the_attributes_of_earlier_releases():
     assert (scan.scan_id.location, scan.organization_id) == ((f"org_{_OWNER}", _LOCAL), f"org_{_OWNER}")
 
 
+def test_a_report_is_identified_by_commit_folder_and_rules():
+    scan = ScanItem.from_item(QUEUED)
+    assert scan.report is None  # as in scans of earlier releases
+    known = replace(scan, rules_version="5f0c")
+    assert known.report == replace(known, scan_id=ScanId.stored(SCAN_ID), project_id=scan.project_id).report
+    others = [
+        replace(known, rules_version="5f0d"),
+        replace(known, head_commit_sha="2f0c2b9e"),
+        replace(known, root_directory="apps/web"),
+    ]
+    assert len({known.report, *(other.report for other in others)}) == 4
+    assert ScanItem.from_item(known.to_item()) == known
+
+
 def test_what_is_set_later_is_read_and_unknown_attributes_are_left_out():
     scan = ScanItem.from_item(QUEUED)
     completed = replace(

@@ -7,14 +7,17 @@
                                    message execute-scan
     execution   acquire_scan       scan_execution takes the lease: scan running
                 report_stage       progress of the scan
-                complete_scan      scan completed; repository free; no watch entry; work item for expiry
+                complete_scan      scan completed; repository free; no watch entry; work item for expiry;
+                                   a locked scan listed under its report
     failures    fail_attempted     a worker gives up, or the attempts are used up
                 fail_abandoned     the sweep, a new request, or an operator finds work that no worker will take
                 fail_deleted       cleanup ends the work of a deleted project, repository, or organization
                                    each: request or scan failed; repository free; preview restored; no watch entry
     expiry      expire_superseded  cleanup sets when the findings of earlier scans expire
     unlocks     unlock_scan        POST /v1/code-audit/scans/{scanId}/unlock
-                                   scan readable in full; price in ledger and balance; message publish-scan
+                                   scan readable in full; report paid for; price in ledger and balance, with a
+                                   top-up if it is due; message publish-scan
+    reports     unlock_others      scan_execution unlocks the listed scans of a report that was paid for
 
 Each line is one write, or one transaction. What guards the life cycle:
 

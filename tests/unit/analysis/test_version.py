@@ -1,0 +1,37 @@
+"""The version of the rules changes with everything that decides what a scan reports, and with nothing else."""
+
+from dataclasses import replace
+
+from scan_execution.analysis.catalogue import catalogue
+from scan_execution.analysis.libraries import libraries
+from scan_execution.analysis.rules import rules
+from scan_execution.analysis.version import rules_version, version_of
+
+RULES, VENDORS, LIBRARIES = rules(), [*catalogue().vendors.values()], [*libraries().values()]
+
+
+def test_the_shipped_rules_have_a_version_that_does_not_change():
+    assert rules_version() == version_of(RULES, VENDORS, LIBRARIES)
+    assert len(rules_version()) == 16
+
+
+def test_a_changed_rule_vendor_or_library_changes_the_version():
+    first, *others = RULES
+    vendor, *vendors = VENDORS
+    versions = {
+        rules_version(),
+        version_of(others, VENDORS, LIBRARIES),
+        version_of(
+            [replace(first, severity="low" if first.severity != "low" else "high"), *others], VENDORS, LIBRARIES
+        ),
+        version_of([replace(first, where={"new": "condition"}), *others], VENDORS, LIBRARIES),
+        version_of(RULES, vendors, LIBRARIES),
+        version_of(RULES, [replace(vendor, domains=("new.example",)), *vendors], LIBRARIES),
+        version_of(RULES, VENDORS, LIBRARIES[1:]),
+    }
+    assert len(versions) == 7
+
+
+def test_samples_do_not_change_the_version():
+    without = [replace(rule, samples={}) for rule in RULES]
+    assert version_of(without, VENDORS, LIBRARIES) == rules_version()
