@@ -236,6 +236,24 @@ def balances_are_the_sum_of_their_ledgers(items: Items) -> None:
             assert found in (["full"], []), f"{charged} is charged and not open"
 
 
+def reports_are_charged_once(items: Items) -> None:
+    """Of the scans of a commit and folder with the same rules, at most one is charged, and then none stays hidden.
+
+    Scans that were completed before that wait in a list until they are unlocked in the background.
+    """
+    scans: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for item in items.values():
+        if "headCommitSha" in item and "rulesVersion" in item:
+            shared = ("repositoryId", "headCommitSha", "rootDirectory", "rulesVersion")
+            scans[tuple(item[name] for name in shared)].append(item)
+    listed = {item["scanId"] for key, item in items.items() if key.sk.startswith("REPORT#") and "scanId" in item}
+    for report, own in scans.items():
+        charged = [scan["scanId"] for scan in own if Key(scan["pk"], f"LEDGER#{scan['sk']}") in items]
+        assert len(charged) <= 1, f"{report} is charged for {charged}"
+        hidden = {scan["scanId"] for scan in own if scan["access"] != "full" and "findingsExpireAt" not in scan}
+        assert not charged or hidden <= listed, f"{report} is charged, and {hidden - listed} stay locked"
+
+
 def repositories_have_one_scan_at_a_time(items: Items) -> None:
     """A repository names its one open request or scan, no other is open, and it has at most one free preview."""
     for key, item in items.items():
@@ -267,6 +285,7 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     websites_are_trusted_or_audited,
     at_most_one_invitation_an_address,
     balances_are_the_sum_of_their_ledgers,
+    reports_are_charged_once,
     repositories_have_one_scan_at_a_time,
     reports_are_counted_and_capped,
     families_know_their_access_tokens,

@@ -176,7 +176,10 @@ def get_with_membership(
 def get_with_membership_and_plan(
     key: Key, user_id: str, organization_id: str
 ) -> tuple[dict[str, Any] | None, Membership | None, str]:
-    """Returns the same and the organization's plan, in one round trip. Raises UnknownOrganization."""
+    """Returns an organization's item, the user's membership there, and its plan, in one round trip.
+
+    Raises UnknownOrganization.
+    """
     item, membership, organization = table.batch_get(
         [key, keys.membership(user_id, organization_id), keys.organization(organization_id)]
     )
