@@ -13,7 +13,7 @@ from controlplane.queues.worker import create_worker
 from controlplane.store import keys, repositories
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import RepositoryItem
-from controlplane.store.scans import execution, failures, findings, reads, requests
+from controlplane.store.scans import execution, failures, findings, reads, reports, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.items import Access, Coverage, Failure, ScanItem
 from controlplane.store.table import table
@@ -61,7 +61,7 @@ def make_scan(
     running, scan = execution.acquire_scan(scan_id, 420)
     if status == "completed":
         findings.put_findings(scan_id, running.attempt, issues)
-        scan = replace(scan, rules_version=rules_version)
+        scan = reports.with_paid_access(replace(scan, rules_version=rules_version))
         return execution.complete_scan(scan, running, len(issues), len(issues), Coverage(10, 9, {"minified": 1}))
     if status == "failed":
         failures.fail_attempted(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)
