@@ -3,7 +3,7 @@
 import re
 
 from controlplane.core.errors import NotFound
-from controlplane.store import organizations, parallel, projects
+from controlplane.store import projects
 from controlplane.store.organizations import Membership
 from controlplane.store.project_items import ProjectItem
 from dashboard.organizations import find_membership
@@ -20,12 +20,8 @@ def get_project(organization_slug: str, project_slug: str, user_id: str) -> tupl
     membership = find_membership(organization_slug, user_id)
     if membership is None or not _SLUG.fullmatch(project_slug):
         raise NoProject
-    organization_id = membership.organization_id
     try:
-        project, plan = parallel.read_both(
-            lambda: projects.get_project_by_slug(organization_id, project_slug),
-            lambda: organizations.get_plan(organization_id),
-        )
-    except (projects.UnknownProject, organizations.UnknownOrganization):
+        project, plan = projects.get_project_by_slug(membership.organization_id, project_slug)
+    except projects.UnknownProject:
         raise NoProject from None
     return membership, project.served_on(plan)

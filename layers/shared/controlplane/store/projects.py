@@ -82,12 +82,14 @@ def get_project(project_id: ProjectId) -> ProjectItem:
     return ProjectItem.from_item(item)
 
 
-def get_project_by_slug(organization_id: str, slug: str) -> ProjectItem:
-    """Returns the organization's project with that slug. Consistent. Raises UnknownProject."""
-    holder = table.get(keys.project_slug(organization_id, slug))
-    if holder is None:
+def get_project_by_slug(organization_id: str, slug: str) -> tuple[ProjectItem, str]:
+    """Returns the organization's project with that slug, and the plan. Consistent. Raises UnknownProject."""
+    holder, organization = table.batch_get(
+        [keys.project_slug(organization_id, slug), keys.organization(organization_id)]
+    )
+    if holder is None or organization is None:
         raise UnknownProject
-    return get_project(ProjectId.stored(holder["projectId"]))
+    return get_project(ProjectId.stored(holder["projectId"])), organization["plan"]
 
 
 def slug_of(name: str) -> str:
