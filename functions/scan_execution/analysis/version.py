@@ -15,7 +15,8 @@ from scan_execution.analysis.rules import Rule, rules
 def version_of(used: Iterable[Rule], vendors: Iterable[Vendor], outdated: Iterable[Library]) -> str:
     """Returns a digest of the rules with the vendors and libraries that they name. Ignores comments and samples."""
     parts: list[Any] = [asdict(replace(rule, samples={})) for rule in used]
-    parts += [asdict(entry) for entry in (*vendors, *outdated)]
+    parts += [asdict(vendor) for vendor in vendors]
+    parts += [asdict(library) for library in outdated]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 

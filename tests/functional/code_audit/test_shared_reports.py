@@ -14,10 +14,10 @@ from scan_execution.analysis import rules_version
 from tests.functional.code_audit.test_unlock_scan import ISSUES, balance, ledger, unlock
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.test_execute_scan import FILES, QUEUE, deliver, published, run, send
-from tests.functional.sweeper.test_deletions import finish_deletions
 from tests.support.api import Api
 from tests.support.audits import make_scan
 from tests.support.calls import before_the_transaction
+from tests.support.cleanup import finish_deletions
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World

@@ -30,7 +30,7 @@ def project(company: Company) -> ProjectItem:
 
 def stored(project: ProjectItem) -> str | None:
     consent = get_project(project.project_id).consent
-    return consent and consent.branding
+    return consent.branding if consent else None
 
 
 def brandings(document: Any) -> Iterator[str]:

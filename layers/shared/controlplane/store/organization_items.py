@@ -111,7 +111,7 @@ class LedgerItem:
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         # Earlier releases had no kind: only an unlock had a scan.
-        kind = item.get("kind") or ("unlock" if "scanId" in item else "operator")
+        kind: LedgerKind = item.get("kind") or ("unlock" if "scanId" in item else "operator")
         return cls(
             key=Key(item["pk"], item["sk"]),
             kind=kind,
