@@ -66,11 +66,17 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         _publish(scan, issues[: replace(scan, issue_count=len(issues)).visible_count])
         findings.delete_attempts_before(scan.scan_id, lease.attempt)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped))
+    _complete(scan, lease, len(result.findings), len(issues), coverage)
+
+
+def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> None:
+    """Completes the scan. Publishes its other findings first if its report was paid for in the meantime."""
     try:
-        execution.complete_scan(scan, lease, len(result.findings), len(issues), coverage)
+        execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
     except execution.ReportPaid:
-        _publish(scan.as_unlocked(), issues)
-        execution.complete_scan(scan.as_unlocked(), lease, len(result.findings), len(issues), coverage)
+        scan = scan.as_unlocked()
+        _publish_stored(replace(scan, findings_attempt=lease.attempt, issue_count=issue_count))
+        execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
 
 
 @contextmanager
