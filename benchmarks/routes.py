@@ -287,6 +287,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/v1/organizations"): _empty,
     ("POST", "/v1/organizations"): _new_organization,
     ("GET", "/v1/organizations/{organizationId}"): _organization,
+    ("PUT", "/v1/me/active-organization"): lambda world: {"body": {"organizationId": world.organization_id}},
     ("GET", "/v1/members"): _fifty,
     ("PATCH", "/v1/members/{memberId}"): lambda world: {**_member(world), "body": {"role": "admin"}},
     ("DELETE", "/v1/members/{memberId}"): _member,

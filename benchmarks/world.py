@@ -81,7 +81,7 @@ def populated(package: Package, functions: dict[str, Function], engine: str, add
 
     create_table(engine)
     owner = users.create_user("owner@example.com", "Benchmark Owner")
-    organization = organizations.create_organization("Benchmark", "benchmark", owner)
+    organization = organizations.create_organization("Benchmark", "benchmark", owner.user_id)
     billing.change_plan(organization.organization_id, "enterprise")
     token = user_tokens.create_token(owner.user_id, sorted(SCOPES), 86_400)
     key = api_keys.create_key(organization.organization_id, "benchmark", owner.user_id, "benchmark").secret

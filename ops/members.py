@@ -3,9 +3,8 @@
 from controlplane.store import keys, members, organizations
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import MemberItem, Membership, Role
-from controlplane.store.retry import retry_on_conflict
-from controlplane.store.table import Check, Leg, LegFailed, StoreError, Update, table
-from controlplane.store.users import UserItem
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Check, LegFailed, StoreError, Update, table
 
 _PAGE = 100
 
@@ -30,25 +29,24 @@ def list_members(organization_id: str) -> list[MemberItem]:
         after = page.next_sk
 
 
-def add_member(organization: OrganizationItem, profile: UserItem, role: Role) -> None:
-    """Adds the user to the organization. Raises AlreadyMember."""
+def add_member(organization: OrganizationItem, user_id: str, role: Role) -> None:
+    """Adds the user to the organization. Raises AlreadyMember, AccountGone, Throttled."""
     membership = Membership(
         organization_id=organization.organization_id, slug=organization.slug, name=organization.name, role=role
     )
-    roster, own = organizations.membership_legs(membership, profile)
     key, exists = keys.organization(organization.organization_id), "attribute_exists(pk)"
-    legs: dict[str, Leg] = {"roster": roster, "membership": own}
-    if role == "owner":
-        legs["organization"] = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
-        legs["ownership"] = organizations.count_ownership(profile, None).leg
-    else:
-        legs["organization"] = Check(key, exists)
-    try:
-        table.transact(legs)
-    except LegFailed as failure:
-        if failure.leg != "roster":
-            raise
-        raise AlreadyMember from None
+    count_owner = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
+
+    def add() -> None:
+        joining = organizations.join(membership, organizations.get_account(user_id))
+        try:
+            table.transact({**joining.legs, "organization": count_owner if role == "owner" else Check(key, exists)})
+        except LegFailed as failure:
+            if failure.leg == "roster":
+                raise AlreadyMember from None
+            raise (WriteConflict if joining.is_outdated_by(failure) else failure) from None
+
+    retry_on_conflict(add, "the account")
 
 
 def change_role(organization_id: str, user_id: str, role: Role) -> None:

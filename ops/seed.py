@@ -147,7 +147,7 @@ def ensure_organization(slug: str, name: str, owner: UserItem, plan: str, least_
     """Returns the id of the organization, on the given plan and with at least `least_credits`."""
     organization = find_organization(slug)
     if organization is None:
-        organization_id = organizations.create_organization(name, slug, owner).organization_id
+        organization_id = organizations.create_organization(name, slug, owner.user_id).organization_id
     else:
         organization_id = organization.organization_id
     stored, account = billing.get_billing(organization_id)
@@ -165,7 +165,7 @@ def ensure_member(organization_id: str, profile: UserItem, role: Role) -> None:
         organization = organizations.find_organization(organization_id)
         if organization is None:
             raise LookupError("the organization was just deleted")
-        members.add_member(organization, profile, role)
+        members.add_member(organization, profile.user_id, role)
     elif membership.role != role:
         members.change_role(organization_id, profile.user_id, role)
 

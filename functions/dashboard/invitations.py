@@ -20,7 +20,7 @@ def accept_invitation(invitation_id: str, user_id: str) -> Membership:
     Raises InvitationGone, AlreadyMember, InvitationVoid, OwnsTooMany.
     """
     limit = settings.organizations_per_person
-    return invitees.accept_invitation(_parse_id(invitation_id), _get_profile(user_id), limit)
+    return invitees.accept_invitation(_parse_id(invitation_id), user_id, limit)
 
 
 def decline_invitation(invitation_id: str, user_id: str) -> str:

@@ -9,13 +9,19 @@ from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.responses import refuses
 from controlplane.store.organizations import Membership, OwnsTooMany, SlugTaken
 from organizations import service
-from organizations.schemas import Organization, OrganizationCreate, OrganizationListItem
+from organizations.schemas import (
+    ActiveOrganization,
+    ActiveOrganizationSave,
+    Organization,
+    OrganizationCreate,
+    OrganizationListItem,
+)
 
 router = ControlRouter(tags=["Organizations"])
 
 ListsOrganizations = Annotated[Access[None], Requires("organizations.read")]
 ReadsOrganization = Annotated[Access[None], Requires("organizations.read", organization="path")]
-CreatesOrganization = Annotated[Access[None], Requires("organizations.write", user_token=True)]
+WritesOrganizations = Annotated[Access[None], Requires("organizations.write", user_token=True)]
 
 
 def _organization(membership: Membership) -> Organization:
@@ -44,7 +50,7 @@ async def list_organizations(access: ListsOrganizations) -> Page[OrganizationLis
 @router.post("/v1/organizations", operation_id="createOrganization", summary="Create an organization", status_code=201)
 @refuses(SlugTaken, OwnsTooMany)
 async def create_organization(
-    access: CreatesOrganization, body: OrganizationCreate, idempotency_key: IdempotencyKey = None
+    access: WritesOrganizations, body: OrganizationCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[Organization]:
     """Creates an organization on the free plan, with the caller as its owner.
 
@@ -63,3 +69,17 @@ async def create_organization(
 async def get_organization(access: ReadsOrganization) -> Organization:
     """Returns one of the caller's organizations."""
     return _organization(access.membership)
+
+
+@router.put(
+    "/v1/me/active-organization", operation_id="saveActiveOrganization", summary="Save your default organization"
+)
+@refuses(service.NotOwnOrganization)
+async def save_active_organization(access: WritesOrganizations, body: ActiveOrganizationSave) -> ActiveOrganization:
+    """Saves the organization in which requests without `organizationId` act.
+
+    The change applies to all of the person's user tokens and sessions, from their next request. API keys get 403: they
+    always act in their own organization. If the caller isn't a member of the organization, the response is 403.
+    """
+    service.save_active_organization(access.user_id, body.organization_id)
+    return ActiveOrganization(active_organization_id=body.organization_id)

@@ -32,6 +32,22 @@ class Organization(Wire):
     role: Role = Field(description="The role of the calling credential.", examples=["owner"])
 
 
+class ActiveOrganizationSave(Wire):
+    """The organization to save as the default."""
+
+    organization_id: str = Field(
+        min_length=1, description="One of the caller's organizations.", examples=["org_3f8k2m9q7r1s5t6v"]
+    )
+
+
+class ActiveOrganization(Wire):
+    """The person's default organization."""
+
+    active_organization_id: str = Field(
+        description="The organization used if a request doesn't name one.", examples=["org_3f8k2m9q7r1s5t6v"]
+    )
+
+
 class OrganizationListItem(Wire):
     """An organization in a list."""
 

@@ -1,13 +1,15 @@
-"""Business rules of `organizations`: which ones a credential can list, and how a new one gets its slug."""
+"""Business rules of `organizations`: which ones a credential can list or save, and how a new one gets its slug."""
 
 import hashlib
 import secrets
 from collections.abc import Mapping
 
+from controlplane.core import ids
+from controlplane.core.errors import Forbidden
 from controlplane.core.naming import slugify
 from controlplane.core.settings import settings
 from controlplane.http.authentication import Principal, key_organization
-from controlplane.store import organizations, users
+from controlplane.store import organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.table import Leg
 
@@ -16,6 +18,10 @@ _SUGGESTIONS = 3
 _NUMBERED = range(2, 9)
 _RANDOM_BYTES = 2
 _RANDOM_TRIES = 5
+
+
+class NotOwnOrganization(Forbidden):
+    message = "You aren't a member of this organization. Choose one from `GET /v1/organizations`."
 
 
 def list_organizations(principal: Principal) -> list[Membership]:
@@ -32,16 +38,23 @@ def create_organization(user_id: str, name: str, slug: str | None, extra_legs: M
     A slug derived from the name is rejected if taken, like a chosen one: a numbered slug instead would create a second
     organization for every retry.
     """
-    profile = users.find_user(user_id)
-    if profile is None:
-        raise organizations.AccountGone
     slug = slug or derive_slug(name)
     try:
         return organizations.create_organization(
-            name, slug, profile, extra_legs, limit=settings.organizations_per_person
+            name, slug, user_id, extra_legs, limit=settings.organizations_per_person
         )
     except organizations.SlugTaken:
         raise organizations.SlugTaken(slug, suggest_slugs(slug)) from None
+
+
+def save_active_organization(user_id: str, organization_id: str) -> None:
+    """Saves the user's default organization. Raises NotOwnOrganization if the user isn't a member."""
+    if not ids.is_root(ids.ORGANIZATION, organization_id):
+        raise NotOwnOrganization
+    try:
+        organizations.save_organization(user_id, organization_id)
+    except organizations.NotMember:
+        raise NotOwnOrganization from None
 
 
 def derive_slug(name: str) -> str:

@@ -29,12 +29,12 @@ def add_member(
     from ops import members
     from ops.lookup import get_organization, get_user
 
-    joined, profile = get_organization(organization), get_user(user)
+    joined, user_id = get_organization(organization), get_user(user).user_id
     try:
-        members.add_member(joined, profile, role)
+        members.add_member(joined, user_id, role)
     except members.AlreadyMember:
         raise Conflict(f"{user} is already a member of {organization}. Use `member set-role`.") from None
-    return _changed(joined.organization_id, profile.user_id, role)
+    return _changed(joined.organization_id, user_id, role)
 
 
 @command(app, "list")

@@ -35,10 +35,10 @@ def create_organization(
         raise Misused(
             f"{slug!r} isn't a valid slug: use 3 to 20 lowercase letters and digits, separated by single hyphens."
         ) from None
-    profile = get_user(owner)
+    owner_id = get_user(owner).user_id
     slug = body.slug or derive_slug(body.name)
     try:
-        made = organizations.create_organization(body.name, slug, profile)
+        made = organizations.create_organization(body.name, slug, owner_id)
     except organizations.SlugTaken:
         free = ", ".join(suggest_slugs(slug))
         raise Conflict(f"Another organization has the slug {slug}. Available: {free}.") from None

@@ -35,6 +35,7 @@ _SINGLE: dict[str, list[tuple[str, str, set[str]]]] = {
     "listScans": [("0/id", "scanId", _SCAN)],
     "listSessions": [("0/id", "sessionId", {"revokeSession"})],
     "rollApiKey": [("keyId", "keyId", _KEY)],
+    "saveActiveOrganization": [("activeOrganizationId", "organizationId", {"getOrganization", "getBilling"})],
     "startScan": [("scan/id", "scanId", {"getScan"})],
     "updateInboxItem": [("id", "itemId", _ITEM)],
     "updateProject": [("projectId", "projectId", _PROJECT)],

@@ -17,7 +17,7 @@ from scripts.openapi.schemas import Schema, reference, serialized, tidy
 
 _JSON = "application/json"
 _FASTAPI_DESCRIPTION = "Successful Response"
-_DEFAULT_DESCRIPTIONS = {"DELETE": "Deleted.", "PATCH": "The updated resource."}
+_DEFAULT_DESCRIPTIONS = {"DELETE": "Deleted.", "PATCH": "The updated resource.", "PUT": "Saved."}
 _RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 # Errors of a request whose credential isn't known yet.
 _UNCOUNTED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}

@@ -111,6 +111,7 @@ def valid_body(operation: Operation) -> dict[str, object]:
     """Returns a body that passes validation, so that a test reaches the later checks."""
     bodies: dict[str, dict[str, object]] = {
         "POST /v1/organizations": {"name": "Acme"},
+        "PUT /v1/me/active-organization": {"organizationId": "org_3f8k2m9q7r1s5t6v"},
         "POST /v1/invitations": {"email": "new@example.com", "role": "member"},
         "PATCH /v1/members/{memberId}": {"role": "member"},
         "POST /v1/projects": {"name": "Shop", "region": "eu-central"},
@@ -278,6 +279,7 @@ class TestAnotherOrganizationByQuery:
     def test_a_user_of_several_organizations_must_name_one(self, operation: Operation, api: Api, world: World):
         company = world.company()
         world.company(owner=company.owner)
+        world.clear_default(company.owner)
         body = valid_body(operation) if operation.route.body_field is not None else None
         reply = api.call(
             operation.method, address(operation, company.organization_id), company.owner.token, json_body=body

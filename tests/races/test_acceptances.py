@@ -36,7 +36,7 @@ class Invited:
         self.profile = get_profile(self.person.user_id)
 
     def accept(self) -> object:
-        return invitees.accept_invitation(self.invitation_id, self.profile, 20)
+        return invitees.accept_invitation(self.invitation_id, self.person.user_id, 20)
 
     def decline(self) -> object:
         return invitees.decline_invitation(self.invitation_id, self.profile)

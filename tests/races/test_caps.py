@@ -65,7 +65,7 @@ class Grants:
         profile = users.find_user(self.person.user_id)
         assert profile is not None
         try:
-            invitees.accept_invitation(self.invitation_id, profile, LIMIT)
+            invitees.accept_invitation(self.invitation_id, profile.user_id, LIMIT)
         except OwnsTooMany:
             return False
         return True

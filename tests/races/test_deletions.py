@@ -83,7 +83,7 @@ def adds_a_member(world: World, company: Company) -> Callable[[], Any]:
     profile = users.find_user(world.person().user_id)
     assert organization is not None
     assert profile is not None
-    return lambda: operator.add_member(organization, profile, "admin")
+    return lambda: operator.add_member(organization, profile.user_id, "admin")
 
 
 def invites(world: World, company: Company) -> Callable[[], Any]:
@@ -108,7 +108,7 @@ def accepts(world: World, company: Company) -> Callable[[], Any]:
         limits=invitations.Limits(100, 20),
         extra_legs={},
     )
-    return lambda: invitees.accept_invitation(made.invitation_id, invited)
+    return lambda: invitees.accept_invitation(made.invitation_id, invited.user_id)
 
 
 def makes_it_the_default(world: World, company: Company) -> Callable[[], Any]:

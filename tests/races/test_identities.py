@@ -171,7 +171,7 @@ class TestChangedAddress:
         def scenario() -> Race:
             stage.fresh()
             profile = signs_in("a", "ada@example.com")()
-            made = organizations.create_organization("Acme", "acme", profile)
+            made = organizations.create_organization("Acme", "acme", profile.user_id)
 
             def check(outcomes: list[Outcome]) -> None:
                 assert [outcome.error for outcome in outcomes] == [None, None]
@@ -190,7 +190,7 @@ class TestChangedAddress:
         def scenario() -> Trial:
             stage.fresh()
             profile = signs_in("a", "ada@example.com")()
-            made = [organizations.create_organization(slug, slug, profile) for slug in ("one", "two")]
+            made = [organizations.create_organization(slug, slug, profile.user_id) for slug in ("one", "two")]
 
             def check(case: Case) -> None:
                 if case.fault.kind is Kind.CRASH:

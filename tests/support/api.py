@@ -46,6 +46,9 @@ class Api:
     def post(self, path: str, token: str | None = None, **options: Any) -> Reply:
         return self.call("POST", path, token, **options)
 
+    def put(self, path: str, token: str | None = None, **options: Any) -> Reply:
+        return self.call("PUT", path, token, **options)
+
     def patch(self, path: str, token: str | None = None, **options: Any) -> Reply:
         return self.call("PATCH", path, token, **options)
 

@@ -14,7 +14,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 PATH = Path(__file__).parents[2] / "docs" / "openapi.json"
-METHODS = ("get", "post", "patch", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 _BASE = "urn:openapi"
 _FORMATS = FormatChecker(("email",))
 

@@ -10,7 +10,7 @@ from controlplane.store import api_keys, billing, inbox, keys, organizations, pr
 from controlplane.store.inbox_items import Discovery, Evidence, InboxItem
 from controlplane.store.project_items import Address
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
-from controlplane.store.table import Delete, Put, table
+from controlplane.store.table import Delete, Put, Update, table
 from controlplane.store.users import UserItem
 
 _NUMBERS = count(1)
@@ -53,8 +53,7 @@ class World:
     def company(self, plan: str = "pro", name: str = "Acme", owner: Person | None = None) -> Company:
         owner = owner or self.person()
         slug = f"acme-{next(_NUMBERS)}"
-        profile = get_profile(owner.user_id)
-        made = organizations.create_organization(name, slug, profile)
+        made = organizations.create_organization(name, slug, owner.user_id)
         if plan != "free":
             billing.change_plan(made.organization_id, plan)
         return Company(made.organization_id, slug, name, owner)
@@ -73,6 +72,10 @@ class World:
             assert organization is not None
             table.put(Put({**organization, "owners": organization["owners"] + 1}))
         return person
+
+    def clear_default(self, person: Person) -> None:
+        """Clears the saved organization, so that the account is like one of an earlier release."""
+        table.update(Update(keys.user(person.user_id), "SET #savedOrganizationId = :none", None, {"none": None}))
 
     def leave(self, company: Company, person: Person) -> None:
         """Deletes a membership directly in the table, without the API."""

@@ -61,6 +61,7 @@ class Test400:
         first = world.company()
         made = make(api, first)
         world.company(owner=first.owner)
+        world.clear_default(first.owner)
         reply = api.delete(f"/v1/api-keys/{made['keyId']}", first.owner.token)
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["organizationId"]

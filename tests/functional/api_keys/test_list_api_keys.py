@@ -125,6 +125,7 @@ class Test400:
     def test_several_organizations_require_a_choice(self, path, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
+        world.clear_default(first.owner)
         reply = api.get(path, first.owner.token)
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["organizationId"]

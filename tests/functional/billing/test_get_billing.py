@@ -119,4 +119,5 @@ class TestRefused:
     def test_returns_400_if_several_organizations_and_none_is_named(self, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
+        world.clear_default(first.owner)
         assert api.get("/v1/billing", first.owner.token).code == "INVALID_PAYLOAD"

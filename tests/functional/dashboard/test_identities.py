@@ -124,7 +124,7 @@ class TestChangedAddress:
     def test_a_changed_address_updates_the_account_and_every_roster(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         user_id = account(browser).user_id
-        made = [organizations.create_organization(slug, slug, account(browser)) for slug in ("one", "two")]
+        made = [organizations.create_organization(slug, slug, account(browser).user_id) for slug in ("one", "two")]
         issuer.changes = {"email": "Countess@Example.com"}
         sign_in(browser, issuer)
         profile = account(browser)

@@ -25,14 +25,18 @@ class TestShown:
 
     def test_each_of_several_organizations_can_be_chosen(self, visitor: Browser, world: World, person: Person):
         made = {world.company(owner=person).organization_id for _ in range(3)}
+        default = active(visitor, person)
+        visitor.get(SAVE)
+        assert {form["organization_id"] for form in visitor.forms()[SAVE]} == made - {default}
+        world.clear_default(person)
         visitor.get(SAVE)
         assert {form["organization_id"] for form in visitor.forms()[SAVE]} == made
 
 
 class TestSaved:
     def test_the_saved_organization_is_used_by_default(self, visitor: Browser, world: World, person: Person):
-        _, second = world.company(owner=person), world.company(owner=person, name="Birch")
-        assert active(visitor, person) is None
+        first, second = world.company(owner=person), world.company(owner=person, name="Birch")
+        assert active(visitor, person) == first.organization_id
         visitor.get(SAVE)
         reply = visitor.submit(SAVE, organization_id=second.organization_id)
         assert "Birch is saved as your default organization." in text_of(reply)

@@ -131,7 +131,7 @@ class TestLaterSignIn:
         sign_in(browser, issuer)
         user_id = principal(browser)["userId"]
         profile = get_profile(user_id)
-        made = [organizations.create_organization(slug, slug, profile) for slug in ("one", "two")]
+        made = [organizations.create_organization(slug, slug, profile.user_id) for slug in ("one", "two")]
         issuer.changes = {"name": "Ada King", "picture": "https://images.example.com/new.png"}
         sign_in(browser, issuer)
         for item in [keys.user(user_id)] + [keys.member(it.organization_id, user_id) for it in made]:

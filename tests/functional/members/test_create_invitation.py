@@ -93,6 +93,7 @@ class Test201:
 
     def test_invites_to_the_organization_named_in_the_query(self, api: Api, world: World, company: Company):
         other = world.company(owner=company.owner)
+        world.clear_default(company.owner)
         body = {"email": "grace@example.com", "role": "member"}
         assert api.post(PATH, company.owner.token, json_body=body).code == "INVALID_PAYLOAD"
         query = f"?organizationId={other.organization_id}"

@@ -106,6 +106,7 @@ class Test400:
     def test_returns_400_if_several_organizations_and_none_is_named(self, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
+        world.clear_default(first.owner)
         assert api.get(PATH, first.owner.token).error["details"][0]["path"] == ["organizationId"]
 
     def test_returns_400_for_an_empty_organization_id(self, api: Api, world: World):

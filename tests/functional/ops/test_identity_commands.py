@@ -132,7 +132,7 @@ class TestRecordIdentities:
 
 class TestSetEmail:
     def test_set_email_changes_the_account_and_its_rosters(self, ops: Ops, user_id: str):
-        made = organizations.create_organization("Acme", "acme", get_profile(user_id))
+        made = organizations.create_organization("Acme", "acme", user_id)
         shown = ops("user", "set-email", "ada@example.com", "Countess@example.com", "--yes").document
         assert shown["email"] == "countess@example.com"
         assert table.get(keys.member(made.organization_id, user_id))["email"] == "countess@example.com"

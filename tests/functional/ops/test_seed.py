@@ -94,7 +94,7 @@ class TestFresh:
         users.create_user("owner@acme.example", "Olivia Owner")
         profile = users.find_user_by_email("owner@acme.example")
         assert profile is not None
-        organizations.create_organization("Acme", "acme", profile)
+        organizations.create_organization("Acme", "acme", profile.user_id)
         demo = ensure_demo()
         assert billing.get_billing(of_plan(demo, "pro"))[0].plan == "pro"
         assert len(demo["users"]) == 4
@@ -152,7 +152,7 @@ class TestAgain:
         organization = organizations.find_organization(pro)
         assert organization is not None
         newcomer = users.create_user("new@acme.example", "Nele New")
-        add_member(organization, newcomer, "admin")
+        add_member(organization, newcomer.user_id, "admin")
         billing.add_credits(pro, 1000)
         before = table_dump()
         ensure_demo(demo)

@@ -105,7 +105,7 @@ class TestSetOrganization:
     def test_the_set_organization_is_used_by_default(self, ops: Ops, api: Api, world: World):
         first = world.company()
         second = world.company(owner=first.owner)
-        assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] is None
+        assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] == first.organization_id
         shown = ops("user", "set-organization", first.owner.email, second.slug).document
         assert shown["savedOrganizationId"] == second.organization_id
         assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] == second.organization_id

@@ -49,6 +49,7 @@ class Test200:
     def test_with_several_organizations_and_none_saved_none_is_active(self, api: Api, world: World):
         first = world.company()
         world.company(owner=first.owner)
+        world.clear_default(first.owner)
         assert api.get("/v1/me", first.owner.token).data["activeOrganizationId"] is None
 
 

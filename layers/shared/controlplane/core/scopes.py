@@ -2,7 +2,7 @@
 
 SCOPES: dict[str, str] = {
     "organizations.read": "List the organizations you belong to",
-    "organizations.write": "Create organizations you will own",
+    "organizations.write": "Create organizations you will own, and save your default organization",
     "projects.read": "Read projects and their consent configuration",
     "projects.write": "Create, update and delete projects and their consent configuration",
     "members.read": "Read members' names, email addresses, images and roles, and pending invitations",

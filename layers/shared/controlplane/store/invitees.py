@@ -16,7 +16,7 @@ from controlplane.store import invitations, keys, organizations, users
 from controlplane.store.invitation_items import InvitationItem, InvitationLock
 from controlplane.store.invitations import least_inviter
 from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.organizations import Membership, Ownership, Role
+from controlplane.store.organizations import Joining, Membership, Role
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Update, table
 from controlplane.store.users import UserItem
@@ -132,8 +132,8 @@ def list_for_address(email: str) -> list[ReceivedInvitation]:
     return _resolve(None, locks.items)
 
 
-def accept_invitation(invitation_id: InvitationId, profile: UserItem, limit: int | None = None) -> Membership:
-    """Makes the profile's user, whose address is verified, a member with the invitation's role.
+def accept_invitation(invitation_id: InvitationId, user_id: str, limit: int | None = None) -> Membership:
+    """Makes the user, whose address is verified, a member with the invitation's role.
 
     One transaction creates the membership, updates the owner count, and removes the invitation. It also checks that
     the user still has the invited address and the inviter the required role. `limit` is the number of organizations
@@ -142,20 +142,21 @@ def accept_invitation(invitation_id: InvitationId, profile: UserItem, limit: int
     """
 
     def accept() -> Membership:
-        nonlocal profile
-        invitation, organization = _get_pending(invitation_id, profile)
+        account = organizations.get_account(user_id)
+        if account.profile is None:
+            raise InvitationGone
+        invitation, organization = _get_pending(invitation_id, account.profile)
         joined = Membership(
             organization_id=organization.organization_id,
             slug=organization.slug,
             name=organization.name,
             role=invitation.role,
         )
-        ownership = organizations.count_ownership(profile, limit) if joined.role == "owner" else None
+        joining = organizations.join(joined, account, limit)
         try:
-            table.transact(_acceptance(joined, invitation, profile, ownership))
+            table.transact(_acceptance(joined, invitation, joining))
         except LegFailed as failure:
-            profile = _read_conflict(failure, invitation, ownership)
-            raise WriteConflict from None
+            raise _acceptance_error(failure, invitation, joining) from None
         return joined
 
     return retry_on_conflict(accept, "the account")
@@ -249,40 +250,30 @@ def _get_pending(invitation_id: InvitationId, profile: UserItem) -> tuple[Invita
     return invitation, OrganizationItem.from_item(organization)
 
 
-def _acceptance(
-    joined: Membership, invitation: InvitationItem, profile: UserItem, ownership: Ownership | None
-) -> dict[str, Leg]:
+def _acceptance(joined: Membership, invitation: InvitationItem, joining: Joining) -> dict[str, Leg]:
     key, exists = keys.organization(joined.organization_id), "attribute_exists(pk)"
     count_owner = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
-    same_address = Check(keys.user(profile.user_id), "#email = :email", {"email": profile.email})
-    roster, membership = organizations.membership_legs(joined, profile)
     inviter_id, least = invitation.invited_by.id, least_inviter(joined.role)
     return {
         **_removal(invitation),
         "inviter": organizations.role_check(inviter_id, joined.organization_id, least),
-        "organization": count_owner if ownership else Check(key, exists),
-        "account": ownership.leg if ownership else same_address,
-        "roster": roster,
-        "membership": membership,
+        "organization": count_owner if joined.role == "owner" else Check(key, exists),
+        **joining.legs,
     }
 
 
-def _read_conflict(failure: LegFailed, invitation: InvitationItem, ownership: Ownership | None) -> UserItem:
-    """Returns the current profile after a failed acceptance, for a retry, or raises the error for the failure."""
+def _acceptance_error(failure: LegFailed, invitation: InvitationItem, joining: Joining) -> Exception:
+    """Returns the error for a failed acceptance, WriteConflict for a retry. Removes the invitation of a member."""
     if {"invitation", "invitee"} & failure.items.keys():
-        raise InvitationGone from None
+        return InvitationGone()
     if "inviter" in failure.items:
-        raise InvitationVoid from None
+        return InvitationVoid()
     if {"roster", "membership"} & failure.items.keys():
         _remove(invitation)
-        raise AlreadyMember from None
-    if failure.leg != "account":
-        raise failure
-    if ownership is not None and ownership.capacity.is_full:
-        raise OwnsTooMany from None
-    if failure.item is None:
-        raise InvitationGone from None
-    return UserItem.from_item(failure.item)
+        return AlreadyMember()
+    if not joining.is_outdated_by(failure):
+        return failure
+    return OwnsTooMany() if joining.is_full else WriteConflict()
 
 
 def _removal(invitation: InvitationItem) -> dict[str, Leg]:

@@ -16,7 +16,7 @@ from controlplane.store import caps, keys
 from controlplane.store.keys import Key
 from controlplane.store.organization_items import BillingItem, OrganizationItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, Update, table
 from controlplane.store.users import UserItem
 
 Role = Literal["owner", "admin", "member"]
@@ -159,6 +159,25 @@ class Ownership(NamedTuple):
     capacity: caps.Capacity
 
 
+class Joining(NamedTuple):
+    """The legs of a new membership and of the default organization, and how many organizations the user may own.
+
+    legs: `roster` and `membership` fail if the user already is a member; any other if the account has changed.
+    capacity: None unless the user becomes an owner.
+    """
+
+    legs: dict[str, Leg]
+    capacity: caps.Capacity | None
+
+    @property
+    def is_full(self) -> bool:
+        return self.capacity is not None and self.capacity.is_full
+
+    def is_outdated_by(self, failure: LegFailed) -> bool:
+        """Returns True if the account has changed since it was read, so that the legs must be built again."""
+        return not failure.items.keys().isdisjoint(self.legs.keys() - {"roster", "membership"})
+
+
 def find_membership(user_id: str, organization_id: str) -> Membership | None:
     """Returns the membership, or None. The read is consistent because it authorizes."""
     item = table.get(keys.membership(user_id, organization_id))
@@ -246,15 +265,60 @@ def membership_legs(membership: Membership, profile: UserItem) -> tuple[Put, Put
     return Put(member.to_item(), absent), Put(membership.to_item(member.user_id), absent)
 
 
+def join(joined: Membership, account: Account, limit: int | None = None) -> Joining:
+    """Returns the legs that make the account's user a member. `limit` is how many organizations the user can own.
+
+    The user's first organization is saved as the default, so that requests without `organizationId` act there after
+    the user joins another one. If the user already has several and none is saved, nothing is chosen for the user.
+    The legs fail if another organization is the default by then. Raises AccountGone.
+    """
+    profile, active = account.profile, account.active
+    if profile is None:
+        raise AccountGone
+    user_id, saved = profile.user_id, profile.saved_organization_id
+    decisive = [active] if active else account.memberships[:2]
+    default = active or (None if account.memberships else joined)
+    chosen = default.organization_id if default else None
+    legs: dict[str, Leg] = dict(zip(("roster", "membership"), membership_legs(joined, profile), strict=True))
+    for held in decisive:
+        if held.organization_id != joined.organization_id:
+            key = keys.membership(user_id, held.organization_id)
+            legs[held.organization_id] = Check(key, "attribute_exists(pk)")
+    if saved not in (None, chosen, joined.organization_id):
+        # The saved organization was lost. A query isn't a snapshot, so its membership may also have been added since.
+        legs["lost"] = Check(keys.membership(user_id, saved), "attribute_not_exists(pk)")
+    ownership = count_ownership(profile, limit) if joined.role == "owner" else None
+    legs["account"] = _profile_leg(profile, chosen, ownership)
+    return Joining(legs, ownership.capacity if ownership else None)
+
+
+def _profile_leg(profile: UserItem, chosen: str | None, ownership: Ownership | None) -> Update | Check:
+    """Returns the leg that saves the default organization if it isn't saved, and counts the ownership."""
+    saved = profile.saved_organization_id
+    unchanged = "#savedOrganizationId = :saved"
+    if saved is None:
+        unchanged = f"(attribute_not_exists(#savedOrganizationId) OR {unchanged})"
+    key, when = keys.user(profile.user_id), f"#email = :email AND {unchanged}"
+    values = {"email": profile.email, "saved": saved}
+    if ownership is None and chosen == saved:
+        return Check(key, when, values)
+    save = "#savedOrganizationId = :chosen"
+    values["chosen"] = chosen
+    if ownership is None:
+        return Update(key, f"SET {save}", when, values)
+    counting = ownership.leg
+    return Update(key, f"{counting.change}, {save}", f"{counting.when} AND {unchanged}", {**counting.values, **values})
+
+
 def create_organization(
     name: str,
     slug: str,
-    owner: UserItem,
+    owner_id: str,
     extra_legs: Mapping[str, Leg] | None = None,
     *,
     limit: int | None = None,
 ) -> Membership:
-    """Creates an organization on the free plan, owned by the profile's user. Returns the owner's membership.
+    """Creates an organization on the free plan, owned by the user. Returns the owner's membership.
 
     One transaction writes the slug, organization, billing, membership, and `extra_legs`. `limit` is how many
     organizations the user can own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg in `extra_legs`.
@@ -262,10 +326,9 @@ def create_organization(
     created = Membership(organization_id=ids.new_root(ids.ORGANIZATION), slug=slug, name=name, role="owner")
 
     def create() -> Membership:
-        nonlocal owner
-        ownership = count_ownership(owner, limit)
+        joining = join(created, get_account(owner_id), limit)
         try:
-            table.transact({**(extra_legs or {}), **_creation(created, owner), "owner": ownership.leg})
+            table.transact({**(extra_legs or {}), **_creation(created), **joining.legs})
         except LegFailed as failure:
             holder = failure.items.get("slug")
             # The slug's holder is this organization if our own write succeeded but its response was lost.
@@ -273,20 +336,17 @@ def create_organization(
                 return created
             if failure.leg == "slug":
                 raise SlugTaken(slug) from None
-            if failure.leg != "owner":
+            if failure.leg not in joining.legs:
                 raise
-            if ownership.capacity.is_full:
-                raise OwnsTooMany(ownership.capacity.current, limit) from None
-            if failure.item is None:
-                raise AccountGone from None
-            owner = UserItem.from_item(failure.item)
+            if joining.capacity is not None and joining.is_full:
+                raise OwnsTooMany(joining.capacity.current, limit) from None
             raise WriteConflict from None
         return created
 
     return retry_on_conflict(create, "the account")
 
 
-def _creation(created: Membership, owner: UserItem) -> dict[str, Leg]:
+def _creation(created: Membership) -> dict[str, Leg]:
     organization_id, absent = created.organization_id, "attribute_not_exists(pk)"
     organization = OrganizationItem(
         organization_id=organization_id,
@@ -299,13 +359,10 @@ def _creation(created: Membership, owner: UserItem) -> dict[str, Leg]:
         projects=0,
         created_at=clock.timestamp(),
     )
-    roster, membership = membership_legs(created, owner)
     return {
         "slug": Put({**keys.organization_slug(created.slug)._asdict(), "organizationId": organization_id}, absent),
         "organization": Put(organization.to_item(), absent),
         "billing": Put(BillingItem(organization_id=organization_id).to_item(), absent),
-        "roster": roster,
-        "membership": membership,
     }
 
 
@@ -331,14 +388,15 @@ def save_organization(user_id: str, organization_id: str) -> None:
 
 
 def forget_default(user_id: str, organization_id: str) -> None:
-    """Clears the user's default organization if it is this one."""
-    values = {"none": None, "organization": organization_id}
-    with suppress(ConditionFailed):
-        table.update(
-            Update(
-                keys.user(user_id),
-                "SET #savedOrganizationId = :none",
-                "#savedOrganizationId = :organization",
-                values,
-            )
-        )
+    """Clears the user's default organization if it is this one and the user is no longer a member."""
+    legs: dict[str, Leg] = {
+        "membership": Check(keys.membership(user_id, organization_id), "attribute_not_exists(pk)"),
+        "profile": Update(
+            keys.user(user_id),
+            "SET #savedOrganizationId = :none",
+            "#savedOrganizationId = :organization",
+            {"none": None, "organization": organization_id},
+        ),
+    }
+    with suppress(LegFailed):
+        table.transact(legs)
