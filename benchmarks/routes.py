@@ -52,6 +52,7 @@ PAGES = {
     "/invitations/blocked",
     "/invitations/unblock",
     "/organizations",
+    "/organizations/{organizationSlug}",
     "/organizations/{organizationSlug}/delete",
     "/organizations/{organizationSlug}/projects/{projectSlug}",
     "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
@@ -348,6 +349,10 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/organizations"): _shown,
     ("POST", "/organizations"): lambda world: _submitted(world, organization_id=world.organization_id),
     ("GET", "/organizations/{organizationSlug}/delete"): lambda world: {
+        **_shown(world),
+        "path": {"organizationSlug": "benchmark"},
+    },
+    ("GET", "/organizations/{organizationSlug}"): lambda world: {
         **_shown(world),
         "path": {"organizationSlug": "benchmark"},
     },

@@ -172,8 +172,11 @@ def ensure_member(organization_id: str, profile: UserItem, role: Role) -> None:
 
 def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> ProjectItem:
     """Returns the organization's project with the slug of this name. A new project gets the websites."""
+    slug = projects.slug_of(name)
     with suppress(projects.UnknownProject):
-        return projects.get_project_by_slug(organization_id, projects.slug_of(name))[0]
+        found, _ = projects.get_project_by_slug(organization_id, slug)
+        if found.slug == slug:
+            return found
     parsed = [parse_origin(website) for website in websites]
     return projects.create_project(
         organization_id,

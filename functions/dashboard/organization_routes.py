@@ -1,4 +1,4 @@
-"""The pages on which a user chooses the default organization and deletes organizations."""
+"""The pages of organizations: choosing the default one, the projects of one, and deleting one."""
 
 from fastapi import Response
 
@@ -7,8 +7,9 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
 from controlplane.store.organizations import Membership, NotMember
 from dashboard import organizations
-from dashboard.page_parameters import OrganizationSlug, SignedIn, Submits
+from dashboard.page_parameters import OrganizationSlug, SignedIn, Submits, Text
 from dashboard.pages import page
+from dashboard.projects import list_projects
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -27,6 +28,15 @@ async def save_organization(session: Submits) -> Response:
     except NotMember as failure:
         return _organizations(session, failure)
     return _organizations(session, done=f"{saved.name} is saved as your default organization.")
+
+
+@router.get("/organizations/{organizationSlug}", operation_id="showOrganization")
+async def show_organization(session: SignedIn, organization_slug: OrganizationSlug, after: Text = None) -> Response:
+    """Lists the organization's projects."""
+    organization = organizations.get_organization(organization_slug, session.user_id)
+    projects, next_sk = list_projects(organization.organization_id, after)
+    next_after = projects[-1].project_id if next_sk is not None else None
+    return page("organization", session, organization=organization, projects=projects, next_after=next_after)
 
 
 @router.get("/organizations/{organizationSlug}/delete", operation_id="showOrganizationDeletion")

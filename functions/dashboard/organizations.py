@@ -50,11 +50,17 @@ def find_membership(slug: str, user_id: str) -> Membership | None:
     return next((membership for membership in memberships if membership.slug == slug), None)
 
 
-def get_own_organization(slug: str, user_id: str) -> Membership:
-    """Returns the organization with this slug if the user owns it. Raises NotMember, NotOwner."""
+def get_organization(slug: str, user_id: str) -> Membership:
+    """Returns the user's organization with this slug. Raises NotMember."""
     membership = find_membership(slug, user_id)
     if membership is None:
         raise NotMember
+    return membership
+
+
+def get_own_organization(slug: str, user_id: str) -> Membership:
+    """Returns the organization with this slug if the user owns it. Raises NotMember, NotOwner."""
+    membership = get_organization(slug, user_id)
     if membership.role != "owner":
         raise NotOwner
     return membership

@@ -136,9 +136,9 @@ def page(
     return Response(text, failure.status, {**HEADERS, **failure.headers})
 
 
-def redirect(location: str, cookies: list[str] | None = None) -> Response:
-    """Returns a 303 redirect, which the browser follows with GET."""
-    response = Response(b"", 303, {**HEADERS, "location": location})
+def redirect(location: str, cookies: list[str] | None = None, status: int = 303) -> Response:
+    """Returns a redirect. The browser follows a 303 with GET, and a 307 with the same method."""
+    response = Response(b"", status, {**HEADERS, "location": location})
     for cookie in cookies or []:
         response.headers.append("set-cookie", cookie)
     return response

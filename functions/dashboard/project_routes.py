@@ -1,20 +1,25 @@
 """The pages of a project."""
 
+from urllib.parse import quote
+
 from fastapi import Response
 
 from controlplane.http.app import ControlRouter
+from controlplane.http.web_session import WebSession
 from dashboard.page_parameters import OrganizationSlug, ProjectSlug, SignedIn
-from dashboard.pages import page
+from dashboard.pages import address, page, redirect
 from dashboard.projects import get_project
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+# Every character that a URL's query can contain without being encoded, and the percent sign.
+_OF_QUERY = "!$%&'()*+,-./:;=?@_~"
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}", operation_id="showProject")
 async def show_project(session: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug) -> Response:
     """Shows a project with its websites. `dashboardUrl` links to this page."""
-    organization, project = get_project(organization_slug, project_slug, session.user_id)
-    return page("project", session, organization=organization, project=project)
+    return _project("project", session, organization_slug, project_slug)
 
 
 @router.get("/organizations/{organizationSlug}/projects/{projectSlug}/consent", operation_id="showProjectConsent")
@@ -22,5 +27,17 @@ async def show_project_consent(
     session: SignedIn, organization_slug: OrganizationSlug, project_slug: ProjectSlug
 ) -> Response:
     """Shows the project's consent instance: trusted origins, branding, and runtime."""
-    organization, project = get_project(organization_slug, project_slug, session.user_id)
-    return page("project_consent", session, organization=organization, project=project)
+    return _project("project_consent", session, organization_slug, project_slug, below="/consent")
+
+
+def _project(template: str, session: WebSession, organization_slug: str, slug: str, below: str = "") -> Response:
+    """Returns the page, or redirects from a former slug to the current one.
+
+    The redirect is temporary and isn't cached, because another project can claim the former slug.
+    """
+    organization, project = get_project(organization_slug, slug, session.user_id)
+    if project.slug != slug:
+        path = f"/organizations/{organization.slug}/projects/{project.slug}{below}"
+        query = f"?{quote(session.query, safe=_OF_QUERY)}" if session.query else ""
+        return redirect(address(path) + query, status=307)
+    return page(template, session, organization=organization, project=project)

@@ -1,22 +1,29 @@
-"""Business rules of the projects' pages: which project a URL identifies."""
+"""Business rules of the projects' pages: which project a URL identifies, and the list of projects."""
 
 import re
 
 from controlplane.core.errors import NotFound
-from controlplane.store import projects
+from controlplane.core.ids import ProjectId
+from controlplane.store import keys, projects
 from controlplane.store.organizations import Membership
 from controlplane.store.project_items import ProjectItem
+from controlplane.store.projects import ProjectPage
 from dashboard.organizations import find_membership
+
+PROJECTS_PER_PAGE = 50
 
 _SLUG = re.compile(r"[a-z0-9-]{1,64}")
 
 
 class NoProject(NotFound):
-    message = "This project doesn't exist, or you aren't a member of its organization. Its address follows its name."
+    message = "This project doesn't exist, or you aren't a member of its organization."
 
 
 def get_project(organization_slug: str, project_slug: str, user_id: str) -> tuple[Membership, ProjectItem]:
-    """Returns a project of one of the user's organizations, as its plan serves it. Raises NoProject."""
+    """Returns a project of one of the user's organizations, by its current slug or a former one. Raises NoProject.
+
+    The branding is the one that the plan includes.
+    """
     membership = find_membership(organization_slug, user_id)
     if membership is None or not _SLUG.fullmatch(project_slug):
         raise NoProject
@@ -25,3 +32,11 @@ def get_project(organization_slug: str, project_slug: str, user_id: str) -> tupl
     except projects.UnknownProject:
         raise NoProject from None
     return membership, project.served_on(plan)
+
+
+def list_projects(organization_id: str, after: str | None) -> ProjectPage:
+    """Returns a page of the organization's projects, newest first. `after` is the last ID of the previous page."""
+    last = ProjectId.parse(after or "")
+    is_own = last is not None and last.organization_id == organization_id
+    position = keys.project(*last.location).sk if last is not None and is_own else None
+    return projects.list_projects(organization_id, PROJECTS_PER_PAGE, position)

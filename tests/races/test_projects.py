@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import audits
+from controlplane.store import audits, leftovers
+from controlplane.store.project_slugs import MAX_FORMER
+from controlplane.store.projects import get_project_by_slug
 from tests.races.shop import Shop
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
@@ -130,6 +132,50 @@ class TestEveryOrder:
             assert replies[0].data["slug"] != replies[1].data["slug"]
 
         race(lambda shop: [shop.creates("Market"), shop.creates("Market")], check)
+
+    def test_a_former_slug_goes_to_one_of_those_that_claim_it(self, race: Callable[..., Explored]) -> None:
+        def acts(shop: Shop) -> list[Callable[[], Reply]]:
+            shop.patches(projectName="Market")()
+            return [shop.patches(projectName="Shop"), shop.creates("Shop")]
+
+        def check(shop: Shop, replies: Replies) -> None:
+            assert [reply.status for reply in replies] == [200, 201]
+            slugs = [replies[0].data["projectSlug"], replies[1].data["slug"]]
+            assert sorted(slug == "shop" for slug in slugs) == [False, True]
+            holder = shop.project_id if slugs[0] == "shop" else replies[1].data["id"]
+            assert get_project_by_slug(shop.company.organization_id, "shop")[0].project_id == holder
+            assert get_project_by_slug(shop.company.organization_id, "market")[0].project_id == shop.project_id
+
+        race(acts, check)
+
+    def test_of_two_concurrent_renames_every_slug_leads_to_the_project(self, race: Callable[..., Explored]) -> None:
+        def check(shop: Shop, replies: Replies) -> None:
+            assert [reply.status for reply in replies] == [200, 200]
+            for slug in ("shop", "market", "store"):
+                assert get_project_by_slug(shop.company.organization_id, slug)[0].project_id == shop.project_id
+
+        race(lambda shop: [shop.patches(projectName="Market"), shop.patches(projectName="Store")], check)
+
+
+def test_a_former_slug_of_a_deleted_project_is_kept_by_the_one_that_claims_it(stage: Stage) -> None:
+    def scenario() -> Race:
+        shop = Shop(stage.fresh(), stage.api)
+        shop.patches(projectName="Market")()
+        shop.deletes()
+
+        def clean_up() -> object:
+            return leftovers.remove_slugs(leftovers.Subject.of(shop.project_id, final=False), None)
+
+        def check(outcomes: list[Outcome]) -> None:
+            created, cleaned = (outcome.get() for outcome in outcomes)
+            assert cleaned is None
+            assert created.data["slug"] == "shop"
+            assert get_project_by_slug(shop.company.organization_id, "shop")[0].project_id == created.data["id"]
+            stage.check_invariants()
+
+        return Race([shop.creates("Shop"), clean_up], check)
+
+    assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
 
 class TestEveryOrderOfTwoLists:
@@ -276,6 +322,22 @@ class TestEveryFault:
             assert (shown["name"], shown["description"]) == ("Market", "All we sell")
 
         assert break_calls(lambda shop: shop.patches(projectName="Market", description="All we sell"), check) > 10
+
+    def test_under_every_fault_a_renamed_project_keeps_its_latest_former_slugs(
+        self, break_calls: Callable[..., int]
+    ) -> None:
+        def act(shop: Shop) -> Callable[[], Reply]:
+            for number in range(MAX_FORMER):
+                shop.patches(projectName=f"Name {number}")()
+            return shop.patches(projectName="Market")
+
+        def check(shop: Shop, case: Case, items: Items) -> None:
+            check_first(case, 200)
+            assert case.second.get().data["projectSlug"] == "market"
+            slugs = {key.sk for key in items if key.sk.startswith("PSLUG#")}
+            assert slugs == {"PSLUG#market", *(f"PSLUG#name-{number}" for number in range(MAX_FORMER))}
+
+        assert break_calls(act, check) > 10
 
     def test_under_every_fault_a_single_put_never_conflicts_with_itself(self, break_calls: Callable[..., int]) -> None:
         def check(shop: Shop, case: Case, items: Items) -> None:

@@ -107,10 +107,18 @@ def projects_are_counted_and_have_their_slugs(items: Items) -> None:
         slugs = {
             item["projectId"]: key.sk
             for key, item in items.items()
-            if key.pk == f"ORG#{organization_id}" and key.sk.startswith("PSLUG#")
+            if key.pk == f"ORG#{organization_id}" and key.sk.startswith("PSLUG#") and "former" not in item
         }
         expected = {item["projectId"]: keys.project_slug(organization_id, item["slug"]).sk for item in projects}
         assert slugs == expected, f"{organization_id}: slugs and projects differ"
+        listed = {item["projectId"]: item.get("formerSlugs", []) for item in projects}
+        for former in _of_organization(items, organization_id, "PSLUG#"):
+            # Those of a deleted project are removed in the background.
+            if "former" in former and former["projectId"] in listed:
+                assert former["sk"].removeprefix("PSLUG#") in listed[former["projectId"]], (
+                    f"{former['sk']} is forgotten"
+                )
+        assert all(len(former) <= 10 for former in listed.values()), f"{organization_id}: {listed}"
 
 
 def websites_are_trusted_or_audited(items: Items) -> None:

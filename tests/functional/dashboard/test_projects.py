@@ -1,5 +1,6 @@
 """GET /organizations/{organizationSlug}/projects/{projectSlug} and its /consent: the targets of `dashboardUrl`."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from controlplane.core.ids import ProjectId
 from controlplane.store import audits, billing
 from tests.support.browser import Browser, text_of
+from tests.support.cleanup import finish_deletions
 from tests.support.world import Company, Person, World
 
 PAGES = pytest.mark.parametrize("below", ["", "/consent"])
@@ -24,6 +26,21 @@ def created(browser: Browser, company: Company, **fields: object) -> dict:
 
 def path_of(address: str) -> str:
     return urlsplit(address).path
+
+
+def rename(browser: Browser, company: Company, project: dict, name: str) -> None:
+    path = f"/v1/projects/{project['id']}"
+    assert browser.api.patch(path, company.owner.token, json_body={"projectName": name}).status == 200
+
+
+def addresses_in(value: Any) -> list[str]:
+    """Returns every `dashboardUrl` and `dashboardURL` in the response, at any depth."""
+    if isinstance(value, list):
+        return [address for item in value for address in addresses_in(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [item for name, item in value.items() if name.lower() == "dashboardurl"]
+    return own + [address for item in value.values() for address in addresses_in(item)]
 
 
 class TestShown:
@@ -70,12 +87,6 @@ class TestShown:
             billing.change_plan(company.organization_id, plan)
             assert f"Branding {branding} " in text_of(visitor.get(page))
 
-    def test_renaming_the_project_moves_its_page(self, visitor: Browser, company: Company):
-        project = created(visitor, company)
-        visitor.api.patch(f"/v1/projects/{project['id']}", company.owner.token, json_body={"projectName": "Store"})
-        assert visitor.get(f"/organizations/{company.slug}/projects/shop").status == 404
-        assert visitor.get(f"/organizations/{company.slug}/projects/store").status == 200
-
     @PAGES
     def test_a_deleted_project_has_no_page(self, visitor: Browser, company: Company, below: str):
         project = created(visitor, company)
@@ -90,6 +101,88 @@ class TestShown:
         reply = visitor.get(path_of(project["dashboardUrl"]) + below)
         assert "&lt;script&gt;" in reply.text
         assert "{{7*7}}" in text_of(reply)
+
+
+@PAGES
+class TestRenamed:
+    def test_a_former_address_redirects_to_the_current_one_with_its_query(
+        self, visitor: Browser, company: Company, below: str
+    ):
+        project = created(visitor, company)
+        former = path_of(project["dashboardUrl"]) + below
+        for name in ("Store", "Market"):
+            rename(visitor, company, project, name)
+        for query in ("", "?tab=a&x=%C3%A9"):
+            reply = visitor.get(former + query)
+            assert reply.status == 307
+            assert reply.headers["cache-control"] == "no-store"
+            assert reply.headers["location"] == f"/organizations/{company.slug}/projects/market{below}{query}"
+        assert visitor.get(visitor.get(former).headers["location"]).status == 200
+
+    def test_a_project_renamed_back_is_shown_at_its_first_address(self, visitor: Browser, company: Company, below: str):
+        project = created(visitor, company)
+        for name in ("Store", "Shop"):
+            rename(visitor, company, project, name)
+        assert visitor.get(path_of(project["dashboardUrl"]) + below).status == 200
+        redirected = visitor.get(f"/organizations/{company.slug}/projects/store{below}")
+        assert redirected.headers["location"] == path_of(project["dashboardUrl"]) + below
+
+    def test_a_new_project_with_the_former_slug_is_shown_instead(self, visitor: Browser, company: Company, below: str):
+        project = created(visitor, company)
+        rename(visitor, company, project, "Store")
+        created(visitor, company, websites=["https://new.example.com"])
+        assert visitor.get(path_of(project["dashboardUrl"]) + below).status == 200
+        assert visitor.last is not None
+        assert "new.example.com" in visitor.last.text
+        rename(visitor, company, project, "Shop")
+        assert visitor.get(path_of(project["dashboardUrl"]) + below).status == 200
+        assert visitor.last is not None
+        assert "new.example.com" in visitor.last.text
+
+    def test_a_former_slug_looks_like_an_unknown_one_to_others(
+        self, visitor: Browser, world: World, company: Company, below: str
+    ):
+        rename(visitor, company, created(visitor, company), "Store")
+        stranger = Browser(visitor.api).signed_in(world.person().user_id)
+        replies = [
+            stranger.get(f"/organizations/{company.slug}/projects/{slug}{below}") for slug in ("shop", "store", "x")
+        ]
+        assert {reply.status for reply in replies} == {404}
+        assert len({reply.text for reply in replies}) == 1
+        assert all("location" not in reply.headers for reply in replies)
+
+    def test_the_former_address_of_a_deleted_project_returns_404(self, visitor: Browser, company: Company, below: str):
+        project = created(visitor, company)
+        rename(visitor, company, project, "Store")
+        visitor.api.delete(f"/v1/projects/{project['id']}", company.owner.token)
+        assert visitor.get(path_of(project["dashboardUrl"]) + below).status == 404
+        finish_deletions()
+        assert visitor.get(path_of(project["dashboardUrl"]) + below).status == 404
+
+
+class TestAddresses:
+    def test_every_dashboard_url_of_every_response_is_a_page(self, visitor: Browser, company: Company):
+        api, token = visitor.api, company.owner.token
+        project = created(visitor, company)
+        path = f"/v1/projects/{project['id']}"
+        older = {"name": "Blog", "region": "eu-central", "consent": {"trustedOrigins": ["https://blog.example.com"]}}
+        replies = [
+            api.get("/v1/projects", token),
+            api.get(path, token),
+            api.get(f"{path}/consent", token),
+            api.post("/v1/projects", token, json_body=older),
+            api.patch(path, token, json_body={"projectName": "Store"}),
+            api.get(path, token),
+        ]
+        addresses = {address for reply in replies for address in addresses_in(reply.body)}
+        assert {path_of(address).rpartition("/projects/")[2] for address in addresses} == {
+            *("shop", "shop/consent", "store", "store/consent", "blog", "blog/consent"),
+        }
+        for address in addresses:
+            reply = visitor.get(path_of(address))
+            if reply.status == 307:
+                reply = visitor.get(reply.headers["location"])
+            assert reply.status == 200, address
 
 
 @PAGES

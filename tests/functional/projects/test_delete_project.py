@@ -1,5 +1,7 @@
 """DELETE /v1/projects/{projectId}: deletes a project with everything that belongs to it."""
 
+import pytest
+
 from controlplane.store import audits, projects, vendors
 from controlplane.store.project_items import Address
 from controlplane.store.table import table
@@ -52,6 +54,19 @@ class Test200:
         assert [item["auditId"]["S"] for item in stored("AUDIT#")] == [audit_id]
         assert len(stored("VENDOR#")) == 1
         assert [item["sk"]["S"] for item in stored("PSLUG#")] == ["PSLUG#kept"]
+
+    def test_former_slugs_are_deleted_unless_another_project_has_claimed_them(self, api: Api, world: World):
+        company = world.company()
+        project = make_project(company, "One")
+        for name in ("Two", "Three"):
+            api.patch(f"/v1/projects/{project.project_id}", world.key(company), json_body={"projectName": name})
+        claimed = make_project(company, "One")
+        api.delete(f"/v1/projects/{project.project_id}", world.key(company))
+        with pytest.raises(projects.UnknownProject):
+            projects.get_project_by_slug(company.organization_id, "two")
+        finish_deletions()
+        assert [item["sk"]["S"] for item in stored("PSLUG#")] == ["PSLUG#one"]
+        assert projects.get_project_by_slug(company.organization_id, "one")[0] == claimed
 
     def test_a_project_can_be_deleted_with_its_last_website(self, api: Api, world: World):
         company = world.company()

@@ -8,6 +8,7 @@ from botocore.exceptions import ConnectTimeoutError
 
 from controlplane.store import billing, projects
 from controlplane.store.project_items import ProjectItem
+from controlplane.store.project_slugs import MAX_FORMER
 from controlplane.store.projects import get_project
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted, without_consent
@@ -34,8 +35,34 @@ class Test200:
         company = world.company()
         project = make_project(company)
         assert update(api, world.key(company), project, projectName="Market").data["projectSlug"] == "market"
-        assert [item["sk"]["S"] for item in stored("PSLUG#")] == ["PSLUG#market"]
         assert make_project(company, "Shop").slug == "shop"
+
+    def test_a_project_renamed_back_gets_its_former_slug_again(self, api: Api, world: World):
+        company = world.company()
+        project, key = make_project(company), world.key(company)
+        for name in ("Market", "Shop", "Market", "Shop"):
+            assert update(api, key, project, projectName=name).data["projectSlug"] == name.lower()
+        assert get_project(project.project_id).former_slugs == ("market",)
+
+    def test_the_latest_ten_former_slugs_are_kept(self, api: Api, world: World):
+        company = world.company()
+        project, key = make_project(company, "Name 0"), world.key(company)
+        for number in range(1, MAX_FORMER + 3):
+            update(api, key, project, projectName=f"Name {number}")
+        former = [f"name-{number}" for number in range(2, MAX_FORMER + 2)]
+        assert list(get_project(project.project_id).former_slugs) == former
+        slugs = {item["sk"]["S"] for item in stored("PSLUG#")}
+        assert slugs == {f"PSLUG#{slug}" for slug in (*former, f"name-{MAX_FORMER + 2}")}
+
+    def test_dropping_a_former_slug_leaves_another_project_that_has_claimed_it(self, api: Api, world: World):
+        company = world.company()
+        project, key = make_project(company, "Name 0"), world.key(company)
+        update(api, key, project, projectName="Name 1")
+        claimed = make_project(company, "Name 0")
+        for number in range(2, MAX_FORMER + 3):
+            assert update(api, key, project, projectName=f"Name {number}").status == 200
+        assert len(get_project(project.project_id).former_slugs) == MAX_FORMER
+        assert projects.get_project_by_slug(company.organization_id, "name-0")[0] == claimed
 
     def test_the_same_name_keeps_the_slug_with_its_suffix(self, api: Api, world: World):
         company = world.company()
@@ -56,7 +83,7 @@ class Test200:
         project = make_project(company)
         slug = update(api, world.key(company), project, projectName="Market").data["projectSlug"]
         assert slug.startswith("market-")
-        assert {item["sk"]["S"] for item in stored("PSLUG#")} == {"PSLUG#market", f"PSLUG#{slug}"}
+        assert {item["sk"]["S"] for item in stored("PSLUG#")} == {"PSLUG#market", f"PSLUG#{slug}", "PSLUG#shop"}
 
     @pytest.mark.parametrize("description", ["x" * 512, "", "🛒" * 512, None])
     def test_a_description_can_be_set_and_cleared(self, description: str | None, api: Api, world: World):

@@ -67,6 +67,7 @@ AUDIT: dict[str, Any] = {
         (ProjectItem, PROJECT),
         (ProjectItem, {**PROJECT, "websites": [], "consent": None}),
         (ProjectItem, {**PROJECT, "websites": [{**PROJECT["websites"][0], "trusted": False}]}),
+        (ProjectItem, {**PROJECT, "formerSlugs": ["shop", "store"]}),
         (ApiKeyItem, KEY),
         (KeySecretItem, SECRET),
         (KeySecretItem, {**SECRET, "refusedFor": "29384756#org_2f"}),

@@ -51,10 +51,11 @@ class UnreadableForm(InvalidPayload):
 
 @dataclass(slots=True)
 class WebSession(Caller):
-    """The session of a page. `access` and `secret` are set if the session is signed in."""
+    """The session of a page, and the request's raw query. `access` and `secret` are set if it is signed in."""
 
     address: str
     cookies: dict[str, str] = field(default_factory=dict, repr=False)
+    query: str = ""
     access: Access[Any] | None = None
     secret: str = field(default="", repr=False)
     form: dict[str, str] = field(default_factory=dict, repr=False)
@@ -103,7 +104,7 @@ class RequiresSession(CallerRequirements[WebSession]):
 
         Raises SignedOut, RateLimited, UnsupportedMediaType, UnreadableForm, ForeignForm.
         """
-        session = WebSession(request.address, _read_cookies(request.headers.get("cookie", "")))
+        session = WebSession(request.address, _read_cookies(request.headers.get("cookie", "")), request.url.query)
         if self.counted is not None:
             self.counted.check(AnonymousCaller(session.address))
         self._authenticate(session)

@@ -13,7 +13,7 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
-from controlplane.store import feedback, keys, organizations, repositories
+from controlplane.store import feedback, keys, organizations, project_slugs, repositories
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.organizations import MemberItem
@@ -21,7 +21,7 @@ from controlplane.store.repositories import NotLinked, UnknownRepository
 from controlplane.store.scans import reports
 from controlplane.store.scans.failures import fail_deleted
 from controlplane.store.scans.items import RequestItem, ScanItem
-from controlplane.store.table import Delete, Leg, LegFailed, QueryPage, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, table
 
 _PAGE = 100
 # Two legs each, in transactions of at most 100.
@@ -162,6 +162,16 @@ def remove_vendors(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def remove_slugs(subject: Subject, after: str | None) -> str | None:
+    """Deletes the project's former slugs, except those that another project has claimed."""
+    page = subject.page(keys.PROJECT_SLUG_PREFIX, after)
+    for item in subject.own(page):
+        slug = item["sk"].removeprefix(keys.PROJECT_SLUG_PREFIX)
+        with suppress(ConditionFailed):
+            table.delete(project_slugs.delete_if_own(subject.organization_id, slug, subject.subject_id))
+    return page.next_sk
+
+
 # Repositories
 
 
@@ -231,7 +241,14 @@ def remove_everything_else(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
-OF_PROJECT: tuple[Step, ...] = (remove_requests, remove_scans, remove_inbox_items, remove_links, remove_vendors)
+OF_PROJECT: tuple[Step, ...] = (
+    remove_requests,
+    remove_scans,
+    remove_inbox_items,
+    remove_links,
+    remove_vendors,
+    remove_slugs,
+)
 OF_REPOSITORY: tuple[Step, ...] = (remove_requests, remove_scans, remove_inbox_items, remove_history)
 OF_ORGANIZATION: tuple[Step, ...] = (
     remove_members,

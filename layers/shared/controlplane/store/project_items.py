@@ -70,7 +70,7 @@ class ConsentItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectItem:
-    """A project as stored in the table. `version` changes with every write."""
+    """A project as stored in the table. `version` changes with every write. `former_slugs`: the latest one is last."""
 
     project_id: ProjectId
     name: str
@@ -81,6 +81,7 @@ class ProjectItem:
     version: str
     websites: tuple[WebsiteItem, ...]
     consent: ConsentItem | None
+    former_slugs: tuple[str, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -132,6 +133,7 @@ class ProjectItem:
             "version": self.version,
             "websites": [website.to_item() for website in self.websites],
             "consent": self.consent.to_item() if self.consent else None,
+            **({"formerSlugs": list(self.former_slugs)} if self.former_slugs else {}),
         }
 
     @classmethod
@@ -146,4 +148,5 @@ class ProjectItem:
             version=item["version"],
             websites=tuple(WebsiteItem.from_item(website) for website in item["websites"]),
             consent=ConsentItem.from_item(item["consent"]) if item["consent"] else None,
+            former_slugs=tuple(item.get("formerSlugs", ())),
         )

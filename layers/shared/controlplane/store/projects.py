@@ -1,4 +1,4 @@
-"""Projects: one item each, which includes the websites and the consent instance, and a second item for the slug.
+"""Projects: one item each, which includes the websites and the consent instance, and items for the slugs.
 
 Changes use an optimistic lock: a write is conditional on the `version` (a random write id) that was read, so no update
 is lost. The transaction that creates or deletes a project also changes the organization's project count, which enforces
@@ -14,7 +14,7 @@ from controlplane.core.errors import NotFound, PlanLimitReached, PlanRequired
 from controlplane.core.ids import InstanceId, ProjectId
 from controlplane.core.naming import slugify
 from controlplane.core.plans import PLANS
-from controlplane.store import deletions, keys, websites
+from controlplane.store import deletions, keys, project_slugs, websites
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -83,7 +83,10 @@ def get_project(project_id: ProjectId) -> ProjectItem:
 
 
 def get_project_by_slug(organization_id: str, slug: str) -> tuple[ProjectItem, str]:
-    """Returns the organization's project with that slug, and the plan. Consistent. Raises UnknownProject."""
+    """Returns the organization's project that has that slug, or had it before a rename, and the organization's plan.
+
+    All reads are consistent. Raises UnknownProject.
+    """
     holder, organization = table.batch_get(
         [keys.project_slug(organization_id, slug), keys.organization(organization_id)]
     )
@@ -100,15 +103,6 @@ def slug_of(name: str) -> str:
 def _distinct(slug: str) -> str:
     # The end of a new local id is random: 20 bits are enough for the few projects with the same name.
     return f"{slug}-{ids.new_local()[-_SUFFIX_LENGTH:]}"
-
-
-def _slug_item(project: ProjectItem) -> dict[str, Any]:
-    key = keys.project_slug(project.project_id.organization_id, project.slug)
-    return {**key._asdict(), "projectId": project.project_id}
-
-
-def _is_own(item: Mapping[str, Any] | None, project: ProjectItem) -> bool:
-    return item is not None and item["projectId"] == project.project_id
 
 
 def create_project(
@@ -145,13 +139,13 @@ def create_project(
         legs: dict[str, Leg] = {
             **(extra_legs or {}),
             "organization": _increment_count(organization_id, branding),
-            "slug": Put(_slug_item(project), _ABSENT),
+            "slug": project_slugs.claim(project),
             "project": Put(project.to_item(), _ABSENT),
         }
         try:
             table.transact(legs)
         except LegFailed as failure:
-            if _is_own(failure.items.get("slug"), project):
+            if project_slugs.is_held_by(failure.items.get("slug"), project):
                 return project  # our own write, whose response was lost
             if failure.leg == "organization":
                 raise _plan_error(failure.item, branding) from None
@@ -271,26 +265,30 @@ def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_we
 
     Raises UnknownProject, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and InvalidPayload for too many websites.
     """
-    organization_id = project.project_id.organization_id
     base = new_slug = slug_of(change.get("name", project.name))
+    forgets = True
 
     def changed(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
         after = _with_change(before, change, new_slug).with_new_version()
         websites.require_permitted(before, after, may_remove=may_remove_websites)
-        legs: dict[str, Leg] = {}
-        if after.slug != before.slug:
-            legs["slug"] = Put(_slug_item(after), _ABSENT)
-            legs["oldSlug"] = Delete(keys.project_slug(organization_id, before.slug))
+        legs = project_slugs.renaming_legs(before, after)
+        if not forgets:
+            legs.pop(project_slugs.FORGOTTEN, None)
         if change.get("branding") == NO_BRANDING:
-            legs["plan"] = _plan_check(organization_id, NO_BRANDING)
+            legs["plan"] = _plan_check(project.project_id.organization_id, NO_BRANDING)
         return after, legs
 
     def update() -> ProjectItem:
-        nonlocal new_slug
+        nonlocal new_slug, forgets
         try:
             return change_until_written(project, changed)
         except SlugTaken:
             new_slug = _distinct(base)
+            raise WriteConflict from None
+        except LegFailed as failure:
+            if failure.leg != project_slugs.FORGOTTEN:
+                raise
+            forgets = False  # another project has claimed the oldest former slug
             raise WriteConflict from None
 
     return retry_on_conflict(update, "the slug")
@@ -300,7 +298,7 @@ def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> 
     """Returns the project with the change applied; it gets `new_slug` if its name changes."""
     after = project
     if "name" in change and change["name"] != project.name:
-        after = replace(after, name=change["name"], slug=new_slug)
+        after = project_slugs.rename(after, change["name"], new_slug)
     if "description" in change:
         after = replace(after, description=change["description"])
     if "websites" in change:

@@ -8,6 +8,7 @@ MEMBERSHIP_PREFIX = "ORG#"
 INVITEE_PREFIX = "ORG#"
 KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
+PROJECT_SLUG_PREFIX = "PSLUG#"
 INVITATION_PREFIX = "INVITATION#"
 LEDGER_PREFIX = "LEDGER#"
 
@@ -111,14 +112,15 @@ def ledger_entry(organization_id: str, local: str) -> Key:
 
 # {pk: ORG#org_2f…, sk: PROJECT#01j…, projectId: prj_2f…, name, slug, description, region, createdAt, version,
 #  websites: [{id, origin, kind, audits: [aud…], trusted: false if it isn't a consent entry}],
-#  consent: {instanceId, slug, name, branding}}
+#  consent: {instanceId, slug, name, branding}, formerSlugs: [shop]}
 def project(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{PROJECT_PREFIX}{local}")
 
 
-# {pk: ORG#org_2f…, sk: PSLUG#my-shop, projectId: prj_2f…}
+# `former` marks a slug that the project had before a rename. Another project may claim it.
+# {pk: ORG#org_2f…, sk: PSLUG#my-shop, projectId: prj_2f…, former: true}
 def project_slug(organization_id: str, slug: str) -> Key:
-    return Key(organization_pk(organization_id), f"PSLUG#{slug}")
+    return Key(organization_pk(organization_id), f"{PROJECT_SLUG_PREFIX}{slug}")
 
 
 # A website audit, its schedule, and one of its runs (runs outlive the audit).
