@@ -162,12 +162,12 @@ class IncompleteCredential(Unauthorized):
 
 class PlanRequired(ApiError):
     code = "PLAN_REQUIRED"
-    message = "This requires a paid plan. API access starts with the Starter plan."
+    message = "This requires a paid plan. API access starts with the Starter plan. Ask the operator to change the plan."
 
 
 class PlanLimitReached(ApiError):
     code = "PLAN_LIMIT_REACHED"
-    message = "The plan's limit has been reached. Upgrade the plan, or remove something first."
+    message = "The plan's limit has been reached. Remove something first, or ask the operator to change the plan."
 
 
 class InsufficientScope(ApiError):

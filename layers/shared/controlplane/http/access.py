@@ -17,6 +17,7 @@ from controlplane.core.errors import Forbidden, InsufficientScope, InvalidPayloa
 from controlplane.core.ids import OwnedId
 from controlplane.core.plans import PLANS
 from controlplane.core.roles import RANK
+from controlplane.core.urls import dashboard_base_url
 from controlplane.http import owner_limits
 from controlplane.http.authentication import Principal, authenticate, check_rate, key_organization
 from controlplane.http.callers import Caller, CallerRequirements
@@ -227,9 +228,15 @@ def _find_organization(principal: Principal, source: str, named: str | None) -> 
     if (active := account.active) is not None:
         return active
     if not account.memberships:
-        raise Forbidden("This account belongs to no organization. Create one, or accept an invitation.")
+        raise Forbidden(
+            "This account belongs to no organization. Create one with POST /v1/organizations, or accept an invitation "
+            f"at {dashboard_base_url()}/invitations."
+        )
     raise InvalidPayload.at(
-        ["organizationId"], "This account has several organizations: say which with organizationId.", "missing"
+        ["organizationId"],
+        "This account has several organizations and no default. Send organizationId, or save a default with "
+        "PUT /v1/me/active-organization.",
+        "missing",
     )
 
 

@@ -34,11 +34,14 @@ class UnknownProject(NotFound):
 
 
 class BrandingNotIncluded(PlanRequired):
-    message = "Removing the branding requires the Pro plan or higher."
+    message = "Removing the branding requires the Pro plan or higher. Ask the operator to change the plan."
 
 
 class ProjectLimitReached(PlanLimitReached):
-    message = "The organization has reached its plan's project limit. Delete a project or upgrade the plan."
+    message = (
+        "The organization has reached its plan's project limit. Delete a project, or ask the operator to change the "
+        "plan."
+    )
 
     def __init__(self, plan: str, current: int) -> None:
         super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})

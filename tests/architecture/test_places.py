@@ -1,0 +1,175 @@
+"""Every path, page, anchor, and command that a message, a page, or a document names exists.
+
+The texts are all documents, templates, and strings of the code. The places are the routes of the apps, the files of the
+reference, the headings of the documents, the targets of `make`, and the commands of `assent-ops`.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ops.cli import app
+from tests.support.operations import operations
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+TEMPLATES = sorted([*ROOT.glob("functions/dashboard/templates/*.html"), *ROOT.glob("scripts/reference/templates/*")])
+MODULES = sorted(
+    path for folder in ("functions", "layers", "ops", "local", "scripts") for path in ROOT.glob(f"{folder}/**/*.py")
+)
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+# A request as documents write it, such as `GET /v1/projects?limit=10`.
+REQUEST = re.compile(rf"\b({'|'.join(METHODS)}) (/[^\s`'\"|,;)\\<]*)")
+# A path in a text. Paths of files and of other services begin differently.
+PATH = re.compile(r"(?<![\w.:/}~*…-])(/[a-z.][^\s`'\"|,;)(\\<>]*)")
+ADDRESS = re.compile(r"https://(?:api|dashboard)\.assent\.example([^\s`'\"|,;)(\\<>]*)")
+COMMAND = re.compile(r"\bassent-ops ([a-z][a-z-]+) ([a-z][a-z-]+)")
+MAKE = re.compile(r"`(?:[A-Z]+=\S+ )?make ([a-z][a-z0-9-]*)`")
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]*))?\)")
+# An href or action of a template, with the expression that builds its path.
+PAGE = re.compile(r"(href|action)=\"\{\{ address\(([^{}]*)\) \}\}")
+PLACEHOLDER = re.compile(r"\{[^}]*\}|<[^>]*>")
+REFERENCE = re.compile(r"\{\{ reference \}\}/([^\"#]+)")
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Yields the strings of a module, with `{}` for each value in an f-string. Docstrings are included."""
+    tree = ast.parse(path.read_text())
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+            yield node.value
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Yields every text of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_of(item)
+
+
+@cache
+def texts() -> list[tuple[str, str]]:
+    """Returns every text that a person may read, with its file."""
+    # What the changelog says about released versions was true then.
+    found = [(path, re.split(r"^## \d", path.read_text(), flags=re.MULTILINE)[0]) for path in DOCUMENTS]
+    found += [(path, path.read_text()) for path in TEMPLATES]
+    found += [(path, text) for path in MODULES for text in strings(path)]
+    document = ROOT / "docs" / "openapi.json"
+    found += [(document, text) for text in texts_of(json.loads(document.read_text()))]
+    return [(str(path.relative_to(ROOT)), text) for path, text in found]
+
+
+def exists(path: str, method: str | None = None) -> bool:
+    """Returns True if a route has that path. `…` at its end, or no method, also accepts the beginning of one.
+
+    A placeholder such as `{projectId}` or `<slug>` accepts any segment.
+    """
+    plain = re.split(r"[?#]", path)[0].rstrip(".:")
+    if plain.startswith("/docs/") and PLACEHOLDER.search(plain) is None:
+        return plain.removeprefix("/docs/") in reference_files()
+    is_part = method is None or plain.endswith("…")
+    wanted = plain.removesuffix("…").rstrip("/").split("/")
+    return any(
+        _fits(wanted, operation.path.rstrip("/").split("/"), is_part)
+        for operation in operations()
+        if method in (None, operation.method)
+    )
+
+
+def _fits(wanted: list[str], route: list[str], is_part: bool) -> bool:
+    if len(wanted) > len(route) or (len(wanted) < len(route) and not is_part):
+        return False
+    pairs = zip(wanted, route, strict=False)
+    return all(PLACEHOLDER.search(a) or b.startswith("{") or a == b for a, b in pairs)
+
+
+@cache
+def reference_files() -> set[str]:
+    """Returns the names of the Markdown files of the reference."""
+    described = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"].values()
+    names = {operation["operationId"] for path in described for operation in path.values()}
+    return {f"{name}.md" for name in (*names, "introduction", "reference")}
+
+
+@cache
+def first_segments() -> set[str]:
+    return {operation.path.split("/")[1] for operation in operations()} - {""}
+
+
+def headings(path: Path) -> set[str]:
+    """Returns the anchors that GitHub gives to the document's headings."""
+    lines = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_every_named_request_is_a_route():
+    named = [(file, method, path) for file, text in texts() for method, path in REQUEST.findall(text) if is_ours(path)]
+    assert len(named) > 100
+    assert [(file, method, path) for file, method, path in named if not exists(path, method)] == []
+
+
+def test_every_named_path_below_a_known_one_is_a_route():
+    named = [(file, path) for file, text in texts() for path in PATH.findall(text) if is_ours(path)]
+    assert len(named) > 200
+    assert [(file, path) for file, path in named if not exists(path)] == []
+
+
+def is_ours(path: str) -> bool:
+    return re.split(r"[/?#]", path)[1].rstrip(".:") in first_segments()
+
+
+def test_every_address_of_the_api_and_the_pages_exists():
+    named = [(file, path.rstrip(".")) for file, text in texts() for path in ADDRESS.findall(text)]
+    assert any(path.startswith("/organizations/") for _, path in named)
+    assert [(file, path) for file, path in named if path and not exists(path)] == []
+
+
+def test_every_link_and_form_of_a_page_leads_to_a_route():
+    missing = []
+    for template in TEMPLATES:
+        for attribute, expression in PAGE.findall(template.read_text()):
+            path = "".join(
+                part[1:-1] if part.startswith("'") else "{}" for part in expression.partition("|")[0].split(" ~ ")
+            )
+            if path.startswith("/") and not exists(path, "GET" if attribute == "href" else "POST"):
+                missing.append((template.name, path))
+        missing += [
+            (template.name, it) for it in REFERENCE.findall(template.read_text()) if it not in reference_files()
+        ]
+    assert missing == []
+
+
+def test_every_link_of_a_document_leads_to_a_file_and_a_heading():
+    missing = []
+    for document in DOCUMENTS:
+        for target, anchor in LINK.findall(document.read_text()):
+            path = (document.parent / target) if target else document
+            if not path.exists() or (anchor and path.suffix == ".md" and anchor not in headings(path)):
+                missing.append((document.name, f"{target}#{anchor}"))
+    assert missing == []
+
+
+def test_every_named_ops_command_exists():
+    groups: Any = typer.main.get_command(app)
+    named = {(noun, verb) for _, text in texts() for noun, verb in COMMAND.findall(text)}
+    assert len(named) > 20
+    assert {it for it in named if it[0] not in groups.commands or it[1] not in groups.commands[it[0]].commands} == set()
+
+
+def test_every_named_target_of_make_exists():
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {target for _, text in texts() for target in MAKE.findall(text)}
+    assert len(named) > 5
+    assert named <= targets

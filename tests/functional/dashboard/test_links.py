@@ -1,0 +1,73 @@
+"""The links of the pages, followed from the overview as a browser does."""
+
+import re
+from html import unescape
+from urllib.parse import urljoin
+
+from controlplane.core.urls import public_base_url
+from controlplane.store import invitations, projects
+from tests.support.api import Api
+from tests.support.browser import Browser
+from tests.support.operations import operations_at
+from tests.support.world import Person, World
+
+
+def crawl(browser: Browser, start: str = "/") -> set[str]:
+    """Follows every link to this service and checks that it is a page, and that each form has a route.
+
+    Returns the paths.
+    """
+    waiting, seen = [start], {start}
+    while waiting:
+        target = waiting.pop()
+        reply = browser.get(target)
+        assert reply.status == 200, target
+        for action in browser.forms() if reply.headers["content-type"].startswith("text/html") else ():
+            assert "POST" in {operation.method for operation in operations_at(action.partition("?")[0])}, action
+        for link in re.findall(r'<a [^>]*href="([^"]*)"', reply.text):
+            path = urljoin(target, unescape(link).removeprefix(public_base_url())).partition("#")[0]
+            # The reference's own links are checked with its files.
+            if path.startswith("/") and path not in seen and not target.startswith("/docs"):
+                seen.add(path)
+                waiting.append(path)
+    return seen
+
+
+def test_every_link_of_a_person_without_an_organization_leads_to_a_page(visitor: Browser):
+    seen = crawl(visitor)
+    assert {"/organizations", "/invitations", "/device", "/docs", "/docs/createOrganization.md"} <= seen
+
+
+def test_every_link_of_a_member_leads_to_a_page(visitor: Browser, world: World, person: Person):
+    company = world.company(owner=person)
+    project = projects.create_project(
+        company.organization_id, "Shop", region="eu-central", addresses=[], branding="assent"
+    )
+    foreign = world.company()
+    invitations.create_invitation(
+        foreign.organization_id,
+        person.email,
+        "member",
+        inviter_id=foreign.owner.user_id,
+        limits=invitations.Limits(100, 20),
+        extra_legs={},
+    )
+    own = f"/organizations/{company.slug}"
+    pages = {own, f"{own}/delete", f"{own}/projects/{project.slug}", f"{own}/projects/{project.slug}/consent"}
+    assert {*pages, "/invitations/blocked", "/docs/updateProject.md"} <= crawl(visitor)
+
+
+def test_messages_send_callers_to_places_that_exist(api: Api, visitor: Browser, world: World):
+    nowhere = world.person()
+    message = api.get("/v1/projects", nowhere.token).error["message"]
+    (page,) = re.findall(r"https://[^/]+(/\S+)\.", message)
+    assert visitor.get(page).status == 200
+    assert api.post("/v1/organizations", nowhere.token, json_body={"name": "Acme"}).status == 201
+    assert api.get("/v1/projects", nowhere.token).status == 200
+    several = world.company().owner
+    saved = world.company(owner=several)
+    world.clear_default(several)
+    (detail,) = api.get("/v1/projects", several.token).error["details"]
+    method, path = re.findall(r"(PUT) (\S+)\.", detail["message"])[0]
+    assert api.call(method, path, several.token, json_body={"organizationId": saved.organization_id}).status == 200
+    assert api.get("/v1/projects", several.token).status == 200
