@@ -21,7 +21,7 @@ _RANDOM_TRIES = 5
 
 
 class NotOwnOrganization(Forbidden):
-    message = "You aren't a member of this organization. Choose one from `GET /v1/organizations`."
+    message = "You aren't a member of this organization. Choose one from GET /v1/organizations."
 
 
 def list_organizations(principal: Principal) -> list[Membership]:

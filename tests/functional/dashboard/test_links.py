@@ -60,7 +60,7 @@ def test_every_link_of_a_member_leads_to_a_page(visitor: Browser, world: World, 
 def test_messages_send_callers_to_places_that_exist(api: Api, visitor: Browser, world: World):
     nowhere = world.person()
     message = api.get("/v1/projects", nowhere.token).error["message"]
-    (page,) = re.findall(r"https://[^/]+(/\S+)\.", message)
+    (page,) = re.findall(r"https://[^/]+(/\S+)", message)
     assert visitor.get(page).status == 200
     assert api.post("/v1/organizations", nowhere.token, json_body={"name": "Acme"}).status == 201
     assert api.get("/v1/projects", nowhere.token).status == 200

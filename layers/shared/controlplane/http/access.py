@@ -229,8 +229,8 @@ def _find_organization(principal: Principal, source: str, named: str | None) -> 
         return active
     if not account.memberships:
         raise Forbidden(
-            "This account belongs to no organization. Create one with POST /v1/organizations, or accept an invitation "
-            f"at {dashboard_base_url()}/invitations."
+            f"This account belongs to no organization. Accept an invitation at {dashboard_base_url()}/invitations or "
+            "create an organization with POST /v1/organizations."
         )
     raise InvalidPayload.at(
         ["organizationId"],
