@@ -192,21 +192,20 @@ class TestAnonymous:
         assert send(api, operation, None, company.organization_id).code == "UNAUTHORIZED"
         assert table_dump() == before
 
-    @pytest.mark.parametrize("token", ["", "garbage", tokens.mint("assent"), tokens.mint("assent_at")])
-    def test_a_wrong_credential_returns_the_same_401(self, operation: Operation, token: str, api: Api, world: World):
+    def test_unknown_credentials_return_the_401_of_no_credential(self, operation: Operation, api: Api, world: World):
         company = world.company()
         anonymous = send(api, operation, None, company.organization_id)
-        refused = send(api, operation, token, company.organization_id)
-        assert refused.text == anonymous.text
-        assert refused.status == 401
+        for token in ("", "garbage", tokens.mint("assent"), tokens.mint("assent_at")):
+            refused = send(api, operation, token, company.organization_id)
+            assert refused.status == 401
+            assert refused.text == anonymous.text
 
-    @pytest.mark.parametrize("token", ["assent_short", "assent_at_" + "A" * 36, "assent_" + "z" * 36])
-    def test_a_wrong_checksum_returns_a_401_that_says_so(
-        self, operation: Operation, token: str, api: Api, world: World
-    ):
-        refused = send(api, operation, token, world.company().organization_id)
-        assert (refused.status, refused.code) == (401, "UNAUTHORIZED")
-        assert refused.error["details"] == {"reason": "incomplete_credential"}
+    def test_a_wrong_checksum_returns_a_401_that_says_so(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        for token in ("assent_short", "assent_at_" + "A" * 36, "assent_" + "z" * 36):
+            refused = send(api, operation, token, company.organization_id)
+            assert (refused.status, refused.code) == (401, "UNAUTHORIZED")
+            assert refused.error["details"] == {"reason": "incomplete_credential"}
 
     def test_an_expired_token_is_refused(self, operation: Operation, api: Api, world: World, now):
         company = world.company()
