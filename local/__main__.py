@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from local import checkout, environment, terminal
 from local.checkout import HOST, ROOT, SOURCES, AlreadyRunning
 from local.ministack import MINISTACK_DIRECTORY, DeployFailed, MiniStack, MiniStackFailed
+from local.request_log import READINESS_PROBE
 
 DEFAULT_PORT = 3000
 _READY_TIMEOUT_SECONDS = 60
@@ -137,13 +138,7 @@ def _serve(port: int) -> None:
     from uvicorn.config import LOGGING_CONFIG  # noqa: PLC0415
     from uvicorn.supervisors import ChangeReload  # noqa: PLC0415
 
-    handlers = LOGGING_CONFIG["handlers"]
-    handlers = handlers | {"access": handlers["access"] | {"filters": ["path alone"]}}
-    logging = LOGGING_CONFIG | {
-        "filters": {"path alone": {"()": "local.server.without_query"}},
-        "handlers": handlers,
-        "loggers": LOGGING_CONFIG["loggers"] | {"uvicorn.error": {"level": "WARNING"}},
-    }
+    logging = LOGGING_CONFIG | {"loggers": LOGGING_CONFIG["loggers"] | {"uvicorn.error": {"level": "WARNING"}}}
     config = uvicorn.Config(
         "local.server:app",
         host=HOST,
@@ -152,6 +147,7 @@ def _serve(port: int) -> None:
         reload_dirs=[str(ROOT / name) for name in (*SOURCES, "local")],
         reload_includes=["*.py", "*.json", "*.html", "*.css"],
         log_config=logging,
+        access_log=False,  # local.request_log writes one with the request's id
         server_header=False,
         # The address of a caller is the one it called from, as behind API Gateway: no header changes it.
         proxy_headers=False,
@@ -170,7 +166,7 @@ def _print_screen(port: int, credentials: dict[str, Any]) -> None:
     while time.monotonic() < deadline:
         try:
             connection = http.client.HTTPConnection(HOST, port, timeout=10)
-            connection.request("GET", "/v1/regions")
+            connection.request("GET", "/v1/regions", headers={"User-Agent": READINESS_PROBE})
             answer = json.loads(connection.getresponse().read())
             print(screen.render(credentials, answer["data"][0]["id"]), flush=True)
         except OSError:

@@ -1,6 +1,7 @@
 """The environment of the functions on this machine: the variables that template.yaml sets on AWS, with local values."""
 
 import os
+import secrets
 from collections.abc import MutableMapping
 
 from local import queues
@@ -31,6 +32,7 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "DASHBOARD_BASE_URL": base_url,
         # Test clients make organizations without end.
         "ORGANIZATIONS_PER_PERSON": "1000",
+        **_front_door(),
         **_sign_in(endpoint, resources),
         **github.function_variables(DIRECTORY / github.FOLDER, base_url),
         **queues.variables(load_template(), resources),
@@ -42,6 +44,11 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",
     }
+
+
+def _front_door() -> dict[str, str]:
+    """Returns the front door's secret, a new one for each run, unless FRONT_DOOR is off."""
+    return {} if os.environ.get("FRONT_DOOR") == "off" else {"FRONT_DOOR_SECRET": secrets.token_hex(32)}
 
 
 def _sign_in(endpoint: str, resources: dict[str, str]) -> dict[str, str]:

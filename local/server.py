@@ -4,22 +4,27 @@ import importlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
-from logging import LogRecord
+import uuid
+from collections.abc import Iterable
 from multiprocessing.connection import wait
-from typing import Any, cast
+from typing import Any
 
 from starlette.applications import Starlette
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from controlplane.core.settings import settings
 from controlplane.http.app import not_found_app
+from local import front_door, rest_api
 from local.checkout import DIRECTORY, ROOT
 from local.github import setup
 from local.github.app import create_app
 from local.github.stand_in import StandIn
 from local.queues import start_pollers
+from local.request_log import RequestLog
 from local.schedules import start_schedules
 
 
@@ -30,42 +35,85 @@ def load_apps() -> dict[str, Any]:
     return {name: module.app for name, module in modules.items() if hasattr(module, "app")}
 
 
-def without_query() -> Callable[[LogRecord], bool]:
-    """Filters uvicorn's access log: removes each request's query, which can contain sign-in codes."""
-
-    def shorten(record: LogRecord) -> bool:
-        address, method, target, *more = cast("tuple[Any, ...]", record.args)
-        record.args = (address, method, target.partition("?")[0], *more)
-        return True
-
-    return shorten
-
-
 class Gateway:
-    """Hands each request to the app that has its route, and to `not_found` if none has.
+    """Hands each request to the app that has its route, and renames headers of the response, as API Gateway does.
 
-    As in API Gateway the path with fewer parameters wins. A path that is known with other methods only goes to the app
-    that knows it, which answers 405.
+    The path with fewer parameters wins. A request that no route has gets the gateway's own 404, also if the path exists
+    with other methods. A path with an encoded slash gets the functions' 404. `mounted` gets every request below its
+    paths, and is no part of the gateway.
     """
 
-    def __init__(self, apps: dict[str, Any], not_found: ASGIApp = not_found_app) -> None:
+    def __init__(self, apps: dict[str, Any], mounted: Starlette | None = None) -> None:
         self._routes: list[tuple[BaseRoute, ASGIApp]] = [(route, app) for app in apps.values() for route in app.routes]
-        self._not_found = not_found
+        self._mounted = mounted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._find(scope)(scope, receive, send)
-        elif scope["type"] == "lifespan":
+        if scope["type"] == "lifespan":
             await _answer_lifespan(receive, send)
+        elif scope["type"] == "http":
+            if self._mounted is not None and any(
+                route.matches(scope)[0] is Match.FULL for route in self._mounted.routes
+            ):
+                await self._mounted(scope, receive, send)
+            else:
+                await self._find(scope)(scope, receive, _renaming(send))
 
     def _find(self, scope: Scope) -> ASGIApp:
-        best, best_rank = self._not_found, (Match.NONE.value, 0)
+        if scope["raw_path"].count(b"/") != scope["path"].count("/"):
+            return not_found_app
+        best, fewest = _respond_unknown_route, sys.maxsize
         for route, app in self._routes:
             match, child_scope = route.matches(scope)
-            rank = (match.value, -len(child_scope.get("path_params", {})))
-            if match != Match.NONE and (best is self._not_found or rank > best_rank):
-                best, best_rank = app, rank
+            parameters = len(child_scope.get("path_params", {}))
+            if match is Match.FULL and parameters < fewest:
+                best, fewest = app, parameters
         return best
+
+
+async def _respond_unknown_route(scope: Scope, receive: Receive, send: Send) -> None:
+    status, headers, body = rest_api.unknown_route(str(uuid.uuid4()))
+    await Response(body, status, headers)(scope, receive, send)
+
+
+def _renaming(send: Send) -> Send:
+    """Returns `send` for responses of functions."""
+
+    async def send_renamed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [(name.decode(), value) for name, value in message["headers"]]
+            message["headers"] = [(name.encode(), value) for name, value in rest_api.rename_headers(headers)]
+        await send(message)
+
+    return send_renamed
+
+
+class FrontDoor:
+    """The gateway behind the template's front door, which proves itself with the secret."""
+
+    def __init__(self, gateway: ASGIApp, secret: str) -> None:
+        self._gateway = gateway
+        self._secret = secret
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_restored(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status, headers = front_door.restore_challenge(message["status"], _as_text(message["headers"]))
+                message["status"], message["headers"] = status, _as_bytes(headers)
+            await send(message)
+
+        if scope["type"] != "http":
+            await self._gateway(scope, receive, send)
+            return
+        headers = front_door.request_headers(_as_text(scope["headers"]), scope["client"][0], self._secret)
+        await self._gateway({**scope, "headers": _as_bytes(headers)}, receive, send_restored)
+
+
+def _as_text(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def _as_bytes(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 async def _answer_lifespan(receive: Receive, send: Send) -> None:
@@ -93,4 +141,8 @@ if multiprocessing.parent_process() is not None:  # the server; a test that impo
     start_pollers()
     start_schedules()
 
-app = Gateway(load_apps() | {"github": _github})
+_gateway: ASGIApp = Gateway(load_apps(), _github)
+if settings.front_door_secret is not None:
+    _gateway = FrontDoor(_gateway, settings.front_door_secret.current)
+
+app = RequestLog(_gateway)

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import boto3
 
+from local.rest_api import rename_headers
 from tests.e2e.external import ExternalServices
 from tests.support.api import Reply
 from tests.support.response_checks import check_response
@@ -142,7 +143,7 @@ class Stack:
             text = response.read().decode()
         finally:
             connection.close()
-        answered = {name.lower(): value for name, value in response.getheaders()}
+        answered = dict(rename_headers(response.getheaders()))  # MiniStack doesn't
         cookies = response.headers.get_all("set-cookie", [])
         reply = Reply.read(response.status, answered, text, cookies)
         self.secrets |= _credentials_in(reply)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from local.rest_api import rename_headers
 from local.sam import ENVIRONMENT, PARAMETERS
 from tests.e2e import containers
 from tests.e2e.deployment import BUILD, ROOT
@@ -35,7 +36,7 @@ def _call(base_url: str, method: str, path: str, token: str | None = None, body:
         text = response.read().decode()
     finally:
         connection.close()
-    answered = {name.lower(): value for name, value in response.getheaders()}
+    answered = dict(rename_headers(response.getheaders()))  # SAM doesn't
     return Reply.read(response.status, answered, text)
 
 

@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from local.events import rest_event
+from local.rest_api import unknown_route
 from tests.support.documented import check_documented
 from tests.support.operations import operations, operations_at
 from tests.support.reply import Reply
-from tests.support.response_checks import FORM, check_response
+from tests.support.response_checks import FORM, check_envelope, check_response
 
 __all__ = ["FORM", "Api", "Reply"]
 
@@ -72,11 +73,27 @@ class Api:
         """Sends one request. `target` is a path with its query; `raw_body` is sent unchanged, `json_body` as JSON."""
         body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
         event = rest_event(method, target, token=token, body=body, headers=headers, source_ip=self.source_ip)
-        found = operations_at(event["path"])
-        # `permissions.caller` reads this variable: the function that makes the calls.
-        group = found[0].group if found else "system"
-        reply = Reply.of_handler(_handlers()[group](event, _Context()))
-        check_response(event["path"], event["headers"], reply, event["requestContext"]["requestId"])
-        check_documented(method, event["path"], reply.status, reply.headers, reply.body)
+        return self.send(event)
+
+    def send(self, event: dict[str, Any]) -> Reply:
+        """Sends the request of an event as the gateway does: to the function with the route, or it responds itself."""
+        method, path, request_id = event["httpMethod"], event["path"], event["requestContext"]["requestId"]
+        routes = [operation for operation in operations_at(path) if operation.method == method]
+        if routes:
+            route = min(routes, key=lambda operation: operation.path.count("{"))
+            reply = self._invoke(route.group, {**event, "resource": route.path})
+            check_response(path, event["headers"], reply, request_id)
+            check_documented(method, path, reply.status, reply.headers, reply.body)
+        else:
+            reply = Reply.read(*unknown_route(request_id))
+            check_envelope(path, reply, request_id)
         self.replies.append(reply)
         return reply
+
+    def call_app(self, method: str, path: str) -> Reply:
+        """Sends a request to the function that knows the path, with any method, as no gateway does."""
+        return self._invoke(operations_at(path)[0].group, rest_event(method, path))
+
+    def _invoke(self, group: str, event: dict[str, Any]) -> Reply:
+        """Invokes the function. `permissions.caller` reads the variable `group`: the function that makes the calls."""
+        return Reply.of_handler(_handlers()[group](event, _Context()))

@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from local.rest_api import REMAPPED_PREFIX, rename_headers
+
 
 @dataclass
 class Reply:
@@ -28,6 +30,11 @@ class Reply:
     def code(self) -> str:
         return self.error["code"]
 
+    @property
+    def challenge(self) -> str | None:
+        """The value of WWW-Authenticate, under that name or the one that API Gateway gives it."""
+        return self.headers.get("www-authenticate") or self.headers.get(f"{REMAPPED_PREFIX}www-authenticate")
+
     @classmethod
     def read(cls, status: int, headers: dict[str, str], text: str, cookies: list[str] | None = None) -> "Reply":
         """Returns the response with its JSON parsed, if it has any. Names of headers are in lowercase."""
@@ -36,7 +43,7 @@ class Reply:
 
     @classmethod
     def of_handler(cls, answer: dict[str, Any]) -> "Reply":
-        """Returns the response of a handler, which is in the gateway's proxy format."""
+        """Returns the response of a handler, which is in the gateway's proxy format, as the gateway passes it on."""
         text = answer["body"]
         if answer["isBase64Encoded"]:
             text = base64.b64decode(text).decode()
@@ -45,4 +52,4 @@ class Reply:
         headers |= {name.lower(): value for name, value in answer["headers"].items()}
         set_cookie = headers.pop("set-cookie", None)
         cookies = several.get("set-cookie") or ([set_cookie] if set_cookie else [])
-        return cls.read(answer["statusCode"], headers, text, cookies)
+        return cls.read(answer["statusCode"], dict(rename_headers(headers.items())), text, cookies)

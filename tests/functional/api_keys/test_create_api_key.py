@@ -194,7 +194,7 @@ class Test403:
         reply = api.post(PATH, world.key(world.company()), json_body={"name": "deploy"})
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "api-keys.write"}
-        assert reply.headers["www-authenticate"] == 'Bearer error="insufficient_scope", scope="api-keys.write"'
+        assert reply.challenge == 'Bearer error="insufficient_scope", scope="api-keys.write"'
 
     def test_a_missing_scope_is_reported_before_an_invalid_body(self, api: Api, world: World):
         company = world.company()

@@ -98,6 +98,11 @@ class Settings(BaseModel):
     # The header in which a trusted proxy sends the client's address, and the proxy's own addresses. None: no proxy.
     trusted_proxy_header: OptionalText = None
     trusted_proxy_addresses: Networks = ()
+    # The header value by which a request proves that it came through the front door: a ring like the signing secret.
+    # None: there is no front door.
+    front_door_secret: Annotated[SigningSecret | None, BeforeValidator(read_signing_secret)] = Field(None, repr=False)
+    # Rejects requests that didn't come through the front door.
+    front_door_required: bool = False
     # Maximum organizations that one person may own, and maximum pending invitations per organization and per email
     # address.
     organizations_per_person: int = Field(20, ge=1)

@@ -161,7 +161,7 @@ class Requires(CallerRequirements[Access[Any]]):
 
     def identify(self, request: RequestReader) -> Access[Any]:
         """Authenticates the credential and counts the request. Raises Unauthorized, RateLimited."""
-        principal, counted = authenticate(request.headers.get("authorization"), request.address)
+        principal, counted = authenticate(request.authorization, request.address)
         return Access(principal, counted, known_plan=principal.key.plan if principal.key else None)
 
     def check(self, caller: Access[Any]) -> None:

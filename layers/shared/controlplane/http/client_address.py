@@ -1,13 +1,14 @@
 """The address of the client that sent a request, and the network that rate limits count as one caller.
 
-The gateway's source address is the only one that a client can't choose. The proxy's header is used only if that address
-belongs to the trusted proxy of the settings.
+The gateway's source address is the only one that a client can't choose. A header is used only if the request came
+through the front door, or if that address belongs to the trusted proxy of the settings.
 """
 
 import ipaddress
 from collections.abc import Callable
 
 from controlplane.core.settings import settings
+from controlplane.http import front_door
 
 type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -16,12 +17,15 @@ _IPV6_PREFIX = 64
 
 
 def client_address(source_address: str, read_header: Callable[[str], list[str]]) -> str:
-    """Returns the client's address: the one that the gateway saw, or the one in a trusted proxy's header.
+    """Returns the client's address: the one that the gateway, the front door, or a trusted proxy saw.
 
-    Proxies append to the header, and the client controls everything to the left of their entries. So the header is read
-    from the right, up to the first entry that isn't an address of the proxy. If that entry isn't an address, returns
-    `source_address`, the gateway's.
+    The front door overwrites its header, which contains one address. A proxy appends to its own, and the client
+    controls everything to the left of the proxy's entries. So that one is read from the right, up to the first entry
+    that isn't an address of the proxy. If there is no address at that place, returns `source_address`, the gateway's.
     """
+    if front_door.was_used(read_header):
+        address = _parse(",".join(read_header(front_door.ADDRESS_HEADER)))
+        return source_address if address is None else str(address)
     if settings.trusted_proxy_header is None or not _is_trusted(_parse(source_address)):
         return source_address
     address = None

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 from fastapi import FastAPI
 from mangum import Mangum
@@ -12,10 +13,12 @@ from controlplane.core import lazy_imports
 from controlplane.core.observability import count_request
 from controlplane.store import client
 
-# Requests a path that no function has, so it is routed and answered without reading or counting anything.
+# A path that no function has.
+_UNKNOWN_PATH = "/-"
+# Requests it, so that nothing is read or counted.
 _FIRST_REQUEST: dict[str, Any] = {
-    "resource": "/-",
-    "path": "/-",
+    "resource": _UNKNOWN_PATH,
+    "path": _UNKNOWN_PATH,
     "httpMethod": "GET",
     "headers": {},
     "multiValueHeaders": {},
@@ -36,7 +39,7 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
     adapter = Mangum(app, lifespan="off")
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        response = adapter(event, context)
+        response = adapter(_normalized(event), context)
         count_request(failed=response["statusCode"] >= 500)
         return response
 
@@ -47,3 +50,17 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
         client.prepare()
     lazy_imports.finish()
     return handler
+
+
+def _normalized(event: dict[str, Any]) -> dict[str, Any]:
+    """Returns the event as the adapter reads it without losing anything.
+
+    It takes the last of several headers whose names differ only in case, so their values are put into one list. It
+    decodes the path, and the app could then find another route than the gateway did. So a path that has more segments
+    than the gateway's route, because of an encoded slash, becomes an unknown one.
+    """
+    headers: dict[str, list[str]] = {}
+    for name, values in (event.get("multiValueHeaders") or {}).items():
+        headers.setdefault(name.lower(), []).extend(values)
+    is_route = unquote(event["path"]).count("/") == event["resource"].count("/")
+    return {**event, "multiValueHeaders": headers, "path": event["path"] if is_route else _UNKNOWN_PATH}

@@ -3,19 +3,26 @@
 import time
 import uuid
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.core import deadline, urls
-from controlplane.core.errors import InternalError
+from controlplane.core.errors import Forbidden, InternalError
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
-from controlplane.http import deprecations, request_log
+from controlplane.http import deprecations, front_door, request_log
 from controlplane.http.request_state import RequestState
+
+
+class NotThroughFrontDoor(Forbidden):
+    message = "This address doesn't accept requests. Send them to the service's public address."
 
 
 class RequestMiddleware:
     """Creates the request's state, limits the time of its calls, handles uncaught errors, and logs one line.
+
+    If the front door is required, rejects any other request.
 
     Every response gets an X-Request-Id header, the headers of the caller's rate and of deprecations, and, unless the
     endpoint sets another one, Cache-Control: no-store.
@@ -31,6 +38,8 @@ class RequestMiddleware:
         started_at = time.perf_counter()
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
+        uses_front_door = front_door.was_used(Headers(scope=scope).getlist)
+        app = _reject if settings.front_door_required and not uses_front_door else self.app
         status = 500
         response_started = False
 
@@ -38,12 +47,9 @@ class RequestMiddleware:
             nonlocal status, response_started
             if message["type"] == "http.response.start":
                 status, response_started = message["status"], True
-                headers = message.setdefault("headers", [])
-                headers.append((b"x-request-id", state.request_id.encode()))
-                more = state.caller.rate_headers | deprecations.headers(state.deprecations)
-                headers += [(name.lower().encode(), value.encode()) for name, value in more.items()]
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append((b"cache-control", b"no-store"))
+                _add_headers(message, state)
+                if uses_front_door:
+                    front_door.carry_challenge(message)
             try:
                 await send(message)
             except OSError:
@@ -51,7 +57,7 @@ class RequestMiddleware:
 
         try:
             with deadline.budget(settings.dependency_seconds):
-                await self.app(scope, receive, send_with_headers)
+                await app(scope, receive, send_with_headers)
         except ClientDisconnect:
             # Not a server error. No response can be sent; the request's writes are kept.
             status = request_log.CLIENT_CLOSED_REQUEST
@@ -63,6 +69,19 @@ class RequestMiddleware:
                 raise
             await state.failure(InternalError())(scope, receive, send_with_headers)
         request_log.log(state, scope["method"], status, time.perf_counter() - started_at)
+
+
+async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
+    await RequestState.of(scope).failure(NotThroughFrontDoor())(scope, receive, send)
+
+
+def _add_headers(start: Message, state: RequestState) -> None:
+    headers = start.setdefault("headers", [])
+    headers.append((b"x-request-id", state.request_id.encode()))
+    more = state.caller.rate_headers | deprecations.headers(state.deprecations)
+    headers += [(name.lower().encode(), value.encode()) for name, value in more.items()]
+    if not any(name == b"cache-control" for name, _ in headers):
+        headers.append((b"cache-control", b"no-store"))
 
 
 def _request_id(scope: Scope) -> str:

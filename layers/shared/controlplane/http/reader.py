@@ -14,6 +14,8 @@ from controlplane.http.dialect import Dialect
 from controlplane.http.forms import parse_pairs
 
 MAX_BODY_BYTES = 1_048_576
+# Headers with one value. A gateway or proxy joins repeated ones with commas, so a comma is a second value too.
+_SINGLE_HEADERS = ("Content-Type", "Idempotency-Key")
 _MAX_QUERY_PARAMETERS = 64
 
 
@@ -33,9 +35,14 @@ class RequestReader(Request):
         return client_address(self.client.host if self.client else "", super().headers.getlist)
 
     @property
+    def authorization(self) -> str | None:
+        """The Authorization header. Repeated ones are joined, which makes an invalid credential."""
+        return self._joined("authorization")
+
+    @property
     def media_type(self) -> str:
         """The body's media type without parameters. JSON by default."""
-        return super().headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+        return (self._joined("content-type") or "application/json").partition(";")[0].strip().lower()
 
     @property
     def target(self) -> str:
@@ -58,6 +65,13 @@ class RequestReader(Request):
             chunks.append(chunk)
         self.raw_body = b"".join(chunks)
 
+    def check_headers(self) -> None:
+        """Raises InvalidPayload if a header that must have one value is repeated, even with equal values."""
+        for name in _SINGLE_HEADERS:
+            values = super().headers.getlist(name)
+            if len(values) > 1 or any("," in value for value in values):
+                raise InvalidPayload.at([name], "Send this header once, with one value.", "repeated")
+
     def parse_body(self, dialect: Dialect | None) -> None:
         """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
         if dialect is not None:
@@ -77,6 +91,10 @@ class RequestReader(Request):
         names = _check_query(self.scope["query_string"])
         if known is not None and (unknown := [name for name in names if name not in known]):
             raise InvalidPayload(details=[unknown_parameter(name, known) for name in unknown])
+
+    def _joined(self, name: str) -> str | None:
+        """Returns a header with repeated values joined, as gateways and the Lambda adapter join them."""
+        return ", ".join(super().headers.getlist(name)) or None
 
     # The methods below are how FastAPI reads a request.
 

@@ -76,6 +76,7 @@ class ControlRoute(APIRoute):
             await request.read_body()
             state.caller = caller = requirements.identify(request)
             requirements.check(caller)
+            request.check_headers()
             if has_body:
                 request.parse_body(state.dialect)
             request.check_query(known_query)

@@ -1,0 +1,32 @@
+"""What the template's front door does to requests and responses: CloudFront's own part, and its two functions.
+
+The functions are JavaScript in template.yaml. A test runs that JavaScript and compares it with this.
+"""
+
+from collections.abc import Iterable
+
+from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER, STATUS_HEADER
+from local.rest_api import REMAPPED_PREFIX
+
+_CHALLENGE = "www-authenticate"
+
+
+def request_headers(headers: Iterable[tuple[str, str]], address: str, secret: str) -> list[tuple[str, str]]:
+    """Returns the headers that the gateway gets for a request from the address."""
+    own = {ADDRESS_HEADER: address, SECRET_HEADER: secret}
+    return [(name, value) for name, value in headers if name.lower() not in own] + list(own.items())
+
+
+def restore_challenge(status: int, headers: Iterable[tuple[str, str]]) -> tuple[int, list[tuple[str, str]]]:
+    """Returns the status and the headers, with lowercase names, that the client gets for a response of the gateway.
+
+    As in CloudFront, a response with a status of 400 or more isn't changed.
+    """
+    given = list(headers)
+    if status >= 400:
+        return status, given
+    named = dict(given)
+    kept = [(name, value) for name, value in given if name != STATUS_HEADER]
+    if (challenge := named.get(REMAPPED_PREFIX + _CHALLENGE)) is not None:
+        kept.append((_CHALLENGE, challenge))
+    return int(named.get(STATUS_HEADER, status)), kept
