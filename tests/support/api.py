@@ -6,6 +6,7 @@ the common properties of pages.
 
 import importlib
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -19,6 +20,10 @@ from tests.support.reply import Reply
 from tests.support.response_checks import FORM, check_envelope, check_response
 
 __all__ = ["FORM", "Api", "Reply"]
+
+
+# A path with one is no operation's, although a route of the gateway matches it.
+_ENCODED_SLASH = re.compile("%(25)*2f", re.IGNORECASE)
 
 
 @cache
@@ -77,13 +82,17 @@ class Api:
 
     def send(self, event: dict[str, Any]) -> Reply:
         """Sends the request of an event as the gateway does: to the function with the route, or it responds itself."""
-        method, path, request_id = event["httpMethod"], event["path"], event["requestContext"]["requestId"]
+        method, context = event["httpMethod"], event["requestContext"]
+        # As the client sent it. The event's own may be decoded.
+        path, request_id = context["path"].removeprefix(f"/{context['stage']}"), context["requestId"]
         routes = [operation for operation in operations_at(path) if operation.method == method]
         if routes:
             route = min(routes, key=lambda operation: operation.path.count("{"))
             reply = self._invoke(route.group, {**event, "resource": route.path})
-            check_response(path, event["headers"], reply, request_id)
-            check_documented(method, path, reply.status, reply.headers, reply.body)
+            sent = {name: ", ".join(values) for name, values in event["multiValueHeaders"].items()}
+            check_response(path, sent, reply, request_id)
+            if not _ENCODED_SLASH.search(path):
+                check_documented(method, path, reply.status, reply.headers, reply.body)
         else:
             reply = Reply.read(*unknown_route(request_id))
             check_envelope(path, reply, request_id)

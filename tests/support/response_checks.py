@@ -18,8 +18,8 @@ _OAUTH_PATHS = "/v1/auth/device/"
 
 def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
     """Checks that a response has the shape of a page, of OAuth if the request used it, or of the envelope."""
-    media_types = [value for name, value in sent.items() if name.lower() == "content-type"]
-    used_oauth = path.startswith(_OAUTH_PATHS) and "".join(media_types).lower().startswith(FORM)
+    media_type = "".join(value for name, value in sent.items() if name.lower() == "content-type").partition(";")[0]
+    used_oauth = path.startswith(_OAUTH_PATHS) and media_type.strip().lower() == FORM
     if is_page(path):
         check_page(reply)
         assert request_id in {None, reply.headers["x-request-id"]}

@@ -194,7 +194,7 @@ class NotFound(ApiError):
 
 
 class RouteNotFound(NotFound):
-    message = "This path doesn't exist. See /openapi.json for the API."
+    message = "This path doesn't exist, or it doesn't support this method. See /openapi.json for the API."
 
 
 class Conflict(ApiError):

@@ -1,0 +1,216 @@
+"""The local server and the Lambda handlers give the same response to requests that gateways and adapters could change.
+
+The handlers get what API Gateway sends: headers and decoded query parameters in lists, and the path as the client sent
+it or decoded. Both are tested, because AWS's documents leave that open.
+"""
+
+import asyncio
+import json
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pytest
+
+from controlplane.core.errors import RouteNotFound
+from local.events import rest_event
+from local.rest_api import rename_headers, unknown_route
+from local.server import Gateway, load_apps
+from tests.support.api import Api, Reply
+from tests.support.operations import operations
+from tests.support.template import gateway_responses
+from tests.support.world import Company, World
+
+type Headers = list[tuple[str, str]]
+
+BODY = json.dumps({"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]}).encode()
+JSON = ("Content-Type", "application/json")
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Gateway:
+    return Gateway(load_apps())
+
+
+@pytest.fixture
+def both(gateway: Gateway, api: Api):
+    """Sends a request to the local server and to the handler, and returns the response if it is the same."""
+
+    def send(method: str, target: str, headers: Headers, body: bytes | None = None) -> Reply:
+        local = _send_to_server(gateway, method, target, headers, body)
+        event = _event(method, target, headers, body)
+        for path in {event["path"], unquote(event["path"])}:
+            deployed = api.send({**event, "path": path})
+            assert (local.status, local.body and local.body.get("error")) == (
+                deployed.status,
+                deployed.body and deployed.body.get("error"),
+            )
+            assert (local.challenge, local.headers.get("allow")) == (deployed.challenge, deployed.headers.get("allow"))
+        return local
+
+    return send
+
+
+def _send_to_server(gateway: Gateway, method: str, target: str, headers: Headers, body: bytes | None) -> Reply:
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(gateway, client=("198.51.100.7", 443))  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url="https://api.assent.test") as client:
+            return await client.send(client.build_request(method, target, headers=headers, content=body))
+
+    loop = asyncio.new_event_loop()
+    try:
+        response = loop.run_until_complete(send())
+    finally:
+        loop.close()
+    assert response.headers["x-request-id"]
+    text = response.text or json.dumps({"error": None})
+    return Reply.read(response.status_code, {**response.headers, "content-type": "application/json"}, text)
+
+
+def _event(method: str, target: str, headers: Headers, body: bytes | None) -> dict[str, Any]:
+    event = rest_event(method, target, body=body, headers=dict(headers))
+    several: dict[str, list[str]] = {}
+    for name, value in headers:
+        several.setdefault(name, []).append(value)
+    return {**event, "multiValueHeaders": {**event["multiValueHeaders"], **several}}
+
+
+class TestRepeatedHeaders:
+    @pytest.mark.parametrize("names", [("Authorization",) * 2, ("Authorization", "authorization")])
+    def test_a_repeated_credential_is_401_even_if_it_is_valid_twice(self, both, world: World, company, names):
+        value = f"Bearer {world.key(company)}"
+        reply = both("GET", "/v1/projects", [(name, value) for name in names])
+        assert (reply.status, reply.code, reply.challenge) == (401, "UNAUTHORIZED", "Bearer")
+
+    def test_a_credential_that_a_gateway_joined_is_401(self, both, world: World, company):
+        value = f"Bearer {world.key(company)}"
+        for joined in (f"{value}, {value}", f"{value},{value}", f"{value}, x", f"x, {value}"):
+            assert both("GET", "/v1/projects", [("Authorization", joined)]).status == 401
+
+    @pytest.mark.parametrize("name", ["Idempotency-Key", "Content-Type"])
+    def test_a_repeated_header_is_400_even_if_both_values_are_equal(self, both, world: World, company, name: str):
+        valid = {"Idempotency-Key": "once", "Content-Type": "application/json"}
+        token, value = ("Authorization", f"Bearer {world.key(company)}"), valid.pop(name)
+        for repeated in (
+            [(name, value), (name, value)],
+            [(name, value), (name.lower(), value)],
+            [(name, f"{value}, {value}")],
+            [(name, f"{value},{value}")],
+            [(name, value), (name, "")],
+        ):
+            reply = both("POST", "/v1/projects", [token, *valid.items(), *repeated], BODY)
+            assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), repeated
+            (problem,) = reply.error["details"]
+            assert (problem["code"], problem["path"]) == ("repeated", [name])
+        assert both("GET", "/v1/projects", [token]).body["data"] == []
+
+    def test_a_repeated_content_type_of_an_oauth_request_is_400(self, both):
+        form = "application/x-www-form-urlencoded"
+        for repeated in ([form, form], ["application/json", form], [form, "application/json"], [f"{form}, {form}"]):
+            headers = [("Content-Type", value) for value in repeated]
+            reply = both("POST", "/v1/auth/device/code", headers, b"client_id=assent-cli")
+            assert (reply.status, reply.error["details"][0]["path"]) == (400, ["Content-Type"])
+
+    def test_a_repeated_header_is_rejected_after_the_credential(self, both):
+        assert both("POST", "/v1/projects", [JSON, JSON], BODY).status == 401
+
+
+class TestPaths:
+    def test_an_encoded_slash_never_leads_to_another_route(self, both, world: World, company):
+        token = ("Authorization", f"Bearer {company.owner.token}")
+        project = both("POST", "/v1/projects", [token, JSON], BODY)
+        found = f"/v1/projects/{project.data['id']}"
+        assert both("GET", f"{found}/consent", [token]).status == 200
+        for path in (
+            f"{found}%2fconsent",
+            f"{found}%2Fconsent",
+            f"{found}%2f",
+            f"/v1%2fprojects/{project.data['id']}",
+            "/v1%2Fprojects",
+            "%2fv1/projects",
+        ):
+            reply = both("GET", path, [token])
+            assert (reply.status, reply.code) == (404, "NOT_FOUND"), path
+
+    def test_a_path_that_the_gateway_decoded_once_is_not_decoded_into_another_route(self, api: Api, company):
+        event = rest_event("GET", "/v1/projects/x%252fconsent", token=company.owner.token)
+        reply = api.send({**event, "path": "/v1/projects/x%2fconsent"})
+        assert (reply.status, reply.error["message"]) == (404, RouteNotFound.message)
+
+    def test_encoded_characters_other_than_the_slash_are_decoded(self, both, world: World, company):
+        token = ("Authorization", f"Bearer {company.owner.token}")
+        project = both("POST", "/v1/projects", [token, JSON], BODY).data["id"]
+        assert both("GET", f"/v1/projects/{project.replace('_', '%5F')}", [token]).status == 200
+        for named in ("%00", "%0a", "a+b", "a%20b", "%ff", "..", "a;b"):
+            assert both("GET", f"/v1/projects/{named}", [token]).code == "NOT_FOUND", named
+
+    @pytest.mark.parametrize(
+        "path", ["/v1", "/v1/", "/v1/projects/", "//v1/projects", "/v1//projects", "/V1/projects", "/v1/nothing"]
+    )
+    def test_an_unknown_path_is_404_in_the_envelope(self, both, path: str):
+        for headers in ([], [("Authorization", "Bearer x")]):
+            reply = both("GET", path, headers)
+            assert (reply.status, reply.code) == (404, "NOT_FOUND")
+
+    def test_an_unknown_method_is_the_same_404(self, both):
+        for operation in operations():
+            here = {other.method for other in operations() if other.path == operation.path}
+            path = operation.path.replace("{", "").replace("}", "")
+            for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - here:
+                reply = both(method, path, [])
+                assert (reply.status, reply.code) == (404, "NOT_FOUND"), (method, path)
+
+    def test_head_is_404_too(self, gateway: Gateway, api: Api):
+        assert _send_to_server(gateway, "HEAD", "/v1/regions", [], None).status == 404
+        assert api.call("HEAD", "/v1/regions").status == 404
+
+    def test_query_strings_mean_the_same(self, both, world: World, company):
+        token = ("Authorization", f"Bearer {company.owner.token}")
+        for query in (
+            "limit=5",
+            "limit=%35",
+            "limit",
+            "limit=",
+            "limit=+5",
+            "limit=5&limit=5",
+            "cursor=a+b",
+            "&",
+            "=",
+            "",
+        ):
+            both("GET", f"/v1/projects?{query}", [token])
+
+
+class TestTheGatewaysResponses:
+    def test_the_gateway_and_the_functions_describe_an_unknown_route_alike(self):
+        for kind in ("MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX", "RESOURCE_NOT_FOUND"):
+            body = json.loads(gateway_responses()[kind]["ResponseTemplates"]["application/json"])
+            assert body["error"] == {"code": RouteNotFound.code, "message": RouteNotFound.message}
+
+    def test_the_local_gateways_send_the_templates_response(self):
+        declared = gateway_responses()["MISSING_AUTHENTICATION_TOKEN"]
+        response = unknown_route("1-2-3")
+        assert response.status == declared["StatusCode"]
+        assert response.body == declared["ResponseTemplates"]["application/json"]
+        assert response.headers == {"content-type": "application/json", "x-request-id": "1-2-3"}
+
+    def test_headers_are_renamed_as_aws_documents(self):
+        sent = [
+            ("WWW-Authenticate", "Bearer"),
+            ("Server", "x"),
+            ("Via", "y"),
+            ("X-Request-Id", "z"),
+            ("Set-Cookie", "a"),
+        ]
+        assert rename_headers([*sent, ("Set-Cookie", "b")]) == [
+            ("x-amzn-remapped-www-authenticate", "Bearer"),
+            ("x-amzn-remapped-server", "x"),
+            ("x-request-id", "z"),
+            ("set-cookie", "a"),
+            ("set-cookie", "b"),
+        ]
