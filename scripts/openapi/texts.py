@@ -26,8 +26,14 @@ A success is `{"success": true, "data": …}`; a list adds `pagination`. An erro
 {"code", "message", "details"?}}`: programs decide by `code`, and `message` is for people. Every response has an
 `X-Request-Id` header; quote it when you report a problem. The first error that applies is returned, in this order:
 404 for an unknown path, 413, 401, 429, 402 for the plan, 403 for the scope, 400, 404 or 403 for the resource, the
-organization, and the role, then 409 and the rest. A method that a path doesn't support returns 405, and the gateway
-can return 503 for any operation that takes too long.
+organization, and the role, then 409 and the rest. A method that a path doesn't support returns the same 404 as an
+unknown path, and the gateway can return 503 for any operation that takes too long.
+
+A 401 and a 403 for a missing scope have the header `WWW-Authenticate`. Deployments without the front door send it as
+`x-amzn-Remapped-WWW-Authenticate`, because API Gateway renames it: read either one.
+
+Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even if the values are equal. A repeated
+`Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
 
 With `INVALID_PAYLOAD`, `details` lists every problem, and `message` is the first one with the number of others. Lists,
 and the operations that create or roll an API key, reject unknown query parameters. The latter and feedback reject
@@ -122,7 +128,10 @@ HEADERS: dict[str, dict[str, Any]] = {
         "example": 12,
     },
     "WWW-Authenticate": {
-        "description": "The authentication scheme, and the missing scope if there is one (RFC 6750).",
+        "description": (
+            "The authentication scheme, and the missing scope if there is one (RFC 6750). Without the front door, its "
+            "name is `x-amzn-Remapped-WWW-Authenticate`."
+        ),
         "schema": {"type": "string"},
         "example": 'Bearer error="insufficient_scope", scope="projects.read"',
     },
