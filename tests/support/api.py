@@ -99,9 +99,11 @@ class Api:
         self.replies.append(reply)
         return reply
 
-    def call_app(self, method: str, path: str) -> Reply:
-        """Sends a request to the function that knows the path, with any method, as no gateway does."""
-        return self._invoke(operations_at(path)[0].group, rest_event(method, path))
+    def call_app(
+        self, method: str, path: str, token: str | None = None, headers: dict[str, str] | None = None
+    ) -> Reply:
+        """Sends a request to the function that has the path, with any method, and doesn't check the response."""
+        return self._invoke(operations_at(path)[0].group, rest_event(method, path, token=token, headers=headers))
 
     def _invoke(self, group: str, event: dict[str, Any]) -> Reply:
         """Invokes the function. `permissions.caller` reads the variable `group`: the function that makes the calls."""

@@ -1,0 +1,160 @@
+"""Requests through the front door: the header that the gateway renames arrives, and so does the client's address."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from controlplane.core.settings import SigningSecret, settings
+from controlplane.http.front_door import STATUS_HEADER
+from local import front_door
+from tests.support.api import Api, Reply
+from tests.support.logs import captured_logs
+from tests.support.response_checks import check_envelope
+from tests.support.world import World
+
+SECRET, OTHER = "s" * 64, "t" * 64
+CLOUDFRONT = "130.176.0.10"
+VIEWER = "203.0.113.9"
+DEVICE = {"clientId": "assent-cli", "codeChallenge": "E" * 43, "codeChallengeMethod": "S256"}
+
+
+@dataclass
+class FrontDoor(Api):
+    """Sends requests through the front door. The gateway sees CloudFront's address."""
+
+    source_ip: str = CLOUDFRONT
+    viewer: str = VIEWER
+    secret: str = SECRET
+    # The gateway's responses, before the front door changes them.
+    gateway_replies: list[Reply] = field(default_factory=list)
+
+    def _invoke(self, group: str, event: dict[str, Any]) -> Reply:
+        headers = front_door.request_headers(event["headers"].items(), self.viewer, self.secret)
+        several = {name: [value] for name, value in headers}
+        reply = super()._invoke(group, {**event, "headers": dict(headers), "multiValueHeaders": several})
+        self.gateway_replies.append(reply)
+        status, restored = front_door.restore_challenge(reply.status, reply.headers.items())
+        return Reply(status, dict(restored), reply.body, reply.text, reply.cookies)
+
+
+@pytest.fixture(autouse=True)
+def _front_door(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(settings.__dict__, "front_door_secret", SigningSecret(current=SECRET))
+
+
+@pytest.fixture
+def _only(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(settings.__dict__, "front_door_required", True)
+
+
+@pytest.fixture
+def through() -> FrontDoor:
+    return FrontDoor()
+
+
+def poll(api: Api, **headers: str) -> int:
+    """Requests a device code, which is limited by address."""
+    return api.post("/v1/auth/device/code", json_body=DEVICE, headers=headers).status
+
+
+class TestChallenge:
+    def test_the_client_gets_the_header_and_the_status(self, through: FrontDoor, world: World):
+        reply = through.get("/v1/me")
+        assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
+        assert reply.headers["www-authenticate"] == "Bearer"
+        company = world.company()
+        reply = through.get("/v1/projects", world.token(company.owner.user_id, []))
+        assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
+        assert reply.headers["www-authenticate"] == 'Bearer error="insufficient_scope", scope="projects.read"'
+        assert reply.headers["x-ratelimit-limit"] == "600"
+        assert STATUS_HEADER not in reply.headers
+
+    def test_clients_that_read_the_renamed_header_still_find_it(self, through: FrontDoor):
+        reply = through.get("/v1/me")
+        assert reply.headers["x-amzn-remapped-www-authenticate"] == reply.headers["www-authenticate"]
+
+    def test_the_request_id_is_kept_and_the_log_has_the_true_status(self, through: FrontDoor):
+        with captured_logs() as lines:
+            reply = through.get("/v1/me")
+        (line,) = [it for it in map(json.loads, lines.getvalue().splitlines()) if it.get("message") == "request"]
+        assert (line["requestId"], line["status"]) == (reply.headers["x-request-id"], 401)
+        assert SECRET not in lines.getvalue()
+
+    def test_between_api_and_front_door_only_challenges_have_another_status(self, through: FrontDoor, world: World):
+        through.get("/v1/me")
+        through.get("/v1/projects/prj_x", world.company().owner.token)
+        through.get("/v1/regions")
+        assert [reply.status for reply in through.gateway_replies] == [200, 404, 200]
+        assert [STATUS_HEADER in reply.headers for reply in through.gateway_replies] == [True, False, False]
+
+    def test_a_direct_request_gets_the_status_and_the_renamed_header(self, api: Api):
+        for headers in ({}, {"X-Front-Door": OTHER}, {"X-Front-Door": ""}, {"X-Front-Door": f"{SECRET}, {SECRET}"}):
+            reply = api.call("GET", "/v1/me", headers=headers)
+            assert reply.status == 401
+            assert reply.headers["x-amzn-remapped-www-authenticate"] == "Bearer"
+            assert "www-authenticate" not in reply.headers
+            assert STATUS_HEADER not in reply.headers
+
+    def test_pages_keep_their_responses(self, through: FrontDoor):
+        assert through.get("/").status in {200, 303}
+
+
+class TestAddress:
+    @pytest.mark.parametrize("viewer", [VIEWER, "2001:db8::7"])
+    def test_limits_count_the_viewers_address(self, viewer: str):
+        assert [poll(FrontDoor(viewer=viewer)) for _ in range(11)] == [201] * 10 + [429]
+        assert poll(FrontDoor(viewer="203.0.113.10")) == 201
+
+    def test_headers_of_the_client_dont_change_the_address(self):
+        names = ("True-Client-IP", "X-Forwarded-For", "Forwarded", "X-Real-IP", "CloudFront-Viewer-Address")
+        sent = [poll(FrontDoor(), **dict.fromkeys(names, f"198.51.100.{number}")) for number in range(11)]
+        assert sent == [201] * 10 + [429]
+
+    @pytest.mark.parametrize("secret", [None, OTHER])
+    def test_a_direct_request_cant_choose_its_address(self, api: Api, secret: str | None):
+        forged = {} if secret is None else {"X-Front-Door": secret}
+        sent = [poll(api, **forged, **{"True-Client-IP": f"198.51.100.{number}"}) for number in range(11)]
+        assert sent == [201] * 10 + [429]
+
+    def test_without_a_front_door_its_headers_mean_nothing(self, api: Api, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(settings.__dict__, "front_door_secret", None)
+        sent = [poll(api, **{"X-Front-Door": SECRET, "True-Client-IP": f"198.51.100.{n}"}) for n in range(11)]
+        assert sent == [201] * 10 + [429]
+        assert FrontDoor().get("/v1/me").status == 401
+
+    def test_an_invalid_address_counts_as_the_gateways(self):
+        sent = [poll(FrontDoor(viewer=f"nonsense {number}")) for number in range(11)]
+        assert sent == [201] * 10 + [429]
+
+
+@pytest.mark.usefixtures("_only")
+class TestOnly:
+    def test_direct_requests_are_rejected_before_anything_is_read(self, api: Api, world: World):
+        token = world.company().owner.token
+        for path in ("/v1/projects", "/v1/regions", "/health", "/openapi.json"):
+            for headers in ({}, {"X-Front-Door": OTHER}):
+                reply = api.call_app("GET", path, token, headers)
+                check_envelope(path, reply)
+                assert (reply.status, reply.code) == (403, "FORBIDDEN"), path
+                assert "public address" in reply.error["message"]
+
+    def test_requests_through_the_front_door_are_served(self, through: FrontDoor, world: World):
+        assert through.get("/v1/projects", world.company().owner.token).status == 200
+        assert through.get("/v1/me").headers["www-authenticate"] == "Bearer"
+
+
+class TestRotation:
+    @pytest.mark.usefixtures("_only")
+    def test_both_secrets_work_while_they_are_rotated(self, monkeypatch: pytest.MonkeyPatch):
+        for ring in (
+            SigningSecret(current=SECRET, next=OTHER),
+            SigningSecret(current=OTHER, next=SECRET),
+        ):
+            monkeypatch.setitem(settings.__dict__, "front_door_secret", ring)
+            for secret in (SECRET, OTHER):
+                assert FrontDoor(secret=secret).get("/v1/regions").status == 200
+        monkeypatch.setitem(settings.__dict__, "front_door_secret", SigningSecret(current=OTHER))
+        assert FrontDoor(secret=OTHER).get("/v1/regions").status == 200
+        assert FrontDoor(secret=SECRET).call_app("GET", "/v1/regions").status == 403
