@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -10,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 SCREEN_END = "Ctrl-C stops everything."
+REQUEST_LINE = re.compile(r"\d\d:\d\d:\d\d ([A-Z]+) (/\S*) (\d{3}) \d+ ms (\S+)")
 
 
 class Run:
@@ -40,7 +43,7 @@ class Run:
             start_new_session=True,
             text=True,
         )
-        self.screen = ""
+        self.screen = self.log = ""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.screen += line
@@ -58,10 +61,10 @@ class Run:
     def stop(self) -> int:
         """Interrupts every process in the foreground group, as Ctrl-C does."""
         os.killpg(self.process.pid, signal.SIGINT)
-        status = self.process.wait(20)
         assert self.process.stdout is not None
+        self.log = self.process.stdout.read()
         self.process.stdout.close()
-        return status
+        return self.process.wait(20)
 
     def curl_lines(self) -> list[list[str]]:
         """Returns the arguments of the curl lines on the screen, split as a shell would."""
@@ -120,6 +123,31 @@ class TestRun:
             assert status == 200
             assert "My shop" in [project["projectName"] for project in projects["data"]]
             assert second.stop() == 0
+
+    def test_make_run_logs_one_line_with_the_id_for_each_request(self, tmp_path):
+        sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 404), ("GET", "/v1%2fme", 404)]
+        with Run(tmp_path) as run:
+            connection = HTTPConnection("127.0.0.1", run.port, timeout=10)
+            ids, challenges = [], []
+            for method, path, status in sent:
+                connection.request(method, f"{path}?code=secret", headers={"Authorization": "Bearer secret"})
+                response = connection.getresponse()
+                assert response.status == status
+                assert json.loads(response.read())["success"] is (status == 200)
+                ids.append(response.headers["x-request-id"])
+                challenges.append(response.headers["www-authenticate"])
+            connection.close()
+            assert run.stop() == 0
+        # As with the template's front door.
+        assert challenges == [None, "Bearer", None, None]
+        logged = [found.groups() for found in map(REQUEST_LINE.fullmatch, run.log.splitlines()) if found]
+        assert logged == [
+            (method, path, str(status), known) for (method, path, status), known in zip(sent, ids, strict=True)
+        ]
+        assert "secret" not in run.log
+        # The request that waited for the server isn't shown.
+        assert not any(REQUEST_LINE.fullmatch(line) for line in run.screen.splitlines())
+        assert run.screen.startswith("\nassent is ready")
 
     def test_make_run_writes_credentials_that_only_their_owner_can_read(self, tmp_path):
         with Run(tmp_path):

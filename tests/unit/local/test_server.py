@@ -1,15 +1,21 @@
 """The local server routes a request to the same app as API Gateway would."""
 
 import asyncio
+import re
+from collections.abc import Coroutine
+from typing import Any
 
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from local.server import Gateway, load_apps
+from local.request_log import READINESS_PROBE, RequestLog
+from local.server import FrontDoor, Gateway, load_apps
 from tests.support.template import gateway_responses
 
 
@@ -18,6 +24,20 @@ def make_app(name: str, *routes: tuple[str, str]) -> Starlette:
         return PlainTextResponse(name)
 
     return Starlette(routes=[Route(path, answer, methods=[method]) for method, path in routes])
+
+
+async def send(app: Any, method: str, path: str, headers: dict[str, str]) -> httpx.Response:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://local.test") as client:
+        return await client.request(method, path, headers=headers)
+
+
+def run(sending: Coroutine[Any, Any, httpx.Response]) -> httpx.Response:
+    # Not asyncio.run: it leaves the thread without an event loop, which the functions' handlers need.
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(sending)
+    finally:
+        loop.close()
 
 
 @pytest.fixture
@@ -29,21 +49,11 @@ def ask():
         }
     )
 
-    async def send(method: str, path: str) -> httpx.Response:
-        transport = httpx.ASGITransport(gateway)
-        async with httpx.AsyncClient(transport=transport, base_url="http://local.test") as client:
-            return await client.request(method, path)
-
-    def run(method: str, path: str) -> tuple[int, str]:
-        # Not asyncio.run: it leaves the thread without an event loop, which the functions' handlers need.
-        loop = asyncio.new_event_loop()
-        try:
-            response = loop.run_until_complete(send(method, path))
-        finally:
-            loop.close()
+    def ask(method: str, path: str) -> tuple[int, str]:
+        response = run(send(gateway, method, path, {}))
         return response.status_code, response.text
 
-    return run
+    return ask
 
 
 class TestGateway:
@@ -71,3 +81,30 @@ class TestGateway:
 class TestLoadApps:
     def test_every_function_with_an_app_is_loaded(self):
         assert {"system", "organizations", "members", "projects", "api_keys", "billing"} <= load_apps().keys()
+
+
+class TestFrontDoor:
+    def test_the_front_door_changes_headers_of_requests_and_responses_as_the_templates_does(self):
+        async def gateway(scope: Scope, receive: Receive, send: Send) -> None:
+            headers = Headers(scope=scope)
+            assert headers.getlist("x-front-door") == ["secret"]
+            assert headers.getlist("true-client-ip") == ["127.0.0.1"]
+            renamed = {"x-amzn-remapped-www-authenticate": "Bearer", "x-front-door-status": "401"}
+            await PlainTextResponse("no", 200, renamed)(scope, receive, send)
+
+        sent = {"X-Front-Door": "guessed", "True-Client-IP": "198.51.100.1"}
+        response = run(send(FrontDoor(gateway, "secret"), "GET", "/v1/me", sent))
+        assert (response.status_code, response.headers["www-authenticate"]) == (401, "Bearer")
+        assert "x-front-door-status" not in response.headers
+
+
+class TestRequestLog:
+    def test_queries_credentials_and_line_breaks_are_not_printed(self, capsys):
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await PlainTextResponse("", 303, {"x-request-id": "1-2"})(scope, receive, send)
+
+        log = RequestLog(app)
+        run(send(log, "GET", "/sign-in/callback%0a?code=secret", {"Authorization": "Bearer secret"}))
+        run(send(log, "GET", "/v1/regions", {"User-Agent": READINESS_PROBE}))
+        run(send(log, "GET", "/github-stand-in/api/v3/app", {}))
+        assert re.fullmatch(r"\d\d:\d\d:\d\d GET /sign-in/callback%0a 303 \d+ ms 1-2\n", capsys.readouterr().out)
