@@ -1,4 +1,4 @@
-"""What the template's front door does to requests and responses: CloudFront's own part, and its two functions.
+"""Models the template's front door: what CloudFront and its two functions do to requests and responses.
 
 The functions are JavaScript in template.yaml. A test runs that JavaScript and compares it with this.
 """

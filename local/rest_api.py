@@ -1,4 +1,4 @@
-"""What a REST API of API Gateway does to responses, as AWS documents it.
+"""Models API Gateway's REST API: what it does to responses, as AWS documents it.
 
 Every local gateway uses this: the server of `make run`, and the tests' clients of handlers and of emulators, which
 don't do it themselves. The table is in "Amazon API Gateway important notes" of the developer guide

@@ -27,7 +27,7 @@ RESOURCES, PARAMETERS = TEMPLATE["Resources"], TEMPLATE["Parameters"]
 AWS = re.compile(r"\baws ([a-z][a-z0-9-]+) ([a-z-]+)((?:\"[^\"]*\"|'[^']*'|[^;|)])*)")
 OPTION = re.compile(r"(?<=\s)--([a-z][a-z0-9-]*)")
 QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-GLOBAL_OPTIONS = {"query", "output"}
+GLOBAL_OPTIONS = {"query", "output", "region"}
 
 
 @cache
