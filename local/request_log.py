@@ -5,8 +5,6 @@ import time
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from local.github import setup
-
 # The request by which `make run` finds out that the server is ready isn't the developer's.
 READINESS_PROBE = "assent-readiness-probe"
 
@@ -21,7 +19,7 @@ class RequestLog:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not _is_logged(scope):
+        if scope["type"] != "http" or Headers(scope=scope).get("user-agent") == READINESS_PROBE:
             await self._app(scope, receive, send)
             return
         started_at = time.perf_counter()
@@ -33,12 +31,6 @@ class RequestLog:
                 print(_line(scope, message, duration_ms), flush=True)
 
         await self._app(scope, receive, send_and_log)
-
-
-def _is_logged(scope: Scope) -> bool:
-    if scope["type"] != "http" or scope["path"].startswith(f"{setup.PREFIX}/"):
-        return False
-    return Headers(scope=scope).get("user-agent") != READINESS_PROBE
 
 
 def _line(scope: Scope, start: Message, duration_ms: float) -> str:

@@ -39,24 +39,17 @@ class Gateway:
     """Hands each request to the app that has its route, and renames headers of the response, as API Gateway does.
 
     The path with fewer parameters wins. A request that no route has gets the gateway's own 404, also if the path exists
-    with other methods. A path with an encoded slash gets the functions' 404. `mounted` gets every request below its
-    paths, and is no part of the gateway.
+    with other methods. A path with an encoded slash gets the functions' 404.
     """
 
-    def __init__(self, apps: dict[str, Any], mounted: Starlette | None = None) -> None:
+    def __init__(self, apps: dict[str, Any]) -> None:
         self._routes: list[tuple[BaseRoute, ASGIApp]] = [(route, app) for app in apps.values() for route in app.routes]
-        self._mounted = mounted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _answer_lifespan(receive, send)
         elif scope["type"] == "http":
-            if self._mounted is not None and any(
-                route.matches(scope)[0] is Match.FULL for route in self._mounted.routes
-            ):
-                await self._mounted(scope, receive, send)
-            else:
-                await self._find(scope)(scope, receive, _renaming(send))
+            await self._find(scope)(scope, receive, _renaming(send))
 
     def _find(self, scope: Scope) -> ASGIApp:
         if scope["raw_path"].count(b"/") != scope["path"].count("/"):
@@ -141,8 +134,13 @@ if multiprocessing.parent_process() is not None:  # the server; a test that impo
     start_pollers()
     start_schedules()
 
-_gateway: ASGIApp = Gateway(load_apps(), _github)
+_service: ASGIApp = Gateway(load_apps())
 if settings.front_door_secret is not None:
-    _gateway = FrontDoor(_gateway, settings.front_door_secret.current)
+    _service = FrontDoor(_service, settings.front_door_secret.current)
+_service = RequestLog(_service)
 
-app = RequestLog(_gateway)
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Serves the service, and the GitHub stand-in below its prefix."""
+    is_for_stand_in = scope["type"] == "http" and scope["path"].startswith(f"{setup.PREFIX}/")
+    await (_github if is_for_stand_in else _service)(scope, receive, send)

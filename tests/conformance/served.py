@@ -180,7 +180,8 @@ class _Counted:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def counting_send(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            # A request that no route has, has no operation.
+            if message["type"] == "http.response.start" and "controlplane" in scope:
                 self.answers[scope["controlplane"].operation][message["status"]] += 1
             await send(message)
 

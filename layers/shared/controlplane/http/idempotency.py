@@ -21,7 +21,7 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=255,
-        pattern=r"^[\x20-\x7e]+$",
+        pattern=r"^[\x20-\x2b\x2d-\x7e]+$",  # ASCII without a comma, which would be a second value
         description=(
             "Makes the request safe to repeat: for 24 hours the same key with the same request answers as the first "
             "time, with the header `Idempotency-Replayed: true`, and creates nothing more. Use a new random value, "
