@@ -36,13 +36,14 @@ class RequestReader(Request):
 
     @property
     def authorization(self) -> str | None:
-        """The Authorization header. Repeated ones are joined, which makes an invalid credential."""
-        return self._joined("authorization")
+        """The Authorization header. Repeated ones are joined, as gateways do, which makes an invalid credential."""
+        return ", ".join(super().headers.getlist("authorization")) or None
 
     @property
     def media_type(self) -> str:
-        """The body's media type without parameters. JSON by default."""
-        return (self._joined("content-type") or "application/json").partition(";")[0].strip().lower()
+        """The body's media type without parameters, or several joined ones. JSON by default."""
+        sent = ", ".join(super().headers.getlist("content-type")) or "application/json"
+        return sent.partition(";")[0].strip().lower()
 
     @property
     def target(self) -> str:
@@ -91,10 +92,6 @@ class RequestReader(Request):
         names = _check_query(self.scope["query_string"])
         if known is not None and (unknown := [name for name in names if name not in known]):
             raise InvalidPayload(details=[unknown_parameter(name, known) for name in unknown])
-
-    def _joined(self, name: str) -> str | None:
-        """Returns a header with repeated values joined, as gateways and the Lambda adapter join them."""
-        return ", ".join(super().headers.getlist(name)) or None
 
     # The methods below are how FastAPI reads a request.
 
