@@ -7,9 +7,8 @@ docs/decisions/0052-a-front-door-restores-the-challenge.md has the reasons.
 """
 
 import hmac
-from collections.abc import Callable
-
-from starlette.types import Message
+from collections.abc import Callable, MutableMapping
+from typing import Any
 
 from controlplane.core.settings import settings
 
@@ -31,8 +30,11 @@ def was_used(read_header: Callable[[str], list[str]]) -> bool:
     )
 
 
-def carry_challenge(start: Message) -> None:
-    """Moves the status of a response with a challenge to a header, from which the front door restores it."""
+def carry_challenge(start: MutableMapping[str, Any]) -> None:
+    """Moves the status of a response with a challenge to a header, from which the front door restores it.
+
+    start: the ASGI message that starts the response.
+    """
     if any(name.lower() == _CHALLENGE for name, _ in start["headers"]):
         start["headers"].append((STATUS_HEADER.encode(), str(start["status"]).encode()))
         start["status"] = 200
