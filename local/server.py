@@ -54,7 +54,8 @@ class Gateway:
     def _find(self, scope: Scope) -> ASGIApp:
         if scope["raw_path"].count(b"/") != scope["path"].count("/"):
             return not_found_app
-        best, fewest = _respond_unknown_route, sys.maxsize
+        best: ASGIApp = _respond_unknown_route
+        fewest = sys.maxsize
         for route, app in self._routes:
             match, child_scope = route.matches(scope)
             parameters = len(child_scope.get("path_params", {}))
