@@ -29,8 +29,9 @@ A success is `{"success": true, "data": …}`; a list adds `pagination`. An erro
 organization, and the role, then 409 and the rest. A method that a path doesn't support returns the same 404 as an
 unknown path, and the gateway can return 503 for any operation that takes too long.
 
-A 401 and a 403 for a missing scope have the header `WWW-Authenticate`. Deployments without the front door send it as
-`x-amzn-Remapped-WWW-Authenticate`, because API Gateway renames it: read either one.
+A 401 and a 403 for a missing scope have the header `WWW-Authenticate`. API Gateway renames it to
+`x-amzn-Remapped-WWW-Authenticate`, and the service's front door restores it. A deployment without the front door sends
+only the renamed header: read either one.
 
 Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even if the values are equal. A repeated
 `Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
@@ -129,8 +130,8 @@ HEADERS: dict[str, dict[str, Any]] = {
     },
     "WWW-Authenticate": {
         "description": (
-            "The authentication scheme, and the missing scope if there is one (RFC 6750). Without the front door, its "
-            "name is `x-amzn-Remapped-WWW-Authenticate`."
+            "The authentication scheme, and the missing scope if there is one (RFC 6750). In a deployment without the "
+            "front door, its name is `x-amzn-Remapped-WWW-Authenticate`."
         ),
         "schema": {"type": "string"},
         "example": 'Bearer error="insufficient_scope", scope="projects.read"',
