@@ -37,3 +37,16 @@ class TestApply:
             Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
         )
         assert variables["REJECTED_CREDENTIALS_PER_MINUTE"] == "1000"
+
+    def test_the_front_door_has_a_new_secret_for_each_run_unless_it_is_off(self, monkeypatch):
+        def secret() -> str | None:
+            return environment.function_environment(
+                Memory(4566, "secret"), "http://127.0.0.1:3000", "http://127.0.0.1:4566", RESOURCES
+            ).get("FRONT_DOOR_SECRET")
+
+        monkeypatch.delenv("FRONT_DOOR", raising=False)
+        first = secret()
+        assert first
+        assert secret() not in {first, None}
+        monkeypatch.setenv("FRONT_DOOR", "off")
+        assert secret() is None
