@@ -13,7 +13,7 @@ from typing import Any
 from controlplane.core.settings import settings
 
 # CloudFront overwrites both if the client sends them: the first with the origin's header, the second in a function.
-SECRET_HEADER = "x-front-door"  # noqa: S105 - the name of a header
+SECRET_HEADER = "x-front-door"  # nosec B105  # noqa: S105 (a header's name)
 ADDRESS_HEADER = "true-client-ip"
 STATUS_HEADER = "x-front-door-status"
 
