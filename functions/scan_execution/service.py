@@ -114,7 +114,7 @@ def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]
             raise PermanentFailure(_INVALID) from error
 
 
-def _reason_to_skip(path: str) -> str | None:
+def _reason_to_skip(path: str, _size: int) -> str | None:
     """Returns why the analysis would skip the file, which is then not written to disk, or None."""
     reason = reason_to_skip(path)
     if reason is None and language_of(path.rpartition("/")[2]) is None:

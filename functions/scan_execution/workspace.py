@@ -56,7 +56,7 @@ class Unpacked(NamedTuple):
     skipped: Counter[str]
 
 
-def _skip_none(_: str) -> None:
+def _skip_none(_path: str, _size: int) -> None:
     return None
 
 
@@ -66,12 +66,13 @@ def unpack(
     *,
     limits: Limits = DEFAULT_LIMITS,
     root_directory: str | None = None,
-    reason_to_skip: Callable[[str], str | None] = _skip_none,
+    reason_to_skip: Callable[[str, int], str | None] = _skip_none,
 ) -> Unpacked:
     """Writes the archive's files below `folder`, without the top-level folder that a code host adds.
 
-    root_directory: writes only files below it; paths stay relative to the repository. reason_to_skip: returns why a
-    path should be skipped, or None. Raises ArchiveTooLarge, ArchiveInvalid, and any error from reading the pieces.
+    root_directory: writes only files below it; paths stay relative to the repository. reason_to_skip: gets each
+    file's path and size, and returns why to skip it, or None. Raises ArchiveTooLarge, ArchiveInvalid, and any error
+    from reading the pieces.
     """
     unpacking = _Unpacking(_Stream(pieces, limits.unpacked_bytes), folder, limits, root_directory, reason_to_skip)
     unpacking.run()
@@ -131,7 +132,7 @@ class _Unpacking:
         folder: Path,
         limits: Limits,
         root_directory: str | None,
-        reason_to_skip: Callable[[str], str | None],
+        reason_to_skip: Callable[[str, int], str | None],
     ) -> None:
         self._stream = stream
         self._folder = folder
@@ -235,7 +236,7 @@ class _Unpacking:
             or max(map(len, names)) > _MAX_NAME_BYTES
         ):
             return "path too long"
-        reason = self._reason_to_skip("/".join(parts))
+        reason = self._reason_to_skip("/".join(parts), size)
         if reason is None and size > self._limits.file_bytes:
             return "too large"
         return reason

@@ -36,7 +36,7 @@ def start(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
             outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
         except OSError as refused:
             outcome = refused.errno
-        return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, []]).encode()
+        return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], [], []]).encode()
 
     return answer
 
@@ -106,7 +106,12 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "start_line": 1, "end_line": 1, "start_column": 1, "end_column": 2, "snippet": "", "fingerprint": "0" * 32,
         "depends_on_callers": False, "depends_on_consent_mode": False,
     }  # fmt: skip
-    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())]]).encode()
+    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], [], []]).encode()
+    return lambda: content
+
+
+def _forged(*, parts: list[Any] | None = None, loads: list[Any] | None = None) -> Callable[[], bytes]:
+    content = json.dumps([1, [False] * 3, [], parts or [], loads or []]).encode()
     return lambda: content
 
 
@@ -151,10 +156,10 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "deep-json": lambda: b"[" * 100_000,
     "another-shape": lambda: b'{"lines": 1}',
     "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
-    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], []]",
-    "not-a-number": lambda: b"[NaN, [true, true, true], []]",
+    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], []]",
+    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], []]",
     "huge-length": _say(b"\xff\xff\xff\xff"),
-    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000]).encode(),
+    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, [], []]).encode(),
     "unknown-rule": forged_match(rule_id="no-such-rule"),
     "unknown-vendor": forged_match(vendor_id="no-such-vendor"),
     "unknown-library": forged_match(package="no-such-library"),
@@ -166,6 +171,15 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "negative-line": forged_match(start_line=-1),
     "line-that-is-no-number": forged_match(start_line=True),
     "short-fingerprint": forged_match(fingerprint="0"),
+    "many-parts": _forged(parts=[["framework", "react", "", ""]] * 10_000),
+    "long-version": _forged(parts=[["framework", "react", "", "1" * 10_000]]),
+    "version-that-is-no-text": _forged(parts=[["framework", "react", "", 5]]),
+    "part-without-a-version": _forged(parts=[["framework", "react", ""]]),
+    "many-loads": _forged(loads=[["segment", "segment.com"]] * 10_000),
+    "load-of-an-unknown-vendor": _forged(loads=[["no-such-vendor", "a.example"]]),
+    "host-that-is-no-host": _forged(loads=[["segment", "<script>"]]),
+    "long-host": _forged(loads=[["segment", "a" * 1_000]]),
+    "load-without-a-host": _forged(loads=[["segment"]]),
 }
 MEMORY: dict[str, Callable[[], Any]] = {"allocate": _allocate, "abort-full": _abort_full}
 COUNTED: dict[str, Callable[[], Any]] = {"environment": _environment}

@@ -31,6 +31,9 @@ from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gates import CONSENT
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.sources import Block, Source
+from scan_execution.inventory import manifests as stocked
+from scan_execution.inventory.listing import Listing
+from scan_execution.inventory.technologies import technologies
 from system import documents
 from tests.support.analysis import analyze_files
 from tests.support.text_code import TextFunction, signature
@@ -126,6 +129,18 @@ def _manifests(text: str) -> None:
         analyze_files([(f"a/{name}", as_bytes(text))])
 
 
+def _inventory(text: str) -> None:
+    for path in ("package.json", "pyproject.toml", "requirements.txt", "Gemfile", "go.mod", "mix.exs", "a.csproj"):
+        consume(iter(stocked.parts_of(path, text)))
+    stocked._table({"a": {}}, text)
+
+
+def _listed(text: str) -> None:
+    listing = Listing()
+    listing.take(text, 1)
+    listing._take_signs(text, 1)
+
+
 def _library(text: str) -> None:
     for library in islice(libraries.libraries().values(), 3):
         libraries.newest_is_outdated(library, text)
@@ -155,6 +170,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
     "scan_execution.analysis.catalogue:Catalogue.addresses_in": lambda text: [*catalogue().addresses_in(text)],
     "scan_execution.analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
+    "scan_execution.analysis.catalogue:Catalogue.host_at": lambda text: catalogue().host_at(text),
     "scan_execution.analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
     "scan_execution.analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
     "scan_execution.analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
@@ -169,6 +185,15 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.examine:_manifest_matches": _manifests,
     "scan_execution.analysis.examine:examine": _manifests,
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
+    "scan_execution.inventory.listing:Listing.take": _listed,
+    "scan_execution.inventory.listing:Listing._take_signs": _listed,
+    "scan_execution.inventory.manifests:parts_of": _inventory,
+    "scan_execution.inventory.manifests:_table": _inventory,
+    "scan_execution.inventory.technologies:Technologies.framework_of": lambda text: technologies().framework_of(
+        "npm", text
+    ),
+    "scan_execution.inventory.technologies:Technologies.language_of": lambda text: technologies().language_of(text),
+    "scan_execution.inventory.technologies:Technologies.signs_of": lambda text: [*technologies().signs_of(text)],
     "scan_execution.workspace:unpack": _unpack,
     "scan_execution.workspace:_Unpacking._read_extended": (_read_extended, 65_536),
     "scan_execution.workspace:_Unpacking._refusal": _refuse_entry,
@@ -210,6 +235,8 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.gates:_gate_of_uses": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
+    "scan_execution.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",
+    "scan_execution.inventory.technologies:Technologies.packages_of": "a registry of ours",
     "system.documents:_read": "addresses of this deployment",
     "ops.*": "an operator's own arguments",
 }

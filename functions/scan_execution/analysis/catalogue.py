@@ -74,6 +74,11 @@ class Catalogue:
         match = _ADDRESS.search(text)
         return self.vendor_of(match[1], match[2] or "") if match else None
 
+    def host_at(self, text: str, start: int = 0) -> str:
+        """Returns the host of the first address from a position on, or an empty string."""
+        match = _ADDRESS.search(text, start)
+        return match[1].lower() if match else ""
+
     def packages_in(self, text: str) -> dict[str, Vendor]:
         """Returns the vendors of the packages that a source file imports, by package name."""
         found = {}

@@ -30,6 +30,8 @@ class Candidate:
     block: Block
     node: SgNode
     vendor: Vendor | None = None
+    # The host that the vendor is loaded from. Empty if it is imported from a package.
+    host: str = ""
     # Reported only if nothing in the project asks for consent.
     depends_on_callers: bool = False
     secrets: list[str] = field(default_factory=list)
@@ -59,10 +61,11 @@ def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     text = candidate.text(wanted.get("in"))
     vendor = candidate.source.catalogue.first_in(text)
     if vendor is None and "//" not in text and wanted.get("in"):
-        vendor = candidate.source.catalogue.first_in(_value_of_name(candidate.block, text))
+        text = _value_of_name(candidate.block, text)
+        vendor = candidate.source.catalogue.first_in(text)
     if vendor is None or vendor.category not in wanted["categories"]:
         return False
-    candidate.vendor = vendor
+    candidate.vendor, candidate.host = vendor, candidate.source.catalogue.host_at(text)
     return True
 
 

@@ -20,7 +20,7 @@ from scan_execution.analysis.conditions import Candidate, holds
 from scan_execution.analysis.files import Skipped, check_depth
 from scan_execution.analysis.fingerprints import Fingerprints, words
 from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.report import Match
+from scan_execution.analysis.report import MAX_LOADS, Load, Match
 from scan_execution.analysis.rules import Rule, rules
 from scan_execution.analysis.sources import Source
 
@@ -68,16 +68,20 @@ def triggers() -> Triggers:
     return Triggers(rules())
 
 
-def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool]:
-    """Returns the matches of one file, and True if they were cut off at the limit per file. Raises Skipped."""
+def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, set[Load]]:
+    """Returns the matches of one file, True if they were cut off at the limit per file, and the vendors it loads.
+
+    Raises Skipped.
+    """
     found: list[Match] = []
+    loads: set[Load] = set()
     possible = triggers().possible(source)
     if not possible:
-        return found, False
+        return found, False, loads
     check_depth(source.text, source.language, limits)
     deadline = time.monotonic() + limits.max_seconds_per_file
     candidates = sorted(
-        _candidates(source, possible, deadline),
+        _candidates(source, possible, deadline, loads),
         key=lambda entry: (entry[1].block.start + entry[1].node.range().start.index, entry[0].id),
     )
     fingerprints = Fingerprints(source.path)
@@ -95,12 +99,15 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool]:
             continue
         places.add(place)
         if len(found) >= limits.max_findings_per_file:
-            return found, True
+            return found, True, loads
         found.append(_match(rule, candidate, node, fingerprints, limits))
-    return found, False
+    return found, False, loads
 
 
-def _candidates(source: Source, possible: list[Rule], deadline: float) -> Iterator[tuple[Rule, Candidate]]:
+def _candidates(
+    source: Source, possible: list[Rule], deadline: float, loads: set[Load]
+) -> Iterator[tuple[Rule, Candidate]]:
+    """Yields the candidates that meet all conditions. Adds what candidates load, also gated ones, to `loads`."""
     for block in source.blocks:
         matched: dict[int, list[SgNode]] = {}
         for rule in possible:
@@ -116,7 +123,10 @@ def _candidates(source: Source, possible: list[Rule], deadline: float) -> Iterat
                 if time.monotonic() > deadline:
                     raise Skipped("too slow")
                 candidate = Candidate(source, block, node)
-                if holds(candidate, rule.where):
+                meets_all = holds(candidate, rule.where)
+                if candidate.vendor and rule.category == "trackers" and len(loads) < MAX_LOADS:
+                    loads.add(Load(candidate.vendor.id, candidate.host))
+                if meets_all:
                     yield rule, candidate
 
 
@@ -167,6 +177,15 @@ _MECHANISM: Final = re.compile(
     r"|tarteaucitron\.init|klaro\.|Didomi|Optanon|CookieConsent"
 )
 _MECHANISM_WORDS: Final = ("onsent", "tarteaucitron", "klaro", "Didomi", "Optanon")
+
+
+def consent_managers(source: Source) -> set[Load]:
+    """Returns the consent managers whose addresses are in a file."""
+    return {
+        Load(vendor.id, source.catalogue.host_at(source.text, start))
+        for start, vendor in source.addresses
+        if vendor.category == "consent-management"
+    }
 
 
 def asks_for_consent(source: Source) -> bool:

@@ -9,10 +9,18 @@ from collections.abc import Iterator
 from itertools import islice
 
 from scan_execution.analysis import files, manifests
-from scan_execution.analysis.engine import analyze_source, asks_for_consent, locate, sets_consent_mode, source_of
+from scan_execution.analysis.engine import (
+    analyze_source,
+    asks_for_consent,
+    consent_managers,
+    locate,
+    sets_consent_mode,
+    source_of,
+)
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.report import Match, Report
+from scan_execution.analysis.report import MAX_LOADS, Match, Report
+from scan_execution.inventory import manifests as inventory
 
 # One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
 _WARM_UP = (
@@ -27,6 +35,9 @@ _WARM_UP = (
     ("a.tsx", "tsx", b"export default () => <Script src='https://static.hotjar.com/c/hotjar-1.js'>{`a()`}</Script>"),
     ("a.py", "python", b"response.set_cookie('visitor_id', str(uuid4()), max_age=99999999)\n"),
     ("package.json", "manifest", b'{"dependencies": {"cookieconsent": "3.1.0"}}'),
+    ("package.json", inventory.LANGUAGE, b'{"dependencies": {"posthog-js": "1.2.0"}, "packageManager": "yarn@1.22.0"}'),
+    ("pyproject.toml", inventory.LANGUAGE, b'[project]\ndependencies = ["django>=5.2"]\n[tool.uv]\n'),
+    ("Gemfile", inventory.LANGUAGE, b'gem "rails", "~> 8.0"\n'),
     ("yarn.lock", "lock file", b'cookieconsent@^3.0.0:\n  version "3.1.0"\n'),
 )
 
@@ -39,12 +50,15 @@ def warm_up(limits: Limits) -> None:
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
     text = files.decode(content)
+    if language == inventory.LANGUAGE:
+        return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
     if language in {"manifest", "lock file"}:
         return _examine_manifest(path, text, limits, locked=language == "lock file")
     lines = files.check_lines(text, limits)
     source = source_of(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
-    report.matches, report.truncated = analyze_source(source, limits)
+    report.matches, report.truncated, loads = analyze_source(source, limits)
+    report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
     return report
 
 

@@ -110,8 +110,11 @@ def walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None, str | None]
         pending.extend(reversed(folders))
 
 
-def read(path: str, most: int) -> bytes:
-    """Returns the bytes of a regular file. Doesn't follow links or block on named pipes. Raises Skipped."""
+def read(path: str, most: int, head: int | None = None) -> bytes:
+    """Returns the bytes of a regular file, or only the first `head`. Raises Skipped if it has more than `most`.
+
+    Doesn't follow links or block on named pipes.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as failure:
@@ -122,7 +125,7 @@ def read(path: str, most: int) -> bytes:
             raise Skipped("special file")
         if status.st_size > most:
             raise Skipped("too large")
-        return file.read(most + 1)
+        return file.read(most + 1 if head is None else head)
 
 
 def decode(content: bytes) -> str:

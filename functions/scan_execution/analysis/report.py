@@ -27,6 +27,13 @@ _MAX_NAME_LENGTH: Final = 500
 _MAX_MATCHES: Final = 200
 
 
+# Known parts of one manifest, and vendors that one file loads.
+MAX_PARTS: Final = 200
+MAX_LOADS: Final = 50
+_MAX_VERSION: Final = 60
+_MAX_HOST: Final = 253
+
+
 class InvalidReport(Exception):
     """The report is one that only a broken analysis, or one controlled by its input, can write."""
 
@@ -51,6 +58,23 @@ class Match:
     depends_on_consent_mode: bool = False
 
 
+class Part(NamedTuple):
+    """Something that a package manifest names: a framework, a package manager, or a vendor by its package."""
+
+    kind: str
+    id: str
+    package: str
+    # As written. Empty if the manifest names none.
+    version: str
+
+
+class Load(NamedTuple):
+    """A vendor that a file loads: from a host, or from an imported package if the host is empty."""
+
+    vendor_id: str
+    host: str
+
+
 @dataclass
 class Report:
     lines: int = 0
@@ -59,6 +83,10 @@ class Report:
     # True if matches were dropped at the limit per file.
     truncated: bool = False
     matches: list[Match] = field(default_factory=list)
+    # Only of a manifest.
+    parts: list[Part] = field(default_factory=list)
+    # Whether or not something asks for consent first.
+    loads: list[Load] = field(default_factory=list)
 
 
 class Request(NamedTuple):
@@ -82,7 +110,7 @@ def write_report(report: Report | Skipped) -> bytes:
         return _write({"skipped": str(report)}).encode()
     flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
     matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
-    return _write([report.lines, flags, matches]).encode(errors="replace")
+    return _write([report.lines, flags, matches, report.parts, report.loads]).encode(errors="replace")
 
 
 def read_report(content: bytes, max_snippet_length: int) -> Report:
@@ -97,9 +125,22 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
             raise InvalidReport
         raise Skipped(reason)
     match found:
-        case [int(lines), [bool(asks), bool(mode), bool(truncated)], [*matches]] if len(matches) <= _MAX_MATCHES:
+        case [int(lines), [bool(asks), bool(mode), bool(truncated)], [*matches], [*parts], [*loads]] if (
+            len(matches) <= _MAX_MATCHES and len(parts) <= MAX_PARTS and len(loads) <= MAX_LOADS
+        ):
             _position(lines, 0)
-            return Report(lines, asks, mode, truncated, [_read_match(it, max_snippet_length) for it in matches])
+            return Report(
+                lines,
+                asks,
+                mode,
+                truncated,
+                [_read_match(it, max_snippet_length) for it in matches],
+                [
+                    Part(*_texts(it, (_MAX_NAME_LENGTH, _MAX_NAME_LENGTH, _MAX_NAME_LENGTH, _MAX_VERSION)))
+                    for it in parts
+                ],
+                [Load(*_texts(it, (_MAX_NAME_LENGTH, _MAX_HOST))) for it in loads],
+            )
     raise InvalidReport
 
 
@@ -129,6 +170,12 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
     if any(type(values[flag]) is not bool for flag in ("depends_on_callers", "depends_on_consent_mode")):
         raise InvalidReport
     return Match(**values)
+
+
+def _texts(found: Any, lengths: tuple[int, ...]) -> list[str]:
+    if not isinstance(found, list) or len(found) != len(lengths):
+        raise InvalidReport
+    return [_text(value, most) for value, most in zip(found, lengths, strict=True)]
 
 
 def _text(value: Any, most: int) -> str:

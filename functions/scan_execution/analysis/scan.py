@@ -5,6 +5,7 @@ Reads the files and combines the reports on them. It must not parse them: `exami
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -20,12 +21,24 @@ from scan_execution.analysis.findings import Finding, Location, urgency
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.libraries import libraries
 from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.report import Examine, InvalidReport, Match, Report, Request
+from scan_execution.analysis.report import Examine, InvalidReport, Load, Match, Report, Request
 from scan_execution.analysis.rules import Rule, rules
 
 _MISSING: Final = "consent-manager-missing"
 # Limits of the whole scan, after which no more files are read.
 _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
+
+
+_HOST: Final = re.compile(r"[a-z0-9_.-]*")
+_MAX_HOSTS: Final = 3
+
+
+@dataclass
+class Loads:
+    """The files that load a vendor, and some of the hosts that they load it from."""
+
+    files: int = 0
+    hosts: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -41,6 +54,8 @@ class Analysis:
     # Skipped files by reason; a skipped folder counts as one. Files without a known language aren't counted.
     skipped: Counter[str] = field(default_factory=Counter)
     skipped_examples: dict[str, list[str]] = field(default_factory=dict)
+    # By vendor id.
+    loads: dict[str, Loads] = field(default_factory=dict)
     # True if findings were dropped at a limit.
     truncated: bool = False
 
@@ -153,12 +168,24 @@ class _Scan:
             found = [(match, self._found(path, match)) for match in report.matches]
         except (KeyError, ValueError, IndexError) as failure:
             raise InvalidReport from failure
+        self._count_loads(report.loads)
         self._asks_for_consent = self._asks_for_consent or report.asks_for_consent
         self._consent_mode = self._consent_mode or report.sets_consent_mode
         result.truncated |= report.truncated
         result.lines += report.lines
         result.files_analyzed += 1
         self._keep(path.rpartition("/")[0], found, locked=request.language == "lock file")
+
+    def _count_loads(self, loads: list[Load]) -> None:
+        """Counts the file once for each vendor that it loads. Raises InvalidReport for an unknown vendor."""
+        if any(load.vendor_id not in catalogue().vendors or not _HOST.fullmatch(load.host) for load in loads):
+            raise InvalidReport
+        for vendor_id in {load.vendor_id for load in loads}:
+            self._result.loads.setdefault(vendor_id, Loads()).files += 1
+        for vendor_id, host in loads:
+            hosts = self._result.loads[vendor_id].hosts
+            if host and host not in hosts and len(hosts) < _MAX_HOSTS:
+                hosts.append(host)
 
     def _found(self, path: str, match: Match) -> _Found:
         rule = self._rules[match.rule_id]

@@ -76,7 +76,7 @@ class TestGoodArchives:
     def test_irrelevant_files_are_counted_but_not_written(self, tmp_path: Path):
         files: dict[str, str | bytes] = {"a.js": "1", "b.png": "2", "c.png": "3"}
         result = unpack(
-            pieces(archive(files)), tmp_path, reason_to_skip=lambda path: "image" if path.endswith("png") else None
+            pieces(archive(files)), tmp_path, reason_to_skip=lambda path, _: "image" if path.endswith("png") else None
         )
         assert result == Unpacked(3, {"image": 2})
         assert stored(tmp_path) == {"a.js": b"1"}

@@ -122,6 +122,15 @@ def finding_prefix(attempt: int) -> str:
     return f"{FINDING_PREFIX}{attempt:03d}#"
 
 
+# What the scanned repository is made of. Lists of scans don't show it, so it isn't part of the scan's item.
+# {pk: SCAN#scn_2f…, sk: INVENTORY, files: 412, languages: [{name: Ruby, files: 310, bytes: 912345}],
+#  frameworks: [{id: rails, name: Ruby on Rails, version: ~> 8.0, path: Gemfile}], packageManagers: [{…}],
+#  vendors: [{id: posthog, name: PostHog, category: analytics, packages: [{name: posthog-js, version: ^1.2.0,
+#  path: package.json}], hosts: [], loadingFiles: 2}], truncated: false}
+def scan_inventory(scan_id: str) -> Key:
+    return Key(scan_pk(scan_id), "INVENTORY")
+
+
 # When a finding was first seen in a repository, by any scan.
 # {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…}
 def finding_history(repository_id: str, fingerprint: str) -> Key:
