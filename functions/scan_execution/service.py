@@ -2,8 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -18,11 +17,13 @@ from controlplane.store.leases import Lease
 from controlplane.store.repositories import UnknownRepository
 from controlplane.store.scans import execution, findings, reads, reports
 from controlplane.store.scans.findings import FindingItem, Location
-from controlplane.store.scans.items import Coverage, Failure, ScanItem, Stage, UnknownScan
+from controlplane.store.scans.items import Coverage, Failure, ScanItem, UnknownScan
 from scan_execution import analysis, folders, workspace
-from scan_execution.analysis.files import language_of, reason_to_skip
 from scan_execution.analysis.report import Examine
+from scan_execution.inventory.listing import NOT_ANALYZED, Listing
+from scan_execution.inventory.stocktaking import take_inventory, with_loads
 from scan_execution.sandbox import Sandbox
+from scan_execution.stages import Stages
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
@@ -50,16 +51,21 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
 
 
 def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], examine: Examine) -> None:
-    with _stage(lease, "fetch"):
-        unpacked = _fetch(scan, folder, connect_host)
-    with _stage(lease, "inventory"):
-        skipped = Counter(unpacked.skipped)
-    with _stage(lease, "analyze"):
-        result = analysis.analyze_folder(folder, examine, _LIMITS)
+    stages, listing = Stages(lease, scan), Listing()
+    with stages.run("fetch"):
+        unpacked = _fetch(scan, folder, connect_host, listing)
+        skipped = unpacked.skipped + Counter({NOT_ANALYZED: listing.only_manifests})
+    with stages.run("inventory"):
+        inventory = take_inventory(listing, unpacked.files, folder, examine)
+        stages.keep(inventory)
+    with stages.run("analyze"):
+        to_analyze = unpacked.files - skipped.total()
+        result = analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS)
         skipped.update(result.skipped)
+        stages.keep(with_loads(inventory, result.loads))
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
-    with _stage(lease, "publish"):
+    with stages.run("publish"):
         scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
         issues = _issues(scan, result.findings)
         findings.put_findings(scan.scan_id, lease.attempt, issues)
@@ -79,16 +85,8 @@ def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int
         execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
 
 
-@contextmanager
-def _stage(lease: Lease, stage: Stage) -> Iterator[None]:
-    """Reports the stage as running, then as completed. Raises leases.LeaseLost, so a worker without the lease stops."""
-    execution.report_stage(lease, stage, "running")
-    yield
-    execution.report_stage(lease, stage, "completed")
-
-
-def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]) -> Unpacked:
-    """Downloads the commit and unpacks its files into the folder. Raises PermanentFailure, Postponed."""
+def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], listing: Listing) -> Unpacked:
+    """Downloads the commit, lists its files, and unpacks those that are read. Raises PermanentFailure, Postponed."""
     try:
         repository = repositories.get_repository(scan.repository_id)
     except UnknownRepository:
@@ -106,20 +104,12 @@ def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]
         )
         try:
             return workspace.unpack(
-                pieces, folder, limits=limits, root_directory=scan.root_directory, reason_to_skip=_reason_to_skip
+                pieces, folder, limits=limits, root_directory=scan.root_directory, reason_to_skip=listing.take
             )
         except ArchiveTooLarge as error:
             raise PermanentFailure(_TOO_LARGE) from error
         except ArchiveInvalid as error:
             raise PermanentFailure(_INVALID) from error
-
-
-def _reason_to_skip(path: str, _size: int) -> str | None:
-    """Returns why the analysis would skip the file, which is then not written to disk, or None."""
-    reason = reason_to_skip(path)
-    if reason is None and language_of(path.rpartition("/")[2]) is None:
-        return "other kind of file"
-    return reason
 
 
 def _issues(scan: ScanItem, found: list[analysis.Finding]) -> list[FindingItem]:

@@ -7,9 +7,11 @@ import pytest
 
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import leases
+from controlplane.store import keys, leases
 from controlplane.store.scans import execution, failures, reads
-from controlplane.store.scans.items import OPEN, Coverage, Failure
+from controlplane.store.scans.inventories import Inventory, Language
+from controlplane.store.scans.items import OPEN, Coverage, Failure, Progress
+from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
@@ -25,6 +27,7 @@ from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
+INVENTORY = Inventory(files=2, languages=(Language("Ruby", 2, 40),))
 
 
 class Audited:
@@ -126,7 +129,7 @@ class TestEveryOrder:
         # 250 of 668 orders, because all of them take 15 seconds.
         assert explore(stage.client, scenario, yields_at=beyond_the_own, limit=250).schedules == 250
 
-    @pytest.mark.parametrize("late", ["complete", "fail", "report"])
+    @pytest.mark.parametrize("late", ["complete", "fail", "report", "inventory"])
     def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(
         self, late: str, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
@@ -138,6 +141,7 @@ class TestEveryOrder:
                 "complete": lambda: execution.complete_scan(scan, lease, 1, 1, Coverage(1, 1, {})),
                 "fail": lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), lease),
                 "report": lambda: execution.report_stage(lease, "publish", "running"),
+                "inventory": lambda: execution.complete_stage(lease, "inventory", scan.scan_id, INVENTORY),
             }
 
             def take_over() -> bool:
@@ -159,8 +163,10 @@ class TestEveryOrder:
                 taken, ended = [outcome.get() for outcome in outcomes]
                 repository_is_consistent(stage.check_invariants())
                 status = reads.get_scan(scan.scan_id).status
-                if late == "report":
+                if late in {"report", "inventory"}:
                     assert status == "running"
+                    stored = table.get(keys.scan_inventory(scan.scan_id))
+                    assert (stored is not None) is (ended and late == "inventory")
                 else:
                     assert (status != "running") is ended
                     assert taken is not ended
@@ -179,6 +185,26 @@ def test_threads_start_one_scan(stage: Stage) -> None:
 
 
 class TestEveryFault:
+    def test_a_stage_is_completed_with_its_inventory_or_not_at_all(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            scan = make_scan(Audited(stage.fresh(), stage.api).repository, status="running")
+            lease = lease_of(scan)
+
+            def complete() -> None:
+                execution.complete_stage(lease, "inventory", scan.scan_id, INVENTORY)
+
+            def check(case: Case) -> None:
+                # A worker that retries isn't taken for one that lost its lease.
+                case.second.get()
+                found = table.get(keys.scan_inventory(scan.scan_id))
+                assert found is not None
+                assert Inventory.from_item(found) == INVENTORY
+                assert reads.get_scan(scan.scan_id).progress == Progress("inventory", "completed", 2)
+
+            return Trial(complete, check)
+
+        assert explore_faults(stage.client, scenario) > 5
+
     def test_a_start_is_applied_completely_or_not_at_all(self, stage: Stage) -> None:
         def scenario() -> Trial:
             audited = Audited(stage.fresh(), stage.api)

@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.store import codec
 from controlplane.store.leases import LeaseState
+from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
 from controlplane.store.scans.items import Coverage, Failure, Progress, RequestItem, ScanItem
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
@@ -96,7 +98,32 @@ def test_what_is_set_later_is_read_and_unknown_attributes_are_left_out():
         lease=LeaseState(attempts=2, claim="9b1c", until=1_790_000_300),
     )
     failed = replace(scan, status="failed", failure=Failure("X", "x."), queued_at="2026-03-04T05:06:08.000Z")
-    for item in (completed, failed):
+    analyzing = replace(scan, status="running", progress=Progress("analyze", "running", 2, 1_200, 3_650))
+    for item in (completed, failed, analyzing):
         assert ScanItem.from_item({**item.to_item(), "scope": "repository"}) == item
     started = replace(RequestItem.from_item(REQUEST), status="started", scan_id=ScanId.stored(SCAN_ID))
     assert RequestItem.from_item({**started.to_item(), "activeUntil": 1}) == started
+
+
+def test_an_inventory_is_read_as_stored():
+    inventory = Inventory(
+        files=412,
+        languages=(Language("Ruby", 310, 912_345),),
+        frameworks=(Technology("rails", "Ruby on Rails", "~> 8.0", "Gemfile"),),
+        package_managers=(Technology("bundler", "Bundler", None, "Gemfile.lock"),),
+        vendors=(
+            UsedVendor(
+                vendor_id="posthog",
+                name="PostHog",
+                category="analytics",
+                packages=(VendorPackage("posthog-js", "^1.2.0", "package.json"), VendorPackage("posthog", None, "a")),
+                hosts=("eu.posthog.com",),
+                loading_files=2,
+            ),
+            UsedVendor(vendor_id="segment", name="Segment", category="analytics"),
+        ),
+        truncated=True,
+    )
+    item = inventory.to_item(ScanId.stored(SCAN_ID))
+    assert (item["pk"], item["sk"]) == (f"SCAN#{SCAN_ID}", "INVENTORY")
+    assert Inventory.from_item(codec.decode_item(codec.encode_item(item))) == inventory

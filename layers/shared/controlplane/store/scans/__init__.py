@@ -7,6 +7,7 @@
                                    message execute-scan
     execution   acquire_scan       scan_execution takes the lease: scan running
                 report_stage       progress of the scan
+                complete_stage     progress of the scan; its inventory
                 complete_scan      scan completed; repository free; no watch entry; work item for expiry;
                                    a locked scan listed under its report
     failures    fail_attempted     a worker gives up, or the attempts are used up
@@ -30,5 +31,5 @@ Each line is one write, or one transaction. What guards the life cycle:
   crashed worker again, or fails it if no worker will take it.
 - A waiting slot (`store.waiting`) limits how many requests wait for `start_scan` before they respond.
 
-`items` defines what is stored, `reads` reads it, and `findings` stores what an attempt found.
+`items` and `inventories` define what is stored, `reads` reads it, and `findings` stores what an attempt found.
 """

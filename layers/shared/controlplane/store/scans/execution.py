@@ -11,8 +11,9 @@ from controlplane.store.leases import Lease
 from controlplane.store.legs import set_expression
 from controlplane.store.scans import reports
 from controlplane.store.scans.failures import free_repository
+from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 
 class ReportPaid(StoreError):
@@ -31,14 +32,42 @@ def acquire_scan(scan_id: ScanId, lease_seconds: int) -> tuple[Lease, ScanItem]:
     return lease, ScanItem.from_item(item)
 
 
-def report_stage(lease: Lease, stage: Stage, stage_status: Literal["running", "completed"]) -> None:
-    """Stores the scan's current stage. Raises leases.LeaseLost."""
-    progress = Progress(stage, stage_status, STAGES.index(stage) + (stage_status == "completed"))
-    values = {"progress": progress.to_item(), "claim": lease.claim, "running": "running"}
+def report_stage(
+    lease: Lease,
+    stage: Stage,
+    stage_status: Literal["running", "completed"],
+    *,
+    reached: int = 0,
+    files: tuple[int, int] | None = None,
+) -> None:
+    """Stores the scan's current stage. Raises leases.LeaseLost.
+
+    reached: how many stages an earlier attempt completed. files: how many are analyzed, and how many there are.
+    """
     try:
-        table.update(Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values))
+        table.update(_progress(lease, stage, stage_status, reached, files))
     except ConditionFailed:
         raise leases.LeaseLost from None
+
+
+def complete_stage(lease: Lease, stage: Stage, scan_id: ScanId, inventory: Inventory, *, reached: int = 0) -> None:
+    """Stores the inventory and, in the same transaction, that the stage is completed. Raises leases.LeaseLost."""
+    try:
+        table.transact(
+            {
+                "scan": _progress(lease, stage, "completed", reached, None),
+                "inventory": Put(inventory.to_item(scan_id)),
+            }
+        )
+    except LegFailed:
+        raise leases.LeaseLost from None
+
+
+def _progress(lease: Lease, stage: Stage, stage_status: str, reached: int, files: tuple[int, int] | None) -> Update:
+    completed = max(STAGES.index(stage) + (stage_status == "completed"), reached)
+    progress = Progress(stage, stage_status, completed, *(files or ()))
+    values = {"progress": progress.to_item(), "claim": lease.claim, "running": "running"}
+    return Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
 
 
 def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> ScanItem:

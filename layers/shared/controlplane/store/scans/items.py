@@ -51,22 +51,35 @@ class Failure(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """A scan's current stage, and that stage's status: pending, running, completed, or failed."""
+    """A scan's current stage, and that stage's status: pending, running, completed, or failed.
+
+    completed_stages: how many stages any attempt has completed. A retry runs them again, but doesn't decrease it.
+    analyzed_files: the files that the stage `analyze` is done with, of `files_to_analyze`. None before it.
+    """
 
     stage: Stage
     stage_status: str
     completed_stages: int
+    analyzed_files: int | None = None
+    files_to_analyze: int | None = None
 
     def to_item(self) -> dict[str, Any]:
         return {
             "stage": self.stage,
             "stageStatus": self.stage_status,
             "completedStages": self.completed_stages,
+            **present(analyzedFiles=self.analyzed_files, filesToAnalyze=self.files_to_analyze),
         }
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["stage"], item["stageStatus"], item["completedStages"])
+        return cls(
+            item["stage"],
+            item["stageStatus"],
+            item["completedStages"],
+            item.get("analyzedFiles"),
+            item.get("filesToAnalyze"),
+        )
 
 
 class Coverage(NamedTuple):
@@ -254,7 +267,7 @@ class ScanItem:
 
     def failed_attributes(self) -> dict[str, Any]:
         """Returns the attributes that change when the scan fails, except the failure and its time."""
-        progress = self.progress._replace(stage_status="failed")
+        progress = self.progress._replace(stage_status="failed", analyzed_files=None, files_to_analyze=None)
         return {**self.status_attributes("failed"), "progress": progress.to_item()}
 
     def to_item(self) -> dict[str, Any]:
