@@ -13,6 +13,7 @@ from code_audit.schemas import (
     Repository,
     Scan,
     ScanCreate,
+    ScanDetail,
     ScanIssues,
     ScanNotStarted,
     ScanStarted,
@@ -31,6 +32,7 @@ from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
 from controlplane.store import keys, repositories
+from controlplane.store.scans.inventories import ScanWithInventory
 from controlplane.store.scans.items import RequestItem, ScanItem
 from controlplane.store.scans.requests import ScanInProgress
 from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnlock
@@ -38,11 +40,13 @@ from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnloc
 router = ControlRouter(tags=["Code audit"])
 
 SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
+SCAN_WITH_INVENTORY = SCAN._replace(read=ScanWithInventory.from_items, companion=keys.scan_inventory)
 REQUEST = Resource("preparationId", ScanRequestId, keys.scan_request, RequestItem.from_item)
 
 ListsOfCodeAudit = Annotated[Access[None], Requires("code-audit.read", organization="query")]
 StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True)]
 ReadsScan = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN)]
+ReadsScanWithInventory = Annotated[Access[ScanWithInventory], Requires("code-audit.read", resource=SCAN_WITH_INVENTORY)]
 UnlocksScan = Annotated[Access[ScanItem], Requires("code-audit.write", role="owner", resource=SCAN, user_token=True)]
 ReadsRequest = Annotated[
     Access[RequestItem], Requires("code-audit.read", or_scope="code-audit.write", resource=REQUEST)
@@ -135,9 +139,18 @@ async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: Idem
 
 
 @router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan")
-async def get_scan(access: ReadsScan) -> Scan:
-    """Returns a scan. Poll it to follow its `progress`."""
-    return Scan.of(access.resource)
+async def get_scan(access: ReadsScanWithInventory) -> ScanDetail:
+    """Returns a scan. Poll it to follow its `progress` through the stages:
+
+    1. `fetch` downloads the commit, lists its files, and unpacks those that later stages read.
+    2. `inventory` reads the package manifests. From then on, `inventory` lists what the repository is made of.
+    3. `analyze` searches the source files for findings. If it takes more than a few seconds, `analyzedFiles` counts up.
+    4. `publish` stores the findings and publishes the readable ones to the inbox.
+
+    A scan that is interrupted is retried from the first stage; `completedStages` doesn't decrease.
+    """
+    scan, inventory = access.resource
+    return ScanDetail.with_inventory(scan, inventory)
 
 
 @router.get(

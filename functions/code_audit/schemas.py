@@ -4,12 +4,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue
 
+from code_audit.inventory_schemas import ScanInventory
 from controlplane.core import clock
 from controlplane.http.envelope import Wire
 from controlplane.store.inbox_items import InboxItem, Priority, Status
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem, Stage
 
 _TIME: dict[str, Any] = {"json_schema_extra": {"format": "date-time"}, "examples": ["2026-03-04T05:06:07.000Z"]}
@@ -101,10 +103,28 @@ class Repository(Wire):
 class Progress(Wire):
     """The progress of a scan."""
 
-    stage: Stage = Field(description="The current stage. Stages run in the order listed.", examples=["analyze"])
+    stage: Stage = Field(
+        description="The current stage. Stages run in the order listed: `fetch` downloads the commit, `inventory` "
+        "lists what the repository is made of, `analyze` searches for findings, and `publish` stores them.",
+        examples=["analyze"],
+    )
     stage_status: StageStatus | None = Field(description="The status of the stage.", examples=["running"])
-    completed_stages: int | None = Field(description="The number of completed stages.", ge=0, examples=[2])
+    completed_stages: int | None = Field(
+        description="The number of stages that have been completed. If the scan is interrupted, its stages run again; "
+        "this number doesn't decrease.",
+        ge=0,
+        examples=[2],
+    )
     total_stages: int | None = Field(description="The total number of stages.", ge=0, examples=[len(STAGES)])
+    analyzed_files: int | None = Field(
+        ge=0,
+        description="While the stage `analyze` runs for more than a few seconds: the number of files that it is done "
+        "with. Otherwise null.",
+        examples=[1200],
+    )
+    files_to_analyze: int | None = Field(
+        ge=0, description="The total for `analyzedFiles`. Null whenever that is null.", examples=[3650]
+    )
 
 
 class Reason(Wire):
@@ -174,7 +194,7 @@ class Scan(Wire):
     findings_expire_at: FindingsExpireAt
 
     @classmethod
-    def of(cls, scan: ScanItem) -> Self:
+    def of(cls, scan: ScanItem, **more: Any) -> Self:
         progress, coverage, failure = scan.progress, scan.coverage, scan.failure
         return cls(
             id=scan.scan_id,
@@ -196,6 +216,8 @@ class Scan(Wire):
                 stage_status=progress.stage_status,
                 completed_stages=progress.completed_stages,
                 total_stages=len(STAGES),
+                analyzed_files=progress.analyzed_files,
+                files_to_analyze=progress.files_to_analyze,
             ),
             created_at=scan.created_at,
             started_at=scan.started_at,
@@ -207,7 +229,21 @@ class Scan(Wire):
             if coverage
             else None,
             findings_expire_at=expiry_of(scan),
+            **more,
         )
+
+
+class ScanDetail(Scan):
+    """A scan, with the inventory of its repository."""
+
+    inventory: ScanInventory | None = Field(
+        description="What the repository is made of. Null until the stage `inventory` is completed, and for scans from "
+        "before inventories were taken."
+    )
+
+    @classmethod
+    def with_inventory(cls, scan: ScanItem, inventory: Inventory | None) -> Self:
+        return cls.of(scan, inventory=ScanInventory.of(scan, inventory) if inventory else None)
 
 
 class ScanCreate(Wire):

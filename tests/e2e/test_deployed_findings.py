@@ -23,6 +23,10 @@ class TestScan:
         assert scan["coverage"]["analyzedFiles"] >= 6
         assert scan["issueCount"] >= 4
 
+    def test_a_scan_lists_what_the_repository_is_made_of(self, scan: dict[str, Any]):
+        assert {"express", "react"} <= {it["id"] for it in scan["inventory"]["frameworks"]}
+        assert "mixpanel" in {it["id"] for it in scan["inventory"]["vendors"]}
+
     def test_the_repository_is_listed_with_its_project(self, call: Caller, repository: str, project: dict[str, Any]):
         (found,) = [it for it in call(200, "GET", "/v1/code-audit/repositories") if it["id"] == repository]
         assert [it["projectId"] for it in found["projects"]] == [project["id"]]

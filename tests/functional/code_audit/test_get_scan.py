@@ -12,8 +12,19 @@ from tests.support.world import World
 FIELDS = {
     "id", "organizationId", "repositoryId", "repositoryName", "branch", "headCommitSha", "pullRequestNumber", "scope",
     "trigger", "status", "access", "unlockCredits", "findingCount", "issueCount", "progress", "createdAt", "startedAt",
-    "completedAt", "failure", "coverage", "findingsExpireAt",
+    "completedAt", "failure", "coverage", "findingsExpireAt", "inventory",
 }  # fmt: skip
+
+
+def progress(stage: str, stage_status: str, completed: int) -> dict[str, object]:
+    return {
+        "stage": stage,
+        "stageStatus": stage_status,
+        "completedStages": completed,
+        "totalStages": 4,
+        "analyzedFiles": None,
+        "filesToAnalyze": None,
+    }
 
 
 def read(api: Api, token: str, scan_id: str):
@@ -43,13 +54,14 @@ class Test200:
             "unlockCredits": 50,
             "findingCount": 5,
             "issueCount": 5,
-            "progress": {"stage": "publish", "stageStatus": "completed", "completedStages": 4, "totalStages": 4},
+            "progress": progress("publish", "completed", 4),
             "createdAt": "2026-03-04T05:06:07.000Z",
             "startedAt": "2026-03-04T05:06:07.000Z",
             "completedAt": "2026-03-04T05:06:07.000Z",
             "failure": None,
             "coverage": {"files": 10, "analyzedFiles": 9, "skipped": {"minified": 1}},
             "findingsExpireAt": None,
+            "inventory": None,
         }
 
     def test_a_queued_scan_has_no_counts_and_no_times(self, api: Api, world: World):
@@ -57,13 +69,11 @@ class Test200:
         scan = make_scan(world.connected_repository(company), status="queued")
         shown = read(api, company.owner.token, scan.scan_id)
         assert shown["status"] == "queued"
-        assert shown["progress"] == {
-            "stage": "fetch", "stageStatus": "pending", "completedStages": 0, "totalStages": 4,
-        }  # fmt: skip
+        assert shown["progress"] == progress("fetch", "pending", 0)
         empty = {name for name, value in shown.items() if value is None}
         assert empty == {
             "pullRequestNumber", "findingCount", "issueCount", "startedAt", "completedAt", "failure", "coverage",
-            "findingsExpireAt",
+            "findingsExpireAt", "inventory",
         }  # fmt: skip
 
     @pytest.mark.parametrize("stage", STAGES)
@@ -73,10 +83,10 @@ class Test200:
         done = STAGES.index(stage)
         execution.report_stage(lease_of(scan), stage, "running")
         shown = read(api, company.owner.token, scan.scan_id)["progress"]
-        assert shown == {"stage": stage, "stageStatus": "running", "completedStages": done, "totalStages": 4}
+        assert shown == progress(stage, "running", done)
         execution.report_stage(lease_of(scan), stage, "completed")
         shown = read(api, company.owner.token, scan.scan_id)["progress"]
-        assert shown == {"stage": stage, "stageStatus": "completed", "completedStages": done + 1, "totalStages": 4}
+        assert shown == progress(stage, "completed", done + 1)
 
     def test_a_failed_scan_shows_the_reason_and_the_stage(self, api: Api, world: World):
         company = world.company()

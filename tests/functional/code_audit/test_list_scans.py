@@ -28,7 +28,9 @@ class Test200:
             now.advance(1)
         reply = api.get(PATH, company.owner.token)
         assert [scan["id"] for scan in reply.data] == made[::-1]
-        assert reply.data[0] == api.get(f"{PATH}/{made[-1]}", company.owner.token).data
+        shown = api.get(f"{PATH}/{made[-1]}", company.owner.token).data
+        # Only a scan of its own has the inventory, whose size would multiply the price of a list.
+        assert {**reply.data[0], "inventory": None} == shown
 
     def test_filters_work_alone_and_together(self, api: Api, world: World, now):
         company = world.company()

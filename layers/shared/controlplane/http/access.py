@@ -32,13 +32,15 @@ from controlplane.store.table import table
 class Resource(NamedTuple):
     """A kind of item that a route identifies by id: the path parameter, the id's type, and the item's key.
 
-    `read` converts the stored attributes to the value that the endpoint gets as `access.resource`.
+    `read` converts the stored attributes to the value that the endpoint gets as `access.resource`. With `companion`,
+    which returns the key of a second item by the id, `read` also gets that item's attributes, or None.
     """
 
     parameter: str
     id_type: type[OwnedId]
     key: Callable[[str, str], Key]
-    read: Callable[[dict[str, Any]], Any]
+    read: Callable[..., Any]
+    companion: Callable[[str], Key] | None = None
 
 
 @dataclass(slots=True)
@@ -241,24 +243,31 @@ def _find_organization(principal: Principal, source: str, named: str | None) -> 
 
 
 def _resolve_resource(access: Access[Any], resource: Resource, named: str, *, with_plan: bool) -> None:
-    """Reads the resource and the caller's membership in its organization. Raises NotFound if either doesn't exist."""
+    """Reads the resource and the caller's membership in its organization, in one round trip.
+
+    Raises NotFound if either doesn't exist.
+    """
     resource_id = resource.id_type.parse(named)
     if resource_id is None:
         raise NotFound
-    key = resource.key(*resource_id.location)
+    keys = [resource.key(*resource_id.location)]
+    if resource.companion is not None:
+        keys.append(resource.companion(resource_id))
     principal = access.principal
     if principal.user_id is None:
         if resource_id.organization_id != principal.organization_id:
             raise NotFound
-        item, access.organization = table.get(key), key_organization(principal)
-    elif with_plan:  # the reads are independent and share one round trip
-        item, access.organization, access.known_plan = organizations.get_with_membership_and_plan(
-            key, principal.user_id, resource_id.organization_id
+        items = table.batch_get(keys) if resource.companion else [table.get(*keys)]
+        access.organization = key_organization(principal)
+    elif with_plan:
+        items, access.organization, access.known_plan = organizations.get_with_membership_and_plan(
+            keys, principal.user_id, resource_id.organization_id
         )
     else:
-        item, access.organization = organizations.get_with_membership(
-            key, principal.user_id, resource_id.organization_id
+        items, access.organization = organizations.get_with_membership(
+            keys, principal.user_id, resource_id.organization_id
         )
+    item, *companions = items
     if item is None or access.organization is None:
         raise NotFound
-    access.resource = resource.read(item)
+    access.resource = resource.read(item, *companions)

@@ -51,7 +51,7 @@ def find_member_and_caller(
 ) -> tuple[MemberItem | None, Membership | None]:
     """Returns a member's roster entry and the caller's own membership, in one consistent round trip."""
     key = keys.member(organization_id, user_id)
-    item, caller = organizations.get_with_membership(key, caller_id, organization_id)
+    (item,), caller = organizations.get_with_membership([key], caller_id, organization_id)
     return MemberItem.from_item(item) if item else None, caller
 
 

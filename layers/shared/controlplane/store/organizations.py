@@ -4,7 +4,7 @@ A membership is two items that always change together: the roster's (by organiza
 authorizes. An organization's slug and name never change, so the user's side has a copy of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
@@ -185,26 +185,26 @@ def find_membership(user_id: str, organization_id: str) -> Membership | None:
 
 
 def get_with_membership(
-    key: Key, user_id: str, organization_id: str
-) -> tuple[dict[str, Any] | None, Membership | None]:
-    """Returns an organization's item and the user's membership there, in one round trip."""
-    item, membership = table.batch_get([key, keys.membership(user_id, organization_id)])
-    return item, Membership.from_item(membership) if membership else None
+    wanted: Sequence[Key], user_id: str, organization_id: str
+) -> tuple[list[dict[str, Any] | None], Membership | None]:
+    """Returns items of an organization and the user's membership there, in one round trip."""
+    *items, membership = table.batch_get([*wanted, keys.membership(user_id, organization_id)])
+    return items, Membership.from_item(membership) if membership else None
 
 
 def get_with_membership_and_plan(
-    key: Key, user_id: str, organization_id: str
-) -> tuple[dict[str, Any] | None, Membership | None, str]:
-    """Returns an organization's item, the user's membership there, and its plan, in one round trip.
+    wanted: Sequence[Key], user_id: str, organization_id: str
+) -> tuple[list[dict[str, Any] | None], Membership | None, str]:
+    """Returns items of an organization, the user's membership there, and its plan, in one round trip.
 
     Raises UnknownOrganization.
     """
-    item, membership, organization = table.batch_get(
-        [key, keys.membership(user_id, organization_id), keys.organization(organization_id)]
+    (*items, organization), membership = get_with_membership(
+        [*wanted, keys.organization(organization_id)], user_id, organization_id
     )
     if organization is None:
         raise UnknownOrganization
-    return item, Membership.from_item(membership) if membership else None, organization["plan"]
+    return items, membership, organization["plan"]
 
 
 def get_account(user_id: str) -> Account:

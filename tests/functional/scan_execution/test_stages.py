@@ -1,0 +1,369 @@
+"""A scan's stages as a client that polls the scan sees them: its progress, and its inventory."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from controlplane.core import clock
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, Queue
+from controlplane.queues.worker import create_worker
+from controlplane.store import keys, repositories
+from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans.items import STAGES, ScanItem, Stage
+from controlplane.store.table import table
+from scan_execution.messages import ACCEPTED
+from scan_execution.sandbox import Sandbox
+from scan_execution.service import execute_scan
+from scan_execution.stages import SECONDS_BETWEEN_REPORTS
+from tests.support.api import Api
+from tests.support.audits import lease_of, make_issue, make_scan
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.outcomes import Aborted
+from tests.support.sqs import FakeSqs
+from tests.support.world import Company, World
+
+QUEUE = Queue.SCAN_EXECUTION
+WRITES = {"BatchWriteItem", "PutItem", "TransactWriteItems", "UpdateItem"}
+FILES: dict[str, str | bytes] = {
+    "Gemfile": 'gem "rails", "~> 8.0"\n',
+    "Gemfile.lock": "x",
+    "package.json": '{"dependencies": {"next": "^15.3.0", "posthog-js": "^1.2.0", '
+    '"@stripe/stripe-js": "^7.0.0", "mixpanel-browser": "*"}, "packageManager": "pnpm@9.1.0"}',
+    "app/models/user.rb": "class User; end\n",
+    "app/models/shop.rb": "class Shop; end\n",
+    "app/views/home.html.erb": "<p>",
+    "app/index.html": '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n',
+    "app/consent.js": "if (consent.given) { const s = document.createElement('script'); "
+    "s.src = 'https://eu.posthog.com/static/array.js'; }\n",
+    "logo.png": b"\x89PNG",
+}
+
+
+class Killed(Aborted):
+    """The worker's process died here."""
+
+
+class Line:
+    """A company with one scan, polled by its owner."""
+
+    def __init__(self, world: World, api: Api, sqs: FakeSqs, **scan: Any) -> None:
+        self.company: Company = world.company()
+        self.repository: RepositoryItem = world.connected_repository(self.company)
+        self.scan: ScanItem = make_scan(self.repository, status="queued", **scan)
+        self.api, self._world, self._sqs = api, world, sqs
+        self._polling = False
+        self.seen: list[tuple[str, str | None, int]] = []
+        messages.send(QUEUE.value, ExecuteScan(scan_id=self.scan.scan_id).model_dump(by_alias=True))
+        self._letter = sqs.at(QUEUE.url)[-1]
+
+    def poll(self) -> dict[str, Any]:
+        self._polling = True
+        token = self._world.token(self.company.owner.user_id)  # a new session: hours may have passed
+        reply = self.api.get(f"/v1/code-audit/scans/{self.scan.scan_id}", token)
+        self._polling = False
+        assert reply.status == 200, reply.text
+        progress = reply.data["progress"]
+        assert progress["totalStages"] == len(STAGES)
+        self.seen.append((progress["stage"], progress["stageStatus"], progress["completedStages"]))
+        return reply.data
+
+    def deliver(self, host: FakeHost | None = None) -> None:
+        host = host or FakeHost(archives={SHA: archive(FILES)})
+        handler = create_worker(QUEUE, ACCEPTED, lambda message: execute_scan(message, host.connect))
+        self._sqs.deliver(self._letter, handler, QUEUE.dead_letters_url)
+
+    @contextmanager
+    def polled_around_every_write(self) -> Iterator[None]:
+        """While open, polls before and after every write of the worker."""
+
+        def around(call: Call, proceed: Proceed) -> Any:
+            if self._polling or call.operation not in WRITES:
+                return proceed()
+            self.poll()
+            answer = proceed()
+            self.poll()
+            return answer
+
+        with intercepted(table.client, around):
+            yield
+
+
+class _Hooked(Sandbox):
+    """Runs a callback whenever the first file is examined: once in each stage that examines files."""
+
+    def __init__(self, on_examine: Callable[[], object], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._on_examine = on_examine
+
+    def examine(self, requests: Any, deadline: float) -> Any:
+        self._on_examine()
+        yield from super().examine(requests, deadline)
+
+
+class _HookedHost(FakeHost):
+    """Runs a callback when it is asked for the archive."""
+
+    def __init__(self, on_download: Callable[[], object]) -> None:
+        super().__init__(archives={SHA: archive(FILES)})
+        self._on_download = on_download
+
+    def stream_tarball(self, *names: Any, **options: Any) -> Any:
+        self._on_download()
+        return super().stream_tarball(*names, **options)
+
+
+def distinct[T](values: list[T]) -> list[T]:
+    return [value for number, value in enumerate(values) if number == 0 or value != values[number - 1]]
+
+
+@pytest.fixture
+def line(world: World, api: Api, sqs: FakeSqs) -> Line:
+    return Line(world, api, sqs)
+
+
+class TestProgress:
+    def test_each_stage_is_shown_while_it_does_its_work(self, line: Line, monkeypatch: pytest.MonkeyPatch):
+        hooked = partial(_Hooked, line.poll)
+        monkeypatch.setattr("scan_execution.service.Sandbox", hooked)
+        storing: list[Any] = []
+
+        def around(call: Call, proceed: Proceed) -> Any:
+            if call.operation == "BatchWriteItem":
+                storing.append(line.poll())
+            return proceed()
+
+        assert line.poll()["status"] == "queued"
+        with intercepted(table.client, around):
+            line.deliver(_HookedHost(line.poll))
+        assert storing
+        assert line.poll()["status"] == "completed"
+        assert distinct(line.seen) == [
+            ("fetch", "pending", 0),
+            ("fetch", "running", 0),
+            ("inventory", "running", 1),
+            ("analyze", "running", 2),
+            ("publish", "running", 3),
+            ("publish", "completed", 4),
+        ]
+
+    def test_the_stages_are_shown_in_order_around_every_write(self, line: Line):
+        with line.polled_around_every_write():
+            line.deliver()
+        expected = [("fetch", "pending", 0)]
+        for number, stage in enumerate(STAGES):
+            expected += [(stage, "running", number), (stage, "completed", number + 1)]
+        assert distinct(line.seen) == expected
+
+    @pytest.mark.parametrize("dies_in", STAGES)
+    def test_a_retry_shows_its_stage_and_the_completed_stages_dont_decrease(
+        self, dies_in: Stage, line: Line, now, monkeypatch: pytest.MonkeyPatch
+    ):
+        deaths = [dies_in]
+
+        def die() -> None:
+            if deaths == [line.poll()["progress"]["stage"]]:
+                deaths.clear()
+                raise Killed
+
+        monkeypatch.setattr("scan_execution.service.Sandbox", partial(_Hooked, die))
+
+        def around(call: Call, proceed: Proceed) -> Any:
+            if call.operation == "BatchWriteItem":
+                die()
+            return proceed()
+
+        with intercepted(table.client, around):
+            with pytest.raises(Killed):
+                line.deliver(_HookedHost(die))
+            now.advance(2_520)
+            with line.polled_around_every_write():
+                line.deliver(_HookedHost(line.poll))
+        completed = [count for _, _, count in line.seen]
+        assert completed == sorted(completed)
+        died_after = STAGES.index(dies_in)
+        assert ("fetch", "running", died_after) in line.seen
+        for number, stage in enumerate(STAGES):
+            assert (stage, "running", max(number, died_after)) in line.seen
+            assert (stage, "completed", max(number + 1, died_after)) in line.seen
+        assert line.poll()["status"] == "completed"
+        assert line.seen[-1] == ("publish", "completed", 4)
+
+    def test_a_failed_scan_keeps_the_stage_that_failed(self, line: Line):
+        line.deliver(FakeHost(archives={SHA: b"not gzip"}))
+        assert line.poll()["status"] == "failed"
+        assert line.seen == [("fetch", "failed", 0)]
+
+    def test_a_long_analysis_counts_its_files(self, line: Line, monkeypatch: pytest.MonkeyPatch, now):
+        counts: list[Any] = []
+
+        class Slow(Sandbox):
+            def examine(self, requests: Any, deadline: float) -> Any:
+                for answer in super().examine(requests, float("inf")):
+                    now.advance(SECONDS_BETWEEN_REPORTS / 2)
+                    yield answer
+                    progress = line.poll()["progress"]
+                    counts.append((progress["stage"], progress["analyzedFiles"], progress["filesToAnalyze"]))
+
+        monkeypatch.setattr("scan_execution.service.Sandbox", Slow)
+        monkeypatch.setattr(clock, "monotonic_source", now)
+        source = {f"src/{number}.js": f"a({number})\n" for number in range(5)}
+        line.deliver(FakeHost(archives={SHA: archive({**source, "logo.png": "x"})}))
+        assert counts == [
+            ("analyze", None, None), ("analyze", 2, 5), ("analyze", 2, 5), ("analyze", 4, 5), ("analyze", 4, 5),
+        ]  # fmt: skip
+        progress = line.poll()["progress"]
+        assert (progress["analyzedFiles"], progress["filesToAnalyze"]) == (None, None)
+
+    def test_a_short_analysis_writes_no_counts(self, line: Line):
+        updates: list[Any] = []
+
+        def around(call: Call, proceed: Proceed) -> Any:
+            if call.operation in {"UpdateItem", "TransactWriteItems"}:
+                updates.append(call.operation)
+            return proceed()
+
+        with intercepted(table.client, around):
+            line.deliver()
+        # The lease, six stages' reports, and two with the inventory; then the end of the scan.
+        assert updates == [
+            *["UpdateItem"] * 4, "TransactWriteItems", "UpdateItem", "TransactWriteItems",
+            *["UpdateItem"] * 2, "TransactWriteItems",
+        ]  # fmt: skip
+
+
+class TestInventory:
+    def test_is_null_until_its_stage_is_completed_and_shown_from_then_on(self, line: Line):
+        with line.polled_around_every_write():
+            line.deliver()
+        polled = [reply.data for reply in line.api.replies if "inventory" in (reply.data or {})]
+        assert len(polled) == len(line.seen)
+        for scan in polled:
+            assert (scan["inventory"] is not None) is (scan["progress"]["completedStages"] >= 2)
+
+    def test_lists_languages_frameworks_package_managers_and_vendors(self, world: World, api: Api, sqs: FakeSqs):
+        line = Line(world, api, sqs, again="full")
+        line.deliver()
+        assert line.poll()["inventory"] == {
+            "files": 9,
+            "languages": [
+                {"name": "Ruby", "files": 3, "bytes": 54},
+                {"name": "JavaScript", "files": 1, "bytes": 117},
+                {"name": "HTML", "files": 1, "bytes": 64},
+                {"name": "HTML+ERB", "files": 1, "bytes": 3},
+            ],
+            "frameworks": [
+                {"id": "nextjs", "name": "Next.js", "version": "^15.3.0", "path": "package.json"},
+                {"id": "rails", "name": "Ruby on Rails", "version": "~> 8.0", "path": "Gemfile"},
+            ],
+            "packageManagers": [
+                {"id": "bundler", "name": "Bundler", "version": None, "path": "Gemfile"},
+                {"id": "pnpm", "name": "pnpm", "version": "9.1.0", "path": "package.json"},
+            ],
+            "vendors": [
+                {
+                    "id": "hotjar", "name": "Hotjar", "category": "session-replay", "packages": [],
+                    "hosts": ["static.hotjar.com"], "loadingFiles": 1,
+                },
+                {
+                    "id": "mixpanel", "name": "Mixpanel", "category": "analytics",
+                    "packages": [{"name": "mixpanel-browser", "version": None, "path": "package.json"}],
+                    "hosts": [], "loadingFiles": 0,
+                },
+                {
+                    "id": "posthog", "name": "PostHog", "category": "analytics",
+                    "packages": [{"name": "posthog-js", "version": "^1.2.0", "path": "package.json"}],
+                    "hosts": ["eu.posthog.com"], "loadingFiles": 1,
+                },
+                {
+                    "id": "stripe", "name": "Stripe", "category": "payments",
+                    "packages": [{"name": "@stripe/stripe-js", "version": "^7.0.0", "path": "package.json"}],
+                    "hosts": [], "loadingFiles": None,
+                },
+            ],
+            "truncated": False,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("access", ["free-preview", "locked"])
+    def test_of_a_scan_with_locked_findings_shows_only_what_manifests_name(
+        self, access: Any, world: World, api: Api, sqs: FakeSqs
+    ):
+        line = Line(world, api, sqs, **({} if access == "free-preview" else {"again": access}))
+        line.deliver()
+        shown = line.poll()
+        assert (shown["access"], shown["status"]) == (access, "completed")
+        vendors = {it.pop("id"): it for it in shown["inventory"]["vendors"]}
+        assert set(vendors) == {"mixpanel", "posthog", "stripe"}
+        assert vendors["posthog"] == {
+            "name": "PostHog", "category": "analytics", "hosts": [], "loadingFiles": None,
+            "packages": [{"name": "posthog-js", "version": "^1.2.0", "path": "package.json"}],
+        }  # fmt: skip
+        assert len(shown["inventory"]["languages"]) == 4
+
+    def test_of_an_unlocked_scan_shows_what_the_code_loads(self, line: Line, world: World):
+        from controlplane.store import billing
+
+        line.deliver()
+        billing.add_credits(line.company.organization_id, 50)
+        path = f"/v1/code-audit/scans/{line.scan.scan_id}"
+        assert line.api.post(f"{path}/unlock", line.company.owner.token).status == 200
+        assert "hotjar" in {it["id"] for it in line.poll()["inventory"]["vendors"]}
+
+    def test_covers_only_the_linked_folder(self, line: Line):
+        link = Link(line.repository.links[0].project_id, None, "apps/web", False)
+        repositories.link_project(line.repository.repository_id, link)
+        line.deliver(FakeHost(archives={SHA: archive({f"apps/web/{name}": it for name, it in FILES.items()})}))
+        assert line.poll()["inventory"]["files"] == 9
+
+    def test_of_a_failed_scan_is_kept_if_its_stage_was_completed(self, line: Line, now, monkeypatch):
+        def die_in_analysis() -> None:
+            if line.poll()["progress"]["stage"] == "analyze":
+                raise LookupError
+
+        monkeypatch.setattr("scan_execution.service.Sandbox", partial(_Hooked, die_in_analysis))
+        for _ in range(4):
+            line.deliver()
+            now.advance(2_520)
+        shown = line.poll()
+        assert shown["status"] == "failed"
+        assert (shown["progress"]["stage"], shown["progress"]["stageStatus"]) == ("analyze", "failed")
+        assert shown["inventory"]["files"] == 9
+
+    def test_manifests_are_counted_as_files_that_are_not_analyzed(self, line: Line):
+        line.deliver()
+        coverage = line.poll()["coverage"]
+        assert coverage == {"files": 9, "analyzedFiles": 3, "skipped": {"other kind of file": 6}}
+
+    def test_is_null_for_a_scan_of_an_earlier_release(self, world: World, api: Api):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), issues=[make_issue(1)])
+        assert table.get(keys.scan_inventory(scan.scan_id)) is None
+        shown = api.get(f"/v1/code-audit/scans/{scan.scan_id}", company.owner.token).data
+        assert (shown["status"], shown["inventory"]) == ("completed", None)
+
+    def test_a_worker_that_lost_its_lease_stores_none(self, world: World, now):
+        from controlplane.store import leases
+        from controlplane.store.scans import execution
+        from controlplane.store.scans.inventories import Inventory
+
+        scan = make_scan(world.connected_repository(world.company()), status="running")
+        stale = lease_of(scan)
+        now.advance(421)
+        execution.acquire_scan(scan.scan_id, 420)
+        with pytest.raises(leases.LeaseLost):
+            execution.complete_stage(stale, "inventory", scan.scan_id, Inventory(files=1))
+        assert table.get(keys.scan_inventory(scan.scan_id)) is None
+
+    def test_does_not_enlarge_the_items_of_lists(self, line: Line):
+        line.deliver()
+        stored = table.get(line.scan.key)
+        assert stored is not None
+        assert "inventory" not in stored
+        [listed] = line.api.get(
+            f"/v1/code-audit/scans?organizationId={line.company.organization_id}", line.company.owner.token
+        ).data
+        assert "inventory" not in listed
