@@ -50,10 +50,14 @@ class ArchiveInvalid(Exception):
 
 
 class Unpacked(NamedTuple):
-    """The number of files in the archive's scanned folder, and the number of skipped ones by reason."""
+    """The number of files in the archive's scanned folder, and the number of skipped ones by reason.
+
+    unread: paths of files that exist but weren't written, unless `reason_to_skip` gave the reason.
+    """
 
     files: int
     skipped: Counter[str]
+    unread: frozenset[str] = frozenset()
 
 
 def _skip_none(_path: str, _size: int) -> None:
@@ -76,7 +80,7 @@ def unpack(
     """
     unpacking = _Unpacking(_Stream(pieces, limits.unpacked_bytes), folder, limits, root_directory, reason_to_skip)
     unpacking.run()
-    return Unpacked(unpacking.files, unpacking.skipped)
+    return Unpacked(unpacking.files, unpacking.skipped, frozenset(unpacking.unread))
 
 
 class _Stream:
@@ -147,6 +151,7 @@ class _Unpacking:
         self._next_is_sparse = False
         self.files = 0
         self.skipped: Counter[str] = Counter()
+        self.unread: set[str] = set()
 
     def run(self) -> None:
         entries = 0
@@ -220,6 +225,10 @@ class _Unpacking:
             self._skip_padded(size)
         if reason is not None:
             self.skipped[reason] += 1
+            path = "/".join(parts)
+            # A longer path has never been analyzed, and would use memory.
+            if len(path) <= self._limits.path_bytes and self._reason_to_skip(path) is None:
+                self.unread.add(path)
 
     def _refusal(self, kind: bytes, name: str, parts: tuple[str, ...], size: int) -> str | None:
         """Returns why the file is skipped, or None."""

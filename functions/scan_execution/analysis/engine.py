@@ -144,7 +144,7 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
         vendor.id if vendor else None,
         None,
         *locate(source, start, end, limits, tuple(candidate.secrets)),
-        fingerprints.take(rule.id, " ".join(words(node))),
+        *fingerprints.take(rule.id, " ".join(words(node))),
         candidate.depends_on_callers,
         vendor is not None and vendor.id in _GOOGLE and "ungated" in rule.where,
     )

@@ -88,5 +88,5 @@ def _manifest_matches(
             library.package,
             *locate(source, pinned.start, pinned.end, limits),
             # Includes the version, so that another outdated version is a new finding.
-            fingerprints.take(pinned.rule_id, f"{library.package} {pinned.version}"),
+            *fingerprints.take(pinned.rule_id, f"{library.package} {pinned.version}"),
         )

@@ -38,13 +38,22 @@ class Finding:
     remediation: str
     references: tuple[str, ...]
     fingerprint: str
-    # The catalogue's vendor that the finding is about, if any.
-    vendor_id: str | None = None
+    # The digest of rule and code without the path, and the number of earlier findings in the file with the same one.
+    content: str
+    ordinal: int
+    # The catalogue's vendors that the finding is about.
+    vendor_ids: tuple[str, ...] = ()
+
+    @property
+    def vendor_id(self) -> str | None:
+        """The vendor, if the finding is about a single one."""
+        return self.vendor_ids[0] if len(self.vendor_ids) == 1 else None
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the finding for JSON, with keys in camelCase."""
         return {_camel(key): value for key, value in asdict(self).items() if key != "location"} | {
             "references": list(self.references),
+            "vendorIds": list(self.vendor_ids),
             "location": {_camel(key): value for key, value in asdict(self.location).items()},
         }
 

@@ -1,8 +1,9 @@
-"""Fingerprints, which identify a finding across scans.
+"""Fingerprints, which identify a finding across scans, and what recognizes it when its file is renamed.
 
 A fingerprint is made of rule, path, and the code as a sequence of words: without whitespace, comments, quote style, and
 the punctuation that formatters add and remove (semicolons, commas, parentheses, and braces). Lines and columns aren't
-part of it. Equal code in one file is distinguished by its ordinal.
+part of it. Equal code in one file is distinguished by its ordinal. The content is the digest of the same parts without
+path and ordinal: a finding that moves to another file keeps its content.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:  # the process that stores the findings loads no parser
     from ast_grep_py import SgNode
@@ -57,6 +58,14 @@ def _string(text: str) -> str:
     return f'{prefix}"{_UNESCAPED.sub(r"\1", body)}"'
 
 
+class Identity(NamedTuple):
+    """Identifies a finding. `ordinal` counts the findings with the same content in the file from 0."""
+
+    fingerprint: str
+    content: str
+    ordinal: int
+
+
 class Fingerprints:
     """Generates the fingerprints of one file, in the order of its findings."""
 
@@ -64,8 +73,11 @@ class Fingerprints:
         self._path = path
         self._seen: Counter[tuple[str, str]] = Counter()
 
-    def take(self, rule_id: str, code: str) -> str:
+    def take(self, rule_id: str, code: str) -> Identity:
         ordinal = self._seen[rule_id, code]
         self._seen[rule_id, code] += 1
-        parts = (rule_id, self._path, code, str(ordinal))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+        return Identity(_digest(rule_id, self._path, code, str(ordinal)), _digest(rule_id, code), ordinal)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -54,6 +54,8 @@ class Match:
     end_column: int
     snippet: str
     fingerprint: str
+    content: str
+    ordinal: int
     depends_on_callers: bool = False
     depends_on_consent_mode: bool = False
 
@@ -164,9 +166,10 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
     _position(values["end_column"], 1)
     # One more, for the ellipsis of a truncated snippet.
     _text(values["snippet"], max_snippet_length + 1)
-    fingerprint = _text(values["fingerprint"], 32)
-    if len(fingerprint) != 32 or not set(fingerprint) <= set("0123456789abcdef"):
-        raise InvalidReport
+    for digest in (_text(values["fingerprint"], 32), _text(values["content"], 32)):
+        if len(digest) != 32 or not set(digest) <= set("0123456789abcdef"):
+            raise InvalidReport
+    _position(values["ordinal"], 0)
     if any(type(values[flag]) is not bool for flag in ("depends_on_callers", "depends_on_consent_mode")):
         raise InvalidReport
     return Match(**values)

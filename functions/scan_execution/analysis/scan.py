@@ -24,7 +24,8 @@ from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.report import Examine, InvalidReport, Load, Match, Report, Request
 from scan_execution.analysis.rules import Rule, rules
 
-_MISSING: Final = "consent-manager-missing"
+# The rule about the project as a whole. Its finding shows the most urgent tracker, wherever that is.
+MISSING: Final = "consent-manager-missing"
 # Limits of the whole scan, after which no more files are read.
 _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
@@ -58,6 +59,10 @@ class Analysis:
     loads: dict[str, Loads] = field(default_factory=dict)
     # True if findings were dropped at a limit.
     truncated: bool = False
+    # Paths of existing files that weren't analyzed, or whose findings were dropped: they may have more findings.
+    uncertain: set[str] = field(default_factory=set)
+    # True if a file takes part in asking for consent.
+    asks_for_consent: bool = False
 
     @property
     def incomplete(self) -> bool:
@@ -108,7 +113,6 @@ class _Scan:
         self._locked: list[tuple[_Found, str, str]] = []
         self._declared: set[tuple[str, str]] = set()
         self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
-        self._asks_for_consent = False
         self._consent_mode = False
 
     def skip(self, path: str, reason: str) -> None:
@@ -126,6 +130,8 @@ class _Scan:
                 self._take(request, outcome)
             except Skipped as skipped:
                 self.skip(request.path, str(skipped))
+                if str(skipped) == "empty":
+                    self._result.uncertain.discard(request.path)
             except InvalidReport:
                 self.skip(request.path, "failed")
         return self._finish()
@@ -133,9 +139,11 @@ class _Scan:
     def _requests(self, entries: Iterable[tuple[str, Callable[[int], bytes]]]) -> Iterator[Request]:
         """Yields the files to analyze, each read on demand, until a limit of the whole scan is reached."""
         limits, result = self._limits, self._result
+        entries = iter(entries)
         for path, read in entries:
             if reason := self._end_of_scan():
                 self.skip(path, reason)
+                result.uncertain.update([path], (rest for rest, _ in entries))
                 return
             result.files_seen += 1
             language = files.language_of(path.rpartition("/")[2])
@@ -144,6 +152,7 @@ class _Scan:
             if reason := files.reason_to_skip(path):
                 self.skip(path, reason)
                 continue
+            result.uncertain.add(path)  # until its report is in
             try:
                 content = read(limits.max_lock_file_bytes if language == "lock file" else limits.max_file_bytes)
             except Skipped as skipped:
@@ -169,11 +178,13 @@ class _Scan:
         except (KeyError, ValueError, IndexError) as failure:
             raise InvalidReport from failure
         self._count_loads(report.loads)
-        self._asks_for_consent = self._asks_for_consent or report.asks_for_consent
+        result.asks_for_consent |= report.asks_for_consent
         self._consent_mode = self._consent_mode or report.sets_consent_mode
         result.truncated |= report.truncated
         result.lines += report.lines
         result.files_analyzed += 1
+        if not report.truncated:
+            result.uncertain.discard(path)
         self._keep(path.rpartition("/")[0], found, locked=request.language == "lock file")
 
     def _count_loads(self, loads: list[Load]) -> None:
@@ -202,7 +213,9 @@ class _Scan:
             rule.remediation.strip().format_map(match.names),
             tuple(filter(None, (library.reference if library else None, *rule.references))),
             match.fingerprint,
-            vendor.id if vendor else None,
+            match.content,
+            match.ordinal,
+            (vendor.id,) if vendor else (),
         )
         return _Found(finding, match.depends_on_callers, match.depends_on_consent_mode)
 
@@ -218,11 +231,16 @@ class _Scan:
         most = 2 * self._limits.max_findings
         if len(self._found_so_far) > 2 * most:
             self._found_so_far.sort(key=lambda entry: urgency(entry.finding))
+            self._drop(entry.finding for entry in self._found_so_far[most:])
             del self._found_so_far[most:]
-            self._result.truncated = True
         if len(self._locked) > most:
+            self._drop(entry.finding for entry, _, _ in self._locked[most:])
             del self._locked[most:]
+
+    def _drop(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
             self._result.truncated = True
+            self._result.uncertain.add(finding.location.path)
 
     def _finish(self) -> Analysis:
         # A lock file repeats the findings of the manifest in the same folder.
@@ -231,23 +249,23 @@ class _Scan:
         findings = [found.finding for found in self._found_so_far if self._stands(found)]
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)
-        result = self._result
-        result.truncated |= len(findings) > self._limits.max_findings
-        result.findings = findings[: self._limits.max_findings]
-        return result
+        self._drop(findings[self._limits.max_findings :])
+        self._result.findings = findings[: self._limits.max_findings]
+        return self._result
 
     def _stands(self, found: _Found) -> bool:
-        if found.depends_on_callers and self._asks_for_consent:
+        if found.depends_on_callers and self._result.asks_for_consent:
             return False
         return not (found.depends_on_consent_mode and self._consent_mode)
 
     def _missing_consent_manager(self, findings: list[Finding]) -> list[Finding]:
         trackers = sorted((finding for finding in findings if finding.category == "trackers"), key=urgency)
-        rule = self._rules.get(_MISSING)
-        if rule is None or not trackers or self._asks_for_consent or self._result.incomplete:
+        rule = self._rules.get(MISSING)
+        if rule is None or not trackers or self._result.asks_for_consent or self._result.incomplete:
             return []
         known = catalogue().vendors
-        vendors = sorted({known[finding.vendor_id].name for finding in trackers if finding.vendor_id})
+        vendor_ids = tuple(sorted({vendor_id for finding in trackers for vendor_id in finding.vendor_ids}))
+        vendors = sorted(known[vendor_id].name for vendor_id in vendor_ids)
         names = {"vendors": ", ".join(vendors[:5]) + (" and others" if len(vendors) > 5 else "")}
         return [
             Finding(
@@ -261,6 +279,7 @@ class _Scan:
                 rule.remediation.strip(),
                 rule.references,
                 # One per project, wherever its trackers are.
-                Fingerprints("").take(rule.id, "project"),
+                *Fingerprints("").take(rule.id, "project"),
+                vendor_ids,
             )
         ]

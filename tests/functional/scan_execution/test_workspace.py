@@ -128,6 +128,22 @@ class TestHostileEntries:
         content = packed((member(f"{TOP}/big.js", content=big), big), GOOD)
         skipped_alone(content, tmp_path, "too large", Limits(file_bytes=50_000))
 
+    def test_files_that_exist_but_were_not_written_are_named(self, tmp_path: Path):
+        big = b"x" * 100_000
+        content = packed(
+            (member(f"{TOP}/src/big.js", content=big), big),
+            (member(f"{TOP}/src/link.js", tarfile.SYMTYPE, link="big.js"), b""),
+            (member(f"{TOP}/{'y' * 2_000}.js", tarfile.SYMTYPE, link="big.js"), b""),
+            (member(f"{TOP}/big.png", content=big), big),
+            GOOD,
+        )
+
+        def image(path: str) -> str | None:
+            return "image" if path.endswith("png") else None
+
+        unpacked = unpack(pieces(content), tmp_path, limits=Limits(file_bytes=50_000), reason_to_skip=image)
+        assert unpacked.unread == {"src/big.js", "src/link.js"}
+
     @pytest.mark.parametrize("second", [f"{TOP}/a.js", f"{TOP}/a.js/b.js"])
     def test_of_two_entries_for_one_path_the_first_remains(self, second: str, tmp_path: Path):
         content = packed((member(f"{TOP}/a.js", content=b"1"), b"1"), (member(second, content=b"22"), b"22"))

@@ -98,3 +98,17 @@ def test_known_fingerprints_never_change():
     """Stored findings are matched by fingerprint, so changing how it is made requires a migration."""
     code = "gtag('event', 'a', { email: user.email });"
     assert prints("src/a.js", code) == [("personal-data-in-event", "d5cf42fc2636e9e57daf84c7d4b46938")]
+
+
+class TestContent:
+    def test_is_the_same_in_another_file_and_differs_for_other_code(self):
+        code = "document.cookie = 'visitor_id=1';"
+        [here], [there] = findings("src/a.js", code), findings("lib/b.ts", code)
+        [other] = findings("src/a.js", code.replace("visitor_id", "tracking_id"))
+        assert here.content == there.content != other.content
+        assert len({here.fingerprint, there.fingerprint, other.fingerprint}) == 3
+
+    def test_equal_code_in_a_file_has_an_ordinal(self):
+        found = findings("src/a.js", "document.cookie = 'visitor_id=1';\n" * 3)
+        assert [finding.ordinal for finding in found] == [0, 1, 2]
+        assert len({finding.content for finding in found}) == 1

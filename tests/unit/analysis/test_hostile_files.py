@@ -94,6 +94,30 @@ class TestLimits:
         assert analysis.skipped_examples == {"build output": ["dist/0.js", "dist/1.js"]}
 
 
+class TestUncertainFiles:
+    """The files whose findings aren't all known: a finding in one of them isn't gone because it isn't reported."""
+
+    def test_are_those_that_were_not_analyzed(self):
+        files = [
+            ("src/good.js", TRACKER), ("src/empty.js", b""), ("src/binary.js", b"\0"), ("src/large.js", TRACKER * 99),
+            ("src/slow.js", TRACKER), ("dist/built.js", TRACKER), ("src/notes.txt", b"text"),
+        ]  # fmt: skip
+        limits = Limits(max_file_bytes=20 * len(TRACKER))
+        assert analyze_files(files, limits).uncertain == {"src/binary.js", "src/large.js"}
+        assert analyze_files(files[4:5], Limits(max_seconds_per_file=-1)).uncertain == {"src/slow.js"}
+
+    def test_are_those_after_a_limit_of_the_scan(self):
+        analysis = analyze_files(TestLimits.FILES, Limits(max_files=3))
+        assert analysis.uncertain == {f"src/{n}.js" for n in range(3, 10)}
+
+    def test_are_those_with_findings_that_exceed_a_limit(self):
+        code = b"".join(b"gtag('event', 'e%d', { email: user.email });\n" % n for n in range(30))
+        assert analyze_files([("src/a.js", code)], Limits(max_findings_per_file=7)).uncertain == {"src/a.js"}
+        analysis = analyze_files(TestLimits.FILES, Limits(max_findings=2))
+        found = {finding.location.path for finding in analysis.findings}
+        assert analysis.uncertain >= {path for path, _ in TestLimits.FILES} - found
+
+
 class TestFolders:
     def test_links_pipes_and_sockets_are_not_opened(self, tmp_path):
         outside = tmp_path / "outside.js"
