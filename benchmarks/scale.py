@@ -84,7 +84,7 @@ def partitions() -> list[Partition]:
         Partition("TRIES", "person", "a user code", 2, 1),
         Partition("IDEMPOTENCY", "Idempotency-Key", "a creation: begin, take effect, keep the answer", 4, 1),
         Partition("SCAN", "scan", "storing a finding", 2, 1),
-        Partition("REPO", "repository", "dating a finding", 1, 1),
+        Partition("REPO", "repository", "recording a new finding", 2, 1),
         Partition("FEEDBACKBY", "caller", "a report", 2, 1),
         Partition("FEEDBACKQUOTA", "caller", "a report", 2, 1),
         Partition("FEEDBACKTEXT", "long report", "storing its texts, 17 KB at most", 34, 5),

@@ -5,31 +5,28 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
-from controlplane.store import inbox, repositories
+from controlplane.store import repositories
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import UnknownRepository
-from controlplane.store.scans import execution, findings, reads, reports
-from controlplane.store.scans.findings import FindingItem, Location
+from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Coverage, Failure, ScanItem, UnknownScan
 from scan_execution import analysis, folders, workspace
 from scan_execution.analysis.report import Examine
 from scan_execution.inventory.listing import NOT_ANALYZED, Listing
 from scan_execution.inventory.stocktaking import take_inventory, with_loads
+from scan_execution.publication import publish_findings, publish_unlocked
 from scan_execution.sandbox import Sandbox
 from scan_execution.stages import Stages
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 420
-# Only the most urgent issues are kept: projects with more should fix these first.
-MOST_ISSUES = 500
 _LIMITS = analysis.Limits()
 
 _TOO_LARGE = Failure("REPOSITORY_TOO_LARGE", "The repository is larger than a scan reads.")
@@ -67,12 +64,9 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
         scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
-        issues = _issues(scan, result.findings)
-        findings.put_findings(scan.scan_id, lease.attempt, issues)
-        _publish(scan, issues[: replace(scan, issue_count=len(issues)).visible_count])
-        findings.delete_attempts_before(scan.scan_id, lease.attempt)
+        issue_count = publish_findings(scan, lease, result, unpacked.unread)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped))
-    _complete(scan, lease, len(result.findings), len(issues), coverage)
+    _complete(scan, lease, len(result.findings), issue_count, coverage)
 
 
 def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> None:
@@ -81,7 +75,7 @@ def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int
         execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
     except execution.ReportPaid:
         scan = scan.as_unlocked()
-        _publish_stored(replace(scan, findings_attempt=lease.attempt, issue_count=issue_count))
+        publish_unlocked(replace(scan, findings_attempt=lease.attempt, issue_count=issue_count))
         execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
 
 
@@ -112,61 +106,15 @@ def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost]
             raise PermanentFailure(_INVALID) from error
 
 
-def _issues(scan: ScanItem, found: list[analysis.Finding]) -> list[FindingItem]:
-    """Returns the most urgent findings, one per fingerprint, each with its first-seen time. The analysis sorts them."""
-    once: dict[str, analysis.Finding] = {}
-    for finding in found:
-        once.setdefault(finding.fingerprint, finding)
-    kept = list(once.values())[:MOST_ISSUES]
-    first_seen = findings.date_findings(scan.repository_id, [finding.fingerprint for finding in kept], scan.created_at)
-    return [_issue(scan, finding, first_seen[finding.fingerprint]) for finding in kept]
-
-
-def _issue(scan: ScanItem, finding: analysis.Finding, first_seen_at: str) -> FindingItem:
-    place = finding.location
-    lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
-    location = Location(
-        path=place.path,
-        start_line=place.start_line,
-        end_line=place.end_line,
-        start_column=place.start_column,
-        end_column=place.end_column,
-        snippet=place.snippet,
-        permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}",
-    )
-    return FindingItem(
-        fingerprint=finding.fingerprint,
-        rule_id=finding.rule_id,
-        title=finding.title,
-        description=finding.description,
-        category=finding.category,
-        severity=finding.severity,
-        priority=finding.priority,
-        location=location,
-        remediation=finding.remediation,
-        references=finding.references,
-        first_seen_at=first_seen_at,
-    )
-
-
 def publish_scan(message: PublishScan) -> None:
     """Publishes all findings of an unlocked scan to the inbox, and unlocks the other scans with the same report.
 
-    Existing inbox items don't change.
+    Does nothing for a scan that no longer exists.
     """
     try:
         scan = reads.get_scan(ScanId.stored(message.scan_id))
     except UnknownScan:
         return
     if scan.status == "completed":
-        _publish_stored(scan)
-        reports.unlock_others(scan, _publish_stored)
-
-
-def _publish_stored(scan: ScanItem) -> None:
-    _publish(scan, findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count))
-
-
-def _publish(scan: ScanItem, found: list[FindingItem]) -> None:
-    for finding in found:
-        inbox.publish_finding(findings.as_discovery(scan, finding))
+        publish_unlocked(scan)
+        reports.unlock_others(scan, publish_unlocked)

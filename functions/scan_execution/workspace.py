@@ -19,6 +19,8 @@ _MAX_HEADER_BYTES = 64 * 1024
 _MAX_NAME_BYTES = 255
 
 _REGULAR = frozenset({tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE})
+# Reasons for which a file isn't written although the analysis would read it.
+_UNREAD = frozenset({"link", "special file", "too large", "duplicate"})
 _LINKS = frozenset({tarfile.SYMTYPE, tarfile.LNKTYPE})
 
 
@@ -52,7 +54,7 @@ class ArchiveInvalid(Exception):
 class Unpacked(NamedTuple):
     """The number of files in the archive's scanned folder, and the number of skipped ones by reason.
 
-    unread: paths of files that exist but weren't written, unless `reason_to_skip` gave the reason.
+    unread: paths of files that exist but weren't written for a reason other than those of `reason_to_skip`.
     """
 
     files: int
@@ -227,7 +229,7 @@ class _Unpacking:
             self.skipped[reason] += 1
             path = "/".join(parts)
             # A longer path has never been analyzed, and would use memory.
-            if len(path) <= self._limits.path_bytes and self._reason_to_skip(path) is None:
+            if reason in _UNREAD and len(path) <= self._limits.path_bytes:
                 self.unread.add(path)
 
     def _refusal(self, kind: bytes, name: str, parts: tuple[str, ...], size: int) -> str | None:

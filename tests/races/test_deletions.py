@@ -23,12 +23,12 @@ from controlplane.store import (
 from controlplane.store.keys import Key
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import Address
-from controlplane.store.scans import execution, findings
+from controlplane.store.scans import execution, findings, history
 from controlplane.store.scans.items import Coverage
 from ops import members as operator
 from tests.races.stage import Stage
 from tests.races.yields import beyond_queries, only_writes
-from tests.support.audits import lease_of, make_issue, make_scan
+from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.calls import Call
 from tests.support.cleanup import clean_up, finish_deletions
 from tests.support.faults import Case, Kind, Trial, explore_faults
@@ -184,7 +184,7 @@ class Running:
     def publishes(self) -> None:
         """Runs the last stage of scan_execution."""
         lease = lease_of(self.scan)
-        findings.date_findings(self.scan.repository_id, [self.issue.fingerprint], self.scan.created_at)
+        history.put_history(lease, [history_of(self.scan, self.issue)])
         findings.put_findings(self.scan.scan_id, lease.attempt, [self.issue])
         inbox.publish_finding(findings.as_discovery(self.scan, self.issue))
         execution.complete_scan(self.scan, lease, 1, 1, Coverage(1, 1, {}))

@@ -15,6 +15,7 @@ from controlplane.store.leases import Lease
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import execution, failures, findings, reads, reports, requests
 from controlplane.store.scans.findings import FindingItem, Location
+from controlplane.store.scans.history import HistoryItem
 from controlplane.store.scans.items import Access, Coverage, Failure, ScanItem
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
@@ -37,13 +38,14 @@ def make_scan(
     *,
     status: str = "completed",
     again: Access | None = None,
+    access: Access | None = None,
     issues: Sequence[FindingItem] = (),
     commit: str = SHA,
     rules_version: str | None = RULES_VERSION,
 ) -> ScanItem:
     """Creates a scan in that status, as the workers do. A scan that has ended frees the repository.
 
-    again: makes it a later scan than the first, with this access.
+    again: makes it a later scan than the first, with this access. access: its access, by default as on the free plan.
     """
     if again is not None:
         make_scan(repository)
@@ -54,7 +56,7 @@ def make_scan(
     link = repository.links[0]
     target = requests.Target(repository, link, link.production_branch or "main", commit)
     message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
-    chosen = again or ("locked" if repository.preview_used else "free-preview")
+    chosen = again or access or ("locked" if repository.preview_used else "free-preview")
     scan = requests.start_scan(request, lease, scan_id, target, access=chosen, message=message)
     if status == "queued":
         return scan
@@ -66,6 +68,19 @@ def make_scan(
     if status == "failed":
         failures.fail_attempted(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)
     return reads.get_scan(scan_id)
+
+
+def history_of(scan: ScanItem, issue: FindingItem) -> HistoryItem:
+    """Returns the history of an issue that the scan is the first to find."""
+    return HistoryItem(
+        repository_id=scan.repository_id,
+        fingerprint=issue.fingerprint,
+        first_seen_at=scan.created_at,
+        rule_id=issue.rule_id,
+        content=issue.fingerprint,
+        path=issue.location.path,
+        project_ids=(scan.project_id,),
+    )
 
 
 def lease_of(scan: ScanItem) -> Lease:

@@ -197,6 +197,15 @@ def inbox_items_stand_where_the_lists_look(items: Items) -> None:
             assert item["inboxByStatus"] == f"{key.pk}#{item['status']}", f"{key} is listed under another status"
 
 
+def items_resolved_by_a_scan_are_resolved(items: Items) -> None:
+    """Only a resolved inbox item names a scan that resolved it, and that scan exists."""
+    scans = {item["scanId"] for key, item in items.items() if key.sk.startswith(keys.SCAN_PREFIX)}
+    for key, item in items.items():
+        if key.sk.startswith(keys.INBOX_PREFIX) and item.get("resolvedBy"):
+            assert item["status"] == "resolved", f"{key} is {item['status']}, resolved by {item['resolvedBy']}"
+            assert item["resolvedBy"]["scanId"] in scans, f"{key} was resolved by a scan that doesn't exist"
+
+
 def attempts_at_issues_are_open(items: Items) -> None:
     """Each attempt belongs to an existing item without an issue."""
     wanted = {key.sk for key in items if key.pk == keys.ISSUE_ATTEMPTS_PK}
@@ -300,6 +309,7 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     live_credentials_are_listed_and_listed_ones_exist,
     redeemed_requests_have_one_family_each,
     inbox_items_stand_where_the_lists_look,
+    items_resolved_by_a_scan_are_resolved,
     attempts_at_issues_are_open,
 )
 

@@ -21,8 +21,9 @@ from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import findings, unlocks
 from controlplane.store.scans.items import ScanItem
+from controlplane.store.table import table
 from controlplane.store.vendors import Detection
-from tests.support.audits import make_issue, make_request, make_scan
+from tests.support.audits import history_of, make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up
 from tests.support.world import Company, World, table_dump
 
@@ -54,7 +55,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     vendors.record_detection(detection(project.project_id))
     issues = [make_issue(number) for number in range(1, 6)]
     scan = make_scan(repository, issues=issues)
-    findings.date_findings(repository.repository_id, [issue.fingerprint for issue in issues], OBSERVED_AT)
+    table.put_all(history_of(scan, issue).to_item() for issue in issues)
     found = [inbox.publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
     issue_attempts.begin_attempt(found[0].item_id, owner)
     inbox.change_status(found[1], "dismissed", found[1].version, owner, "Not ours")

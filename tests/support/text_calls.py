@@ -31,6 +31,7 @@ from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gates import CONSENT
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.sources import Block, Source
+from scan_execution.identities import Sight
 from scan_execution.inventory import manifests as stocked
 from scan_execution.inventory.listing import Listing
 from scan_execution.inventory.technologies import technologies
@@ -185,6 +186,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.examine:_manifest_matches": _manifests,
     "scan_execution.analysis.examine:examine": _manifests,
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
+    "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "scan_execution.inventory.listing:Listing.take": _listed,
     "scan_execution.inventory.listing:Listing._take_signs": _listed,
     "scan_execution.inventory.manifests:parts_of": _inventory,
@@ -205,6 +207,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
 EXEMPT: dict[str, str] = {
     "*_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
+    "scan_execution.identities:found_again": "a digest, which is only compared",
     "*.service:*": "rules: they hand ids and validated text on to the store",
     "dashboard.organizations:*": "rules: they hand ids and validated text on to the store",
     "dashboard.projects:*": "rules: they hand slugs on to the store, after an expression that is tested itself",

@@ -24,12 +24,12 @@ from controlplane.store import (
 )
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.scans import execution, findings, reads, unlocks
+from controlplane.store.scans import execution, findings, history, reads, unlocks
 from controlplane.store.scans.items import Coverage, ScanItem, UnknownScan
 from controlplane.store.table import Put, table
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api
-from tests.support.audits import lease_of, make_issue, make_scan
+from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.calls import intercepted
 from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
 from tests.support.populated_organization import (
@@ -65,14 +65,15 @@ def work_items() -> int:
 
 
 class TestProject:
-    def test_a_deleted_project_leaves_only_audit_runs_and_payments(
+    def test_a_deleted_project_leaves_only_audit_runs_payments_and_history(
         self, world: World, populated: PopulatedOrganization
     ):
         other = populate_organization(world, populated.company)
         projects.delete_project(populated.project)
         assert finish_deletions() == 1
         left = kinds_containing(populated.project.project_id, populated.scan.scan_id, populated.request_id)
-        assert left - PASSING == {"AUDITRUN", "LEDGER"}
+        # The repository's history names the project until the next scan of the repository.
+        assert left - PASSING == {"AUDITRUN", "LEDGER", "REPO"}
         assert {item["projectId"]["S"] for item in stored("VENDOR#")} == {other.project.project_id}
         assert len(findings.list_findings(other.scan.scan_id, 1, 9)) == 5
 
@@ -123,7 +124,7 @@ class TestProject:
         table.delete_all([key])
         table.put(Put({**work, "pk": keys.DELETIONS_PKS[-1]}))
         assert finish_deletions() == 1
-        assert kinds_containing(populated.project.project_id) - PASSING == {"AUDITRUN"}
+        assert kinds_containing(populated.project.project_id) - PASSING == {"AUDITRUN", "REPO"}
 
 
 def stored_pks(prefix: str) -> set[str]:
@@ -166,7 +167,8 @@ class TestARunningScan:
         delete()
         clean_up()
         issue = make_issue(2)
-        findings.date_findings(running.repository_id, [issue.fingerprint], running.created_at)
+        with pytest.raises(leases.LeaseLost):
+            history.put_history(lease, [history_of(running, issue)])
         findings.put_findings(running.scan_id, 1, [issue])
         inbox.publish_finding(findings.as_discovery(running, issue))
         with pytest.raises(leases.LeaseLost):

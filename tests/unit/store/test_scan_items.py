@@ -6,8 +6,11 @@ from typing import Any
 from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.store import codec
 from controlplane.store.leases import LeaseState
+from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.history import Absence, HistoryItem
 from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
 from controlplane.store.scans.items import Coverage, Failure, Progress, RequestItem, ScanItem
+from tests.support.audits import make_issue
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 SCAN_ID, REQUEST_ID = f"scn_{_OWNER}{_LOCAL}", f"spr_{_OWNER}{_LOCAL}"
@@ -127,3 +130,22 @@ def test_an_inventory_is_read_as_stored():
     item = inventory.to_item(ScanId.stored(SCAN_ID))
     assert (item["pk"], item["sk"]) == (f"SCAN#{SCAN_ID}", "INVENTORY")
     assert Inventory.from_item(codec.decode_item(codec.encode_item(item))) == inventory
+
+
+def test_findings_and_history_of_earlier_releases_are_read():
+    known = {"pk": f"REPO#{REPOSITORY_ID}", "sk": "FP#77ab", "firstSeenAt": "2026-03-04T05:06:07.000Z"}
+    history = HistoryItem.from_item(known)
+    assert (history.repository_id, history.fingerprint, history.path, history.gone) == (
+        REPOSITORY_ID,
+        "77ab",
+        None,
+        None,
+    )
+    assert history.to_item() == known
+    gone = replace(
+        history, content="0b1c", ordinal=1, path="a.js", place="93fe", project_ids=(PROJECT_ID,),
+        gone=Absence(SCAN_ID, "2026-03-05T05:06:07.000Z"), unsettled=True,
+    )  # fmt: skip
+    assert HistoryItem.from_item({**gone.to_item(), "later": 1}) == gone
+    finding = {name: value for name, value in make_issue().to_item().items() if name != "vendors"}
+    assert FindingItem.from_item(finding) == make_issue()

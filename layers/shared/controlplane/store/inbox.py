@@ -5,8 +5,9 @@ together, only by `update_leg`. The indexes serve only lists; no decision is bas
 """
 
 import hashlib
+import math
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from controlplane.core.ids import InboxItemId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys
-from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, RuntimeVendor, Status
+from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, Resolution, RuntimeVendor, Status, resolved_by
 from controlplane.store.legs import set_expression
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import ConditionFailed, Put, Update, table
@@ -31,6 +32,10 @@ class StaleVersion(Conflict):
 
     def __init__(self, current: InboxItem) -> None:
         super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
+
+
+# The attributes that say who or what set the status, and why.
+_REASONS = ("statusReason", "statusBy", "resolvedBy")
 
 
 class InboxPage(NamedTuple):
@@ -139,10 +144,11 @@ def update_leg(
 ) -> Update:
     """Returns a user-visible change of an item, as a write or a leg of a transaction.
 
-    status: the new status; None keeps the current one. vendor: that of a runtime finding, which lists show. fields:
-    further attributes to set. when, values: the condition.
+    status: the new status; None keeps the current one, and the reason for it. vendor: that of a runtime finding, which
+    lists show. fields: further attributes to set. when, values: the condition.
     """
-    changed = {**(fields or {}), **_list_attributes(item_id, status, vendor), "version": version}
+    reasons = dict.fromkeys(_REASONS) if status is not None else {}
+    changed = {**reasons, **(fields or {}), **_list_attributes(item_id, status, vendor), "version": version}
     change = set_expression(changed)
     if status is not None and "expiresAt" not in changed:
         change += " REMOVE #expiresAt"  # only resolved items expire
@@ -211,6 +217,37 @@ def publish_finding(discovery: Discovery) -> InboxItem:
     return retry_on_conflict(publish, "the item")
 
 
+def refresh_status(discovery: Discovery) -> None:
+    """Changes the status of the finding's existing item as `publish_finding` does, but doesn't show the finding."""
+    _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing))
+
+
+def withdraw(item_id: InboxItemId, resolution: Resolution) -> None:
+    """Resolves an open item that announces something, unless a later scan has announced it again."""
+
+    def leg_of(existing: Mapping[str, Any]) -> Update | None:
+        is_due = existing["status"] == "open" and existing["observedAt"] <= resolution.observed_at
+        return _resolve(existing, resolution) if is_due else None
+
+    _change_existing(item_id, leg_of)
+
+
+def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None]) -> None:
+    """Applies the change to the item. Does nothing if the item doesn't exist, or if `leg_of` returns None."""
+
+    def change() -> None:
+        existing = table.get(keys.inbox_item(*item_id.location))
+        leg = leg_of(existing) if existing else None
+        if leg is None:
+            return
+        try:
+            table.update(leg)
+        except ConditionFailed:
+            raise WriteConflict from None
+
+    retry_on_conflict(change, "the item")
+
+
 def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put | Update | None:
     """Returns the write that publishes, given the existing item (None if it doesn't exist). None if nothing changes.
 
@@ -218,29 +255,83 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
     """
     item_id, attributes = discovery.item_id, discovery.to_item()
     if existing is None:
+        is_resolved = discovery.settled or discovery.resolution is not None
         item = {
             **keys.inbox_item(*item_id.location)._asdict(),
             "itemId": item_id,
             "source": discovery.source,
             **attributes,
-            **_list_attributes(item_id, "resolved" if discovery.settled else "open", discovery.runtime_vendor),
+            **discovery.resolved_attributes(),
+            **_list_attributes(item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor),
             "version": new_version(),
         }
         return Put(item, "attribute_not_exists(pk)")
     if discovery.observed_at <= existing["observedAt"]:
         return None
-    when = "#version = :readVersion AND #observedAt = :readObservedAt"
-    values = {"readVersion": existing["version"], "readObservedAt": existing["observedAt"]}
-    reopens = (
-        existing["status"] == "resolved" and discovery.observed_at > existing["statusAt"] and not discovery.settled
+    status = _next_status(discovery, existing)
+    if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
+        # Nothing listed changed, so the item keeps its position, and its version, so that pending decisions still
+        # succeed.
+        when, values = _unchanged(existing)
+        return Update(keys.inbox_item(*item_id.location), set_expression(attributes), when, {**attributes, **values})
+    return _change(discovery, existing, status, attributes)
+
+
+def _status_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:
+    status = _next_status(discovery, existing)
+    if status is None:
+        return None
+    return _change(discovery, existing, status, {"decisions": discovery.to_item()["decisions"]})
+
+
+def _change(
+    discovery: Discovery, existing: Mapping[str, Any], status: Status | None, attributes: Mapping[str, Any]
+) -> Update:
+    reasons = discovery.resolved_attributes() if status == "resolved" else {}
+    when, values = _unchanged(existing)
+    return update_leg(
+        discovery.item_id,
+        new_version(),
+        status,
+        vendor=discovery.runtime_vendor,
+        fields={**attributes, **reasons},
+        when=when,
+        values=values,
     )
-    if reopens or any(attributes[name] != existing.get(name) for name in LISTED):
-        status: Status | None = "open" if reopens else None
-        return update_leg(
-            item_id, new_version(), status, vendor=discovery.runtime_vendor, fields=attributes, when=when, values=values
-        )
-    # Nothing listed changed, so the item keeps its position, and its version, so that pending decisions still succeed.
-    return Update(keys.inbox_item(*item_id.location), set_expression(attributes), when, {**attributes, **values})
+
+
+def _unchanged(existing: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Returns the condition that the item is as it was read, and its values."""
+    values = {"readVersion": existing["version"], "readObservedAt": existing["observedAt"]}
+    return "#version = :readVersion AND #observedAt = :readObservedAt", values
+
+
+def _next_status(discovery: Discovery, existing: Mapping[str, Any]) -> Status | None:
+    """Returns the status that the finding's item gets because the finding was observed, or None to keep the status."""
+    if existing["status"] == "resolved":
+        by_scan = existing.get("resolvedBy")
+        resolved_at = (by_scan["observedAt"], by_scan["attempt"]) if by_scan else (existing["statusAt"], math.inf)
+        is_back = (discovery.observed_at, discovery.attempt) > resolved_at and discovery.resolution is None
+        return "open" if is_back and not discovery.settled else None
+    if existing["status"] == "open" and discovery.settled_reason is not None:
+        # A person who reopens the item after the decision wants it open.
+        decided_at = max((decision.decided_at for decision in discovery.decisions), default="")
+        by_person = existing.get("statusBy") is not None and existing["statusAt"] > decided_at
+        return None if by_person else "resolved"
+    return None
+
+
+def resolve_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update | None:
+    """Returns the write that resolves the item, or None if it isn't open, or was observed by that scan or later."""
+    if existing["status"] != "open" or existing["observedAt"] >= resolution.observed_at:
+        return None
+    return _resolve(existing, resolution)
+
+
+def _resolve(existing: Mapping[str, Any], resolution: Resolution) -> Update:
+    when, values = _unchanged(existing)
+    item_id = InboxItemId.stored(existing["itemId"])
+    return update_leg(item_id, new_version(), "resolved", fields=resolved_by(resolution), when=when, values=values)
 
 
 def evidence_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:

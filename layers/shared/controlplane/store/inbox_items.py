@@ -120,13 +120,60 @@ class GithubIssue(NamedTuple):
         return cls(item["number"], item["url"], item["createdAt"])
 
 
+class VendorDecision(NamedTuple):
+    """A project's decision on a vendor that a code finding is about. `vendor_id` is the project's id of the vendor."""
+
+    vendor_id: str
+    state: Literal["approved", "ignored"]
+    decided_at: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {"vendorId": self.vendor_id, "state": self.state, "decidedAt": self.decided_at}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["vendorId"], item["state"], item["decidedAt"])
+
+
+class Resolution(NamedTuple):
+    """The scan that resolved an item, the time of its observation, and its attempt."""
+
+    scan_id: str
+    observed_at: str
+    reason: str
+    attempt: int = 0
+
+    def to_item(self) -> dict[str, Any]:
+        return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
+
+
+class LockedFindings(NamedTuple):
+    """The number of new findings that a locked scan hides, and the price of unlocking its report."""
+
+    scan_id: str
+    new_count: int
+    unlock_credits: int
+
+    def to_item(self) -> dict[str, Any]:
+        return {"scanId": self.scan_id, "newCount": self.new_count, "unlockCredits": self.unlock_credits}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["scanId"], item["newCount"], item["unlockCredits"])
+
+
 class Discovery(NamedTuple):
     """A source's finding and the time of observation, to be published as an item.
 
     identity: identifies the same finding when it is found again, within organization and source.
     observed_at: RFC 3339, in the format of `clock.timestamp`. Of two reports, the later observation wins, not the later
         arrival.
+    attempt: the attempt at a scan. If attempts at one scan differ, the later one counts.
     settled: a person has decided on it elsewhere, for example on a vendor. It is resolved and doesn't reopen.
+    settled_reason: why, if its item is to say so. Only then is an open item resolved, too.
+    resolution: a later scan no longer finds it. It is resolved, but reopens if it is found after that.
+    decisions: the decisions on the vendors that it is about.
+    locked_findings: set if it announces locked findings instead of being one.
     repository_id, rule_id: set for code findings. Issues are opened only for these.
     description, remediation, references: why it matters, how to fix it, and URLs with more information.
     """
@@ -148,6 +195,11 @@ class Discovery(NamedTuple):
     evidence: tuple[Evidence, ...] = ()
     runtime_vendor: RuntimeVendor | None = None
     settled: bool = False
+    settled_reason: str | None = None
+    attempt: int = 0
+    resolution: Resolution | None = None
+    decisions: tuple[VendorDecision, ...] = ()
+    locked_findings: LockedFindings | None = None
 
     @property
     def item_id(self) -> InboxItemId:
@@ -169,7 +221,19 @@ class Discovery(NamedTuple):
             "references": [url for url in self.references if len(url) <= _URL_LENGTH][:_MOST_REFERENCES],
             "evidence": [evidence.to_item() for evidence in self.evidence[:_MOST_EVIDENCE]],
             "runtimeVendor": self.runtime_vendor.to_item() if self.runtime_vendor else None,
+            "decisions": [decision.to_item() for decision in self.decisions],
+            "lockedFindings": self.locked_findings.to_item() if self.locked_findings else None,
         }
+
+    def resolved_attributes(self) -> dict[str, Any]:
+        """Returns the attributes that say why the item is resolved, if the discovery does so."""
+        if self.resolution is not None:
+            return resolved_by(self.resolution)
+        return {"statusReason": _truncate(self.settled_reason, _SUMMARY_LENGTH)} if self.settled_reason else {}
+
+
+def resolved_by(resolution: Resolution) -> dict[str, Any]:
+    return {"statusReason": resolution.reason, "resolvedBy": resolution.to_item()}
 
 
 # The attributes of a discovery that lists show.
@@ -202,6 +266,10 @@ class InboxItem:
     references: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     status_reason: str | None
+    # The scan that resolved it.
+    resolved_by: str | None = None
+    decisions: tuple[VendorDecision, ...] = ()
+    locked_findings: LockedFindings | None = None
 
     @property
     def organization_id(self) -> str:
@@ -210,6 +278,7 @@ class InboxItem:
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         issue, vendor, repository_id = item.get("githubIssue"), item.get("runtimeVendor"), item.get("repositoryId")
+        resolution, locked = item.get("resolvedBy"), item.get("lockedFindings")
         return cls(
             item_id=InboxItemId.stored(item["itemId"]),
             title=item["title"],
@@ -230,6 +299,9 @@ class InboxItem:
             references=tuple(item.get("references") or ()),
             evidence=tuple(Evidence.from_item(evidence) for evidence in item.get("evidence") or ()),
             status_reason=item.get("statusReason"),
+            resolved_by=resolution["scanId"] if resolution else None,
+            decisions=tuple(VendorDecision.from_item(decision) for decision in item.get("decisions") or ()),
+            locked_findings=LockedFindings.from_item(locked) if locked else None,
         )
 
 

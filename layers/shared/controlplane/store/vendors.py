@@ -11,7 +11,7 @@ from controlplane.core import clock
 from controlplane.core.ids import InboxItemId, ProjectId
 from controlplane.store import inbox, keys, organizations
 from controlplane.store.codec import present
-from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor, merge_evidence
+from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor, VendorDecision, merge_evidence
 from controlplane.store.legs import set_expression
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
@@ -96,6 +96,22 @@ def list_vendors(project_id: ProjectId, limit: int, after: str | None) -> Vendor
 
 
 # Decisions
+
+
+class DecidedVendor(NamedTuple):
+    """A decision on a vendor, and the vendor's domain if the runtime has detected it."""
+
+    decision: VendorDecision
+    domain: str | None
+
+
+def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
+    """Returns the project's decisions on its vendors. Consistent."""
+    organization_id, local = project_id.location
+    page = table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True)
+    return [
+        DecidedVendor(VendorDecision.from_item(item), item.get("domain")) for item in page.items if item.get("state")
+    ]
 
 
 def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str) -> str | None:

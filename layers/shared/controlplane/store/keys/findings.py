@@ -26,8 +26,11 @@ SCAN_REQUEST_PREFIX = "SCANREQ#"
 # {pk: ORG#org_2f…, sk: INBOX#8c4…, itemId: inb_2f…, title: Segment loads before consent, summary: …, priority: P1,
 #  status: open, source: runtime, projectId: prj_2f…, repositoryName: null, updatedAt: 2026-…, version: 9b1c…,
 #  githubIssue: {number: 7, url: https://…, createdAt: 2026-…}, statusAt: 2026-…, statusReason: null, statusBy: usr_8k…,
-#  observedAt: 2026-…, repositoryId: null, ruleId: null, description: …, remediation: …, references: […],
-#  evidence: [{…}], runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
+#  resolvedBy: {scanId: scn_2f…, observedAt: 2026-…, attempt: 1}, observedAt: 2026-…, repositoryId: null,
+#  decisions: [{vendorId: segment, state: approved, decidedAt: 2026-…}],
+#  lockedFindings: {scanId: scn_2f…, newCount: 12, unlockCredits: 50},
+#  ruleId: null, description: …, remediation: …, references: […], evidence: [{…}],
+#  runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
 #  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
 #  inboxOrder: 2026-…#8c4…#segment#segment.com#Segment, inboxByStatus: ORG#org_2f…#open}
 def inbox_item(organization_id: str, local: str) -> Key:
@@ -131,10 +134,16 @@ def scan_inventory(scan_id: str) -> Key:
     return Key(scan_pk(scan_id), "INVENTORY")
 
 
-# When a finding was first seen in a repository, by any scan.
-# {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…}
+# A finding of a repository, over all scans. `place` is the fingerprint of its current place if it has moved. `gone`
+# names the scan that no longer found it, and `unsettled` is set until its inbox item is known to be resolved.
+# Items of earlier releases, and items that no scan has found since, have only `firstSeenAt`.
+# {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…, ruleId: analytics-loaded, content: 0b1c…, ordinal: 0,
+#  path: src/index.html, place: 93fe…, projectIds: [prj_2f…], gone: {scanId: scn_2f…, since: 2026-…}, unsettled: true}
 def finding_history(repository_id: str, fingerprint: str) -> Key:
-    return Key(finding_history_pk(repository_id), f"FP#{fingerprint}")
+    return Key(finding_history_pk(repository_id), f"{FINDING_HISTORY_PREFIX}{fingerprint}")
+
+
+FINDING_HISTORY_PREFIX = "FP#"
 
 
 # A report that was paid for. The key's last part identifies the report: commit, folder, and rules.

@@ -1,10 +1,11 @@
-"""Findings of each scan, and when each finding was first seen in a repository."""
+"""Findings of each scan, and their inbox items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
-from controlplane.core.ids import RepositoryId, ScanId
+from controlplane.core import ids
+from controlplane.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.store import keys
 from controlplane.store.inbox_items import Discovery, Evidence, Priority
 from controlplane.store.keys import Key
@@ -50,6 +51,21 @@ class Location:
         )
 
 
+class FindingVendor(NamedTuple):
+    """A vendor of the catalogue that a finding is about."""
+
+    vendor_id: str
+    name: str
+    domain: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {"id": self.vendor_id, "name": self.name, "domain": self.domain}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["id"], item["name"], item["domain"])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingItem:
     """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
@@ -65,6 +81,7 @@ class FindingItem:
     remediation: str
     references: tuple[str, ...]
     first_seen_at: str
+    vendors: tuple[FindingVendor, ...] = ()
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -79,6 +96,7 @@ class FindingItem:
             "remediation": self.remediation,
             "references": self.references,
             "firstSeenAt": self.first_seen_at,
+            "vendors": [vendor.to_item() for vendor in self.vendors],
         }
 
     @classmethod
@@ -95,7 +113,14 @@ class FindingItem:
             remediation=item["remediation"],
             references=tuple(item["references"]),
             first_seen_at=item["firstSeenAt"],
+            vendors=tuple(FindingVendor.from_item(vendor) for vendor in item.get("vendors") or ()),
         )
+
+
+def item_id_of(repository_id: RepositoryId, fingerprint: str) -> InboxItemId:
+    """Returns the id of the finding's inbox item."""
+    local = ids.derived_local("code-audit", repository_id, fingerprint)
+    return InboxItemId.of(repository_id.organization_id, local)
 
 
 def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
@@ -126,25 +151,6 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
         references=finding.references,
         evidence=(evidence,),
     )
-
-
-def date_findings(repository_id: RepositoryId, fingerprints: Sequence[str], scanned_at: str) -> dict[str, str]:
-    """Returns when each finding was first seen in the repository. Stores `scanned_at` for new findings.
-
-    Only the worker that runs the repository's single active scan calls this, so there are no concurrent writes.
-    """
-    wanted = [keys.finding_history(repository_id, fingerprint) for fingerprint in fingerprints]
-    known = {
-        fingerprint: item["firstSeenAt"]
-        for fingerprint, item in zip(fingerprints, table.batch_get(wanted), strict=True)
-        if item
-    }
-    table.put_all(
-        {**key._asdict(), "firstSeenAt": scanned_at}
-        for key, fingerprint in zip(wanted, fingerprints, strict=True)
-        if fingerprint not in known
-    )
-    return {fingerprint: known.get(fingerprint, scanned_at) for fingerprint in fingerprints}
 
 
 def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem]) -> None:

@@ -1,0 +1,195 @@
+"""The last stage of a scan: stores its findings, publishes those that may be read, and resolves what is gone.
+
+Every step can be repeated: a worker that takes over after a crash does the same again, with the same result.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+from controlplane.store import inbox, repositories, vendors
+from controlplane.store.inbox_items import Discovery, LockedFindings, Resolution
+from controlplane.store.leases import Lease
+from controlplane.store.scans import findings, resolutions
+from controlplane.store.scans.findings import FindingItem, Location
+from controlplane.store.scans.history import Absence, HistoryItem, list_history, put_history
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.resolutions import publish_late
+from scan_execution import decisions, identities
+from scan_execution.analysis import Analysis, Finding
+from scan_execution.decisions import Decisions
+from scan_execution.identities import Sight
+
+# Only the most urgent issues are kept: projects with more should fix these first.
+MOST_ISSUES = 500
+
+
+def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str]) -> int:
+    """Stores and publishes the findings, and resolves earlier ones. Returns the number of issues. Raises LeaseLost.
+
+    unread: the files that weren't given to the analysis.
+    """
+    sight = _sight_of(scan, result, unread)
+    history = list_history(scan.repository_id)
+    found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
+    fingerprints = identities.identify(found, history, sight.misses)
+    identified = [(finding, fingerprints[finding.fingerprint]) for finding in found]
+    current = {
+        fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
+        for finding, fingerprint in identified
+    }
+    issues = [_issue(scan, finding, current[fingerprint]) for finding, fingerprint in identified]
+    kept = issues[:MOST_ISSUES]
+    recorded = history.keys() | {issue.fingerprint for issue in kept}
+    put_history(
+        lease, [it for it in current.values() if it.fingerprint in recorded and it != history.get(it.fingerprint)]
+    )
+    findings.put_findings(scan.scan_id, lease.attempt, kept)
+    visible = replace(scan, issue_count=len(kept)).visible_count
+    decided = _decisions_of(scan)
+    for issue in kept[:visible]:
+        inbox.publish_finding(_discovery(scan, issue, decided, lease.attempt))
+    new = _refresh_hidden([(issue, _discovery(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
+    _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
+    announce_locked(scan, len(new & {issue.fingerprint for issue in kept}))
+    findings.delete_attempts_before(scan.scan_id, lease.attempt)
+    return len(kept)
+
+
+def _sight_of(scan: ScanItem, result: Analysis, unread: frozenset[str]) -> Sight:
+    repository = repositories.find_repository(scan.repository_id)
+    linked = {link.project_id for link in repository.links} if repository else set()
+    return Sight(scan.project_id, scan.root_directory, result.uncertain | unread, linked, result.asks_for_consent)
+
+
+def _decisions_of(scan: ScanItem) -> Decisions:
+    return decisions.by_vendor(vendors.list_decisions(scan.project_id))
+
+
+def _discovery(scan: ScanItem, finding: FindingItem, decided: Decisions, attempt: int = 0) -> Discovery:
+    discovery = findings.as_discovery(scan, finding)._replace(attempt=attempt)
+    return decisions.apply(decided, finding, discovery)
+
+
+def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]]) -> set[str]:
+    """Reopens or settles items of findings that the scan doesn't show. Returns the fingerprints of those without one.
+
+    Findings that are settled by decisions aren't returned.
+    """
+    items = inbox.find_items(discovery.item_id for _, discovery in hidden)
+    new = set()
+    for finding, discovery in hidden:
+        item = items.get(discovery.item_id)
+        if item is None:
+            if not discovery.settled:
+                new.add(finding.fingerprint)
+        elif item.status == "resolved" or (item.status == "open" and discovery.settled):
+            inbox.refresh_status(discovery)
+    return new
+
+
+def _resolve_missing(
+    scan: ScanItem, lease: Lease, sight: Sight, history: Mapping[str, HistoryItem], found: Mapping[str, HistoryItem]
+) -> None:
+    """Marks the findings that are gone, and resolves their items."""
+    missing = _with_paths([it for it in history.values() if it.gone is None and it.fingerprint not in found])
+    absence = Absence(scan.scan_id, scan.created_at)
+    gone = [replace(it, gone=absence, unsettled=True, project_ids=()) for it in missing if sight.misses(it)]
+    elsewhere = [
+        replace(it, project_ids=tuple(other for other in it.project_ids if other != scan.project_id))
+        for it in missing
+        if scan.project_id in it.project_ids and not sight.misses(it) and sight.covers(it.path)
+    ]
+    put_history(lease, [*gone, *elsewhere])
+    earlier = [it for it in history.values() if it.unsettled]
+    resolutions.resolve_gone(scan, lease, [*gone, *earlier])
+
+
+def _with_paths(items: Sequence[HistoryItem]) -> list[HistoryItem]:
+    """Completes items of earlier releases from their inbox items, which name the path and the project."""
+    unknown = {it.fingerprint: findings.item_id_of(it.repository_id, it.fingerprint) for it in items if it.path is None}
+    stored = inbox.find_items(unknown.values()) if unknown else {}
+
+    def completed(it: HistoryItem) -> HistoryItem:
+        item = stored.get(unknown.get(it.fingerprint, ""))
+        path = next((evidence.path for evidence in item.evidence if evidence.path), None) if item else None
+        if item is None or path is None:
+            return it
+        project_ids = (item.project_id,) if item.project_id else ()
+        return replace(it, path=identities.dependency(item.rule_id, path), project_ids=project_ids)
+
+    return [completed(it) for it in items]
+
+
+def _issue(scan: ScanItem, finding: Finding, known: HistoryItem) -> FindingItem:
+    place = finding.location
+    lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
+    location = Location(
+        path=place.path,
+        start_line=place.start_line,
+        end_line=place.end_line,
+        start_column=place.start_column,
+        end_column=place.end_column,
+        snippet=place.snippet,
+        permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{quote(place.path)}{lines}",
+    )
+    return FindingItem(
+        fingerprint=known.fingerprint,
+        rule_id=finding.rule_id,
+        title=finding.title,
+        description=finding.description,
+        category=finding.category,
+        severity=finding.severity,
+        priority=finding.priority,
+        location=location,
+        remediation=finding.remediation,
+        references=finding.references,
+        first_seen_at=known.first_seen_at,
+        vendors=decisions.vendors_of(finding.vendor_ids),
+    )
+
+
+# Locked reports
+
+
+def announce_locked(scan: ScanItem, new_count: int) -> None:
+    """Puts one item into the inbox for the repository's new findings that the locked scan hides, without their content.
+
+    Resolves the item if there is nothing to announce: the scan has no new findings, or isn't locked. A free preview
+    announces nothing, because its own report says how many findings are hidden.
+    """
+    notice = _notice(scan, new_count)
+    if scan.access == "locked" and new_count:
+        inbox.publish_finding(notice)
+        return
+    reason = f"Scan {scan.scan_id} has no new locked findings."
+    inbox.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason))
+
+
+def publish_unlocked(scan: ScanItem) -> None:
+    """Publishes all findings of the unlocked scan, and resolves the item that announced them."""
+    decided = _decisions_of(scan)
+    for finding in findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count):
+        publish_late(_discovery(scan, finding, decided), scan, finding.fingerprint)
+    reason = f"The findings of scan {scan.scan_id} were unlocked."
+    inbox.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason))
+
+
+def _notice(scan: ScanItem, new_count: int) -> Discovery:
+    price = scan.unlock_credits or 0
+    counted = "1 new finding" if new_count == 1 else f"{new_count} new findings"
+    return Discovery(
+        organization_id=scan.organization_id,
+        source="code-audit",
+        identity=(scan.repository_id, "locked-findings"),
+        title=f"{counted} in {scan.repository_name} {'is' if new_count == 1 else 'are'} locked",
+        observed_at=scan.created_at,
+        summary=(
+            f"A scan of {scan.branch} found {counted}. Unlocking the report costs {price} credits. "
+            "An owner of the organization can unlock it."
+        ),
+        project_id=scan.project_id,
+        repository_id=scan.repository_id,
+        repository_name=scan.repository_name,
+        locked_findings=LockedFindings(scan.scan_id, new_count, price),
+    )

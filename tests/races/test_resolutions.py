@@ -1,0 +1,249 @@
+"""A scan resolves only what is gone, once, despite concurrent changes, lost leases, late publications, and crashes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from controlplane.store import inbox, leases, repositories
+from controlplane.store.inbox_items import InboxItem, Status
+from controlplane.store.leases import Lease
+from controlplane.store.scans import execution, findings, reads
+from controlplane.store.scans.history import list_history
+from controlplane.store.scans.items import Access, Coverage, ScanItem
+from scan_execution.analysis import Analysis, Finding, Location
+from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.publication import publish_findings, publish_unlocked
+from tests.races.stage import RACE_TIME, Stage
+from tests.races.yields import only_writes
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
+from tests.support.audits import lease_of, make_scan
+from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, explore
+from tests.support.world import World
+
+pytestmark = pytest.mark.races
+
+type SetClock = Callable[[float], None]
+
+# The kinds that leave incomplete work.
+DEADLY = frozenset({Kind.CRASH, Kind.LOST})
+
+
+def finding(code: str, path: str = "a.html") -> Finding:
+    identity = Fingerprints(path).take("analytics-loaded", code)
+    place = Location(path, 1, 1, 1, 9, code)
+    texts = (f"{code} is loaded before consent", "Why", "trackers", "high", "P1")
+    return Finding("analytics-loaded", *texts, place, "Fix it.", (), *identity)
+
+
+class Shop:
+    """A repository whose first scan found `first` and `second`. Each scan starts a minute after the last one."""
+
+    def __init__(self, world: World, api: DirectApi, set_clock: SetClock) -> None:
+        self.api, self.set_clock, self.at = api, set_clock, RACE_TIME
+        self.company = world.company()
+        self.repository = world.connected_repository(self.company)
+        make_scan(self.repository)
+        self.completes(self.scan(), finding("first"), finding("second"))
+
+    def wait(self, seconds: float) -> None:
+        self.at += seconds
+        self.set_clock(self.at)
+
+    def scan(self, access: Access = "full") -> ScanItem:
+        self.wait(60)
+        repository = repositories.get_repository(self.repository.repository_id)
+        return make_scan(repository, status="running", access=access)
+
+    def publishes(self, scan: ScanItem, *found: Finding, lease: Lease | None = None) -> None:
+        """Runs the last stage of the scan, and completes it."""
+        self.set_clock(self.at + 30)
+        lease = lease or lease_of(scan)
+        count = publish_findings(scan, lease, Analysis(list(found)), frozenset())
+        execution.complete_scan(scan, lease, len(found), count, Coverage(1, 1, {}))
+
+    def completes(self, scan: ScanItem, *found: Finding) -> ScanItem:
+        self.publishes(scan, *found)
+        return reads.get_scan(scan.scan_id)
+
+    def takes_over(self, scan: ScanItem) -> Lease:
+        """Acquires the scan for another worker, once the first one's lease has expired."""
+        self.set_clock(self.at + 421)
+        lease, _ = execution.acquire_scan(scan.scan_id, 420)
+        return lease
+
+    def item(self, code: str) -> InboxItem:
+        listed = inbox.list_items(self.company.organization_id, None, 100, None).items
+        (found,) = [item for item in listed if item.title.startswith(code)]
+        return inbox.get_item(found.item_id)
+
+    def statuses(self) -> dict[str, Status]:
+        listed = inbox.list_items(self.company.organization_id, None, 100, None).items
+        return {item.title.partition(" is")[0]: item.status for item in listed}
+
+
+@pytest.fixture
+def fresh(stage: Stage, thread_clock: SetClock) -> Callable[[], Shop]:
+    return lambda: Shop(stage.fresh(), stage.api, thread_clock)
+
+
+def test_a_person_s_change_and_a_resolution_never_overwrite_each_other(stage: Stage, fresh: Callable[[], Shop]) -> None:
+    status: Status = "dismissed"
+    seen: set[str] = set()
+
+    def scenario() -> Race:
+        shop = fresh()
+        scan, item = shop.scan(), shop.item("first")
+
+        def changes() -> Reply:
+            sent = {"status": status, "version": item.version}
+            return shop.api.patch(f"/v1/inbox/{item.item_id}", shop.company.owner.token, json_body=sent)
+
+        def check(outcomes: list[Outcome]) -> None:
+            reply: Reply = outcomes[0].get()
+            outcomes[1].get()
+            now = shop.item("first")
+            seen.add(now.status)
+            assert now.status == (status if reply.status == 200 else "resolved")
+            assert now.resolved_by == (None if reply.status == 200 else scan.scan_id)
+            known = list_history(shop.repository.repository_id)[finding("first").fingerprint]
+            assert known.gone is not None
+            assert known.unsettled is (now.status == status)
+            stage.check_invariants()
+
+        return Race([changes, lambda: shop.publishes(scan, finding("second"))], check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+    assert seen == {status, "resolved"}
+
+
+def test_a_worker_that_lost_its_lease_resolves_nothing(stage: Stage, fresh: Callable[[], Shop]) -> None:
+    """The new worker finds what the late one didn't, such as a file that the late one had no time for."""
+
+    def scenario() -> Race:
+        shop = fresh()
+        scan = shop.scan("locked")
+        lease = lease_of(scan)
+
+        def takes_over() -> None:
+            try:
+                taken = shop.takes_over(scan)
+            except leases.Finished:
+                return
+            shop.publishes(scan, finding("first"), finding("second"), lease=taken)
+
+        def check(outcomes: list[Outcome]) -> None:
+            outcomes[1].get()
+            late = outcomes[0].error
+            assert late is None or isinstance(late, leases.LeaseLost)
+            assert shop.statuses() == {"first": "open" if late else "resolved", "second": "open"}
+            stage.check_invariants()
+
+        return Race([lambda: shop.publishes(scan, finding("second"), lease=lease), takes_over], check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes, limit=60).schedules > 15
+
+
+def test_a_late_publication_never_opens_what_a_later_scan_found_fixed(stage: Stage, fresh: Callable[[], Shop]) -> None:
+    def scenario() -> Race:
+        shop = fresh()
+        locked = shop.completes(shop.scan("locked"), finding("first"), finding("second"), finding("third"))
+        unlocked = replace(locked, access="full")
+        scan = shop.scan("locked")
+
+        def check(outcomes: list[Outcome]) -> None:
+            for outcome in outcomes:
+                outcome.get()
+            statuses = shop.statuses()
+            assert (statuses["first"], statuses["second"], statuses["third"]) == ("open", "open", "resolved")
+            stage.check_invariants()
+
+        acts = [
+            lambda: publish_unlocked(unlocked),
+            lambda: shop.publishes(scan, finding("first"), finding("second")),
+        ]
+        return Race(acts, check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes, limit=60).schedules > 15
+
+
+def test_two_deliveries_of_a_publication_publish_once(stage: Stage, fresh: Callable[[], Shop]) -> None:
+    def scenario() -> Race:
+        shop = fresh()
+        locked = shop.completes(shop.scan("locked"), finding("second"), finding("third"))
+        unlocked = replace(locked, access="full")
+
+        def check(outcomes: list[Outcome]) -> None:
+            for outcome in outcomes:
+                outcome.get()
+            assert shop.statuses() == {
+                "first": "resolved", "second": "open", "third": "open",
+                f"1 new finding in {shop.repository.name}": "resolved",
+            }  # fmt: skip
+            stage.check_invariants()
+
+        return Race([lambda: publish_unlocked(unlocked)] * 2, check)
+
+    assert explore(stage.client, scenario, yields_at=only_writes, limit=60).schedules > 15
+
+
+@pytest.mark.parametrize("access", ["full", "locked"])
+def test_a_crash_at_any_step_leads_to_the_same_end(access: Access, stage: Stage, fresh: Callable[[], Shop]) -> None:
+    """`first` is fixed, `second` moves to another file, `third` is new, and `fourth` comes back."""
+
+    def scenario() -> Trial:
+        shop = fresh()
+        shop.completes(shop.scan(), finding("first"), finding("second"), finding("fourth"))
+        shop.completes(shop.scan(), finding("first"), finding("second"))
+        assert shop.item("fourth").status == "resolved"
+        moved = shop.item("second")
+        scan = shop.scan(access)
+        found = [finding("second", "lib/b.html"), finding("third"), finding("fourth")]
+
+        def again() -> None:
+            if reads.get_scan(scan.scan_id).status == "running":
+                shop.publishes(scan, *found, lease=shop.takes_over(scan))
+
+        def check(case: Case) -> None:
+            case.second.get()
+            new = {"third": "open"} if access == "full" else {f"1 new finding in {shop.repository.name}": "open"}
+            assert shop.statuses() == {"first": "resolved", "second": "open", "fourth": "open"} | new
+            item = shop.item("second")
+            assert item.item_id == moved.item_id
+            assert item.evidence[0].path == ("lib/b.html" if access == "full" else "a.html")
+            history = list_history(shop.repository.repository_id)
+            assert sorted(known.fingerprint for known in history.values() if known.gone) == [
+                finding("first").fingerprint
+            ]
+            assert not any(known.unsettled for known in history.values())
+            assert len(history) == 4
+            attempt = reads.get_scan(scan.scan_id).findings_attempt
+            assert len(findings.list_findings(scan.scan_id, attempt, 500)) == 3
+            stage.check_invariants()
+
+        return Trial(lambda: shop.publishes(scan, *found), check, again)
+
+    assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=only_writes) > 15
+
+
+def test_every_fault_of_a_publication_is_recovered_by_its_redelivery(stage: Stage, fresh: Callable[[], Shop]) -> None:
+    def scenario() -> Trial:
+        shop = fresh()
+        locked = shop.completes(shop.scan("locked"), finding("second"), finding("third"))
+        shop.completes(shop.scan("locked"), finding("third"))
+        unlocked = replace(locked, access="full")
+
+        def check(case: Case) -> None:
+            case.second.get()
+            assert shop.statuses() == {
+                "first": "resolved", "second": "resolved", "third": "open",
+                f"1 new finding in {shop.repository.name}": "open",
+            }  # fmt: skip
+            stage.check_invariants()
+
+        return Trial(lambda: publish_unlocked(unlocked), check)
+
+    assert explore_faults(stage.client, scenario, breaks=only_writes) > 20

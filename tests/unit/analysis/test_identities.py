@@ -1,0 +1,103 @@
+"""Findings keep their identity over any sequence of renames, and no two findings share one."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controlplane.core.ids import RepositoryId
+from controlplane.store.scans.history import WHOLE_PROJECT, HistoryItem
+from scan_execution.analysis import Finding, Location
+from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.identities import Sight, identify
+
+REPOSITORY = RepositoryId.of("org_" + "0" * 16, "0" * 18)
+
+
+def findings(path: str, code: str = "code", count: int = 1) -> list[Finding]:
+    """Returns equal findings in one file."""
+    prints = Fingerprints(path)
+    place = Location(path, 1, 1, 1, 9, code)
+    texts = ("title", "why", "trackers", "high", "P1")
+    return [Finding("rule", *texts, place, "fix", (), *prints.take("rule", code)) for _ in range(count)]
+
+
+class Repository:
+    """Identifies the findings of one scan after another, and keeps their history as the worker does."""
+
+    def __init__(self) -> None:
+        self.history: dict[str, HistoryItem] = {}
+
+    def scan(self, *found: Finding) -> dict[str, list[str]]:
+        """Returns the identities by path, in the order of the findings."""
+        named = identify(found, self.history, lambda _: True)
+        current = {
+            named[finding.fingerprint]: HistoryItem(
+                repository_id=REPOSITORY,
+                fingerprint=named[finding.fingerprint],
+                first_seen_at="",
+                content=finding.content,
+                ordinal=finding.ordinal,
+                path=finding.location.path,
+                place=finding.fingerprint if finding.fingerprint != named[finding.fingerprint] else None,
+            )
+            for finding in found
+        }
+        assert len(current) == len(found), "two findings share an identity"
+        self.history = {name: replace(known, gone=("", "")) for name, known in self.history.items()} | current
+        by_path: dict[str, list[str]] = {}
+        for finding in found:
+            by_path.setdefault(finding.location.path, []).append(named[finding.fingerprint])
+        return by_path
+
+
+def test_equal_code_in_a_renamed_file_keeps_its_order():
+    repository = Repository()
+    before = repository.scan(*findings("a.js", count=3))
+    assert repository.scan(*findings("b.js", count=3))["b.js"] == before["a.js"]
+
+
+def test_the_most_similar_path_continues_a_finding():
+    repository = Repository()
+    olds = ["web/src/a.js", "web/src/b.js", "lib/c.js"]
+    before = repository.scan(*(finding for path in olds for finding in findings(path)))
+    news = {"app/web/src/a.js": "web/src/a.js", "lib/d.js": "lib/c.js", "other/b.js": "web/src/b.js"}
+    after = repository.scan(*(finding for path in news for finding in findings(path)))
+    assert after == {new: before[old] for new, old in news.items()}
+
+
+def test_another_rule_or_code_is_another_finding():
+    repository = Repository()
+    before = repository.scan(*findings("a.js", "one"))
+    assert repository.scan(*findings("b.js", "two"))["b.js"] != before["a.js"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 3), max_size=5), max_size=8))
+def test_no_two_findings_ever_share_an_identity_and_the_order_of_findings_is_irrelevant(trees: list[dict[str, int]]):
+    one, other = Repository(), Repository()
+    for tree in trees:
+        found = [finding for path, count in tree.items() for finding in findings(path, count=count)]
+        named = one.scan(*found)
+        assert other.scan(*sorted(found, key=lambda it: it.fingerprint)).keys() == named.keys()
+        assert other.history == one.history
+        count = sum(tree.values())
+        assert one.scan(*found) == named, "an unchanged tree keeps its identities"
+        assert other.scan(*found) == named
+        assert sum(not known.gone for known in one.history.values()) == count
+
+
+class TestSight:
+    @pytest.mark.parametrize(("path", "covered"), [
+        ("apps/web/a.js", True), ("apps/website/a.js", False), ("a.js", False), ("apps/web/large.js", False),
+        ("apps/web/dist/a.js", False), (WHOLE_PROJECT, False), (None, False),
+    ])  # fmt: skip
+    def test_covers_the_root_directory_without_uncertain_files(self, path: str | None, covered: bool):
+        sight = Sight("prj", "apps/web", {"apps/web/large.js"}, set(), False)
+        assert sight.covers(path) is covered
+
+    def test_covers_the_whole_project_if_everything_was_read_or_something_asks_for_consent(self):
+        assert Sight("prj", None, set(), set(), False).covers(WHOLE_PROJECT)
+        assert Sight("prj", None, {"a.js"}, set(), True).covers(WHOLE_PROJECT)
+        assert Sight("prj", None, set(), set(), False).covers(None)
