@@ -39,6 +39,7 @@ def document(item: InboxItem) -> dict[str, Any]:
         "organizationId": item.organization_id,
         "status": item.status,
         "statusReason": item.status_reason,
+        "resolvedBy": item.resolved_by,
         "priority": item.priority,
         "source": item.source,
         "title": item.title,

@@ -317,13 +317,30 @@ class Location(Wire):
     )
 
 
+class FindingVendor(Wire):
+    """A vendor that code loads."""
+
+    id: str = Field(description="The vendor's ID in the catalog of the analysis.", examples=["google-analytics"])
+    name: str = Field(description="The vendor's name.", examples=["Google Analytics"])
+    domain: str = Field(description="The vendor's main domain.", examples=["google-analytics.com"])
+
+
+class AppliedDecision(Wire):
+    """A project's decision on a vendor, applied to a finding about that vendor."""
+
+    vendor_id: str = Field(description="The project's ID of the vendor.", examples=["segment"])
+    state: Literal["approved", "ignored"] = Field(description="The decision.", examples=["approved"])
+    decided_at: str = Field(description="The time of the decision.", **_TIME)
+
+
 class Issue(Wire):
     """A finding of a scan."""
 
     id: str = Field(description="The finding's ID, unique to its scan.", examples=[f"{_SCAN_ID}:{_FINGERPRINT[:16]}"])
     scan_id: str = Field(description="The scan's ID.", examples=[_SCAN_ID])
     fingerprint: str = Field(
-        description="Identifies the finding across scans of the repository, even if its lines move.",
+        description="Identifies the finding across scans of the repository, even if its lines move or its file is "
+        "renamed.",
         examples=[_FINGERPRINT],
     )
     rule_id: str = Field(description="The rule that reported the finding.", examples=["analytics-loaded"])
@@ -355,6 +372,13 @@ class Issue(Wire):
         description="Links to further reading.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
     )
     first_seen_at: str = Field(description="The time a scan of the repository first found it.", **_TIME)
+    vendor: FindingVendor | None = Field(
+        description="The vendor that the finding is about. Null if there isn't one, or if there are several."
+    )
+    decisions: list[AppliedDecision] = Field(
+        description="The decisions on the finding's vendors. Empty unless all are decided on, in which case the "
+        "finding isn't raised as open."
+    )
 
     @classmethod
     def of(cls, scan: ScanItem, finding: FindingItem, item: InboxItem | None) -> Self:
@@ -384,8 +408,17 @@ class Issue(Wire):
                 "remediation": finding.remediation,
                 "references": list(finding.references),
                 "first_seen_at": finding.first_seen_at,
+                "vendor": _vendor(finding),
+                "decisions": [AppliedDecision(**decision._asdict()) for decision in item.decisions] if item else [],
             }
         )
+
+
+def _vendor(finding: FindingItem) -> FindingVendor | None:
+    if len(finding.vendors) != 1:
+        return None
+    (vendor,) = finding.vendors
+    return FindingVendor(id=vendor.vendor_id, name=vendor.name, domain=vendor.domain)
 
 
 class ScanIssues(Wire):

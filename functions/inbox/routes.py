@@ -67,7 +67,13 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
     status_code=201,
     response_description="The item with its issue, opened now or earlier.",
 )
-@refuses(service.NotACodeFinding, service.RepositoryNotLinked, service.CreationPending, service.CreationRefused)
+@refuses(
+    service.NotACodeFinding,
+    service.FindingsLocked,
+    service.RepositoryNotLinked,
+    service.CreationPending,
+    service.CreationRefused,
+)
 async def create_github_issue(access: OpensIssue) -> InboxItem:
     """Opens a GitHub issue for a code finding in the finding's repository. Takes no body.
 

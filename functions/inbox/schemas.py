@@ -1,6 +1,6 @@
 """Request and response models of `inbox`."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from controlplane.http.envelope import Wire
 from controlplane.store import inbox_items
 from controlplane.store.inbox_items import Priority, Source, Status
 
+_SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _DATE_TIME: dict[str, Any] = {"format": "date-time"}
 _URI: dict[str, Any] = {"format": "uri"}
 
@@ -115,6 +116,30 @@ class Evidence(Wire):
     location: CodeLocation | None = Field(description="The location in the repository, for code.")
 
 
+class ResolvedBy(Wire):
+    """The scan that resolved an item."""
+
+    scan_id: str = Field(description="The scan's ID.", examples=[_SCAN_ID])
+
+
+class AppliedDecision(Wire):
+    """A project's decision on a vendor, applied to a finding about that vendor."""
+
+    vendor_id: str = Field(description="The project's ID of the vendor.", examples=["segment"])
+    state: Literal["approved", "ignored"] = Field(description="The decision.", examples=["approved"])
+    decided_at: str = Field(
+        description="The time of the decision.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
+    )
+
+
+class LockedFindings(Wire):
+    """The new findings of a repository that are locked. Unlock the scan's report to see them."""
+
+    scan_id: str = Field(description="The ID of the scan to unlock.", examples=[_SCAN_ID])
+    new_count: int = Field(description="The number of new findings that are locked.", ge=1, examples=[12])
+    unlock_credits: int = Field(description="The price of unlocking them, in credits.", ge=0, examples=[50])
+
+
 class InboxItemDetail(InboxItem):
     """A finding with its details and evidence."""
 
@@ -127,7 +152,15 @@ class InboxItemDetail(InboxItem):
         examples=[["https://developers.google.com/tag-platform/security/guides/consent"]],
     )
     evidence: list[Evidence] = Field(description="The evidence for the finding.")
-    status_reason: str | None = Field(description="The reason given with the last change of status.", examples=[None])
+    status_reason: str | None = Field(description="The reason for the last change of status.", examples=[None])
+    resolved_by: ResolvedBy | None = Field(description="The scan that resolved the item, if a scan did.")
+    decisions: list[AppliedDecision] = Field(
+        description="The decisions on the vendors of a code finding. Empty unless all of them are decided on, in which "
+        "case the finding isn't raised as open."
+    )
+    locked_findings: LockedFindings | None = Field(
+        description="Set for the item that announces a repository's locked findings, and null for every finding."
+    )
 
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
@@ -138,6 +171,9 @@ class InboxItemDetail(InboxItem):
             references=list(item.references),
             evidence=[_evidence(evidence) for evidence in item.evidence],
             status_reason=item.status_reason,
+            resolved_by=ResolvedBy(scan_id=item.resolved_by) if item.resolved_by else None,
+            decisions=[AppliedDecision(**decision._asdict()) for decision in item.decisions],
+            locked_findings=LockedFindings(**item.locked_findings._asdict()) if item.locked_findings else None,
         )
 
 

@@ -30,6 +30,15 @@ class NotACodeFinding(Conflict):
         super().__init__(details={"reason": "not_a_code_finding", "source": source})
 
 
+class FindingsLocked(Conflict):
+    """The item announces locked findings, and isn't one."""
+
+    message = "This item announces locked findings. Unlock the scan's report, then open issues for its findings."
+
+    def __init__(self, scan_id: str) -> None:
+        super().__init__(details={"reason": "findings_locked", "scanId": scan_id})
+
+
 class RepositoryNotLinked(ApiError):
     code = "REPOSITORY_NOT_LINKED"
     message = "The finding's repository isn't connected and linked to a project. Ask the operator to do that."
@@ -59,7 +68,8 @@ class CreationRefused(Conflict):
 async def open_issue(item: InboxItem, user_id: str) -> InboxItem:
     """Returns the item with its issue, and opens the issue if there isn't one.
 
-    Raises NotACodeFinding, RepositoryNotLinked, CreationPending, CreationRefused, RoleLost, and UnknownItem.
+    Raises NotACodeFinding, FindingsLocked, RepositoryNotLinked, CreationPending, CreationRefused, RoleLost, and
+    UnknownItem.
     """
     if item.github_issue is not None:
         return item
@@ -79,9 +89,11 @@ async def open_issue(item: InboxItem, user_id: str) -> InboxItem:
 
 
 def _require_linked_repository(item: InboxItem) -> None:
-    """Raises NotACodeFinding or RepositoryNotLinked if an issue can't be opened for the item."""
+    """Raises NotACodeFinding, FindingsLocked, or RepositoryNotLinked if an issue can't be opened for the item."""
     if item.source != "code-audit":
         raise NotACodeFinding(item.source)
+    if item.locked_findings is not None:
+        raise FindingsLocked(item.locked_findings.scan_id)
     repository = repositories.find_repository(item.repository_id) if item.repository_id else None
     if repository is None or not repository.links:
         raise RepositoryNotLinked(item.repository_id)

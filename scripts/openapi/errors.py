@@ -45,6 +45,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "device_auth.InvalidScope": ("There is no scope of the name projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.CreationRefused": ("issues-disabled",),
+    "inbox.FindingsLocked": (_SCAN,),
     "inbox.NotACodeFinding": ("runtime",),
     "inbox.RepositoryNotLinked": (_REPOSITORY,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),

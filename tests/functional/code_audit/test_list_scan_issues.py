@@ -73,6 +73,8 @@ class Test200:
             "remediation": "Load it in the consent callback.",
             "references": ["https://gdpr-info.eu/art-7-gdpr/"],
             "firstSeenAt": "2026-03-04T05:06:07.000Z",
+            "vendor": None,
+            "decisions": [],
         }
 
     @pytest.mark.parametrize("status", ["accepted", "dismissed", "resolved"])

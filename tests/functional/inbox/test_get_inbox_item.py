@@ -42,6 +42,9 @@ class Test200:
             ],
             "runtimeVendor": None,
             "statusReason": None,
+            "resolvedBy": None,
+            "decisions": [],
+            "lockedFindings": None,
         }
 
     def test_a_runtime_finding_names_the_vendor_to_decide_about(self, api: Api, world: World):
