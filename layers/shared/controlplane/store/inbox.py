@@ -270,8 +270,7 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
         return None
     status = _next_status(discovery, existing)
     if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
-        # Nothing listed changed, so the item keeps its position, and its version, so that pending decisions still
-        # succeed.
+        # Nothing listed changed, so the item keeps its position, and its version, so pending decisions still succeed.
         when, values = _unchanged(existing)
         return Update(keys.inbox_item(*item_id.location), set_expression(attributes), when, {**attributes, **values})
     return _change(discovery, existing, status, attributes)
