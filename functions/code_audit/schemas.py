@@ -372,12 +372,9 @@ class Issue(Wire):
         description="Links to further reading.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
     )
     first_seen_at: str = Field(description="The time a scan of the repository first found it.", **_TIME)
-    vendor: FindingVendor | None = Field(
-        description="The vendor that the finding is about. Null if there isn't one, or if there are several."
-    )
+    vendor: FindingVendor | None = Field(description="The vendor that the finding is about, if it is a single one.")
     decisions: list[AppliedDecision] = Field(
-        description="The decisions on the finding's vendors. Empty unless all are decided on, in which case the "
-        "finding isn't raised as open."
+        description="The decisions on the finding's vendors, if all are decided on. It isn't raised as open then."
     )
 
     @classmethod
@@ -417,8 +414,8 @@ class Issue(Wire):
 def _vendor(finding: FindingItem) -> FindingVendor | None:
     if len(finding.vendors) != 1:
         return None
-    (vendor,) = finding.vendors
-    return FindingVendor(id=vendor.vendor_id, name=vendor.name, domain=vendor.domain)
+    vendor_id, name, domain = finding.vendors[0]
+    return FindingVendor(id=vendor_id, name=name, domain=domain)
 
 
 class ScanIssues(Wire):
