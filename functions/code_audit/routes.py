@@ -5,16 +5,15 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from code_audit import service
+from code_audit.finding_schemas import Issue, ScanIssues
 from code_audit.schemas import (
     REPOSITORY_ID,
     RETRY_AFTER_SECONDS,
-    Issue,
     Reason,
     Repository,
     Scan,
     ScanCreate,
     ScanDetail,
-    ScanIssues,
     ScanNotStarted,
     ScanStarted,
     ScanStarting,

@@ -5,7 +5,8 @@ from fastapi import Response
 from controlplane.core.errors import ApiError
 from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
-from controlplane.store.organizations import Membership, NotMember
+from controlplane.store.default_organizations import NotMember
+from controlplane.store.organizations import Membership
 from dashboard import organizations
 from dashboard.page_parameters import OrganizationSlug, SignedIn, Submits, Text
 from dashboard.pages import page

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from controlplane.core import ids
 from controlplane.core.errors import InvalidPayload
-from controlplane.store import deletions, invitees, organizations
+from controlplane.store import default_organizations, deletions, invitees, organizations
+from controlplane.store.default_organizations import NotMember
 from controlplane.store.deletions import NotOwner
 from controlplane.store.invitees import Received
-from controlplane.store.organizations import Account, Membership, NotMember
+from controlplane.store.organizations import Account, Membership
 
 # The overview shows only the number of invitations. The second limit keeps a page far below Lambda's 6 MB.
 OVERVIEW_INVITATIONS, PAGE_INVITATIONS = 20, 50
@@ -40,7 +41,7 @@ def save_organization(organization_id: str, user_id: str) -> Membership:
     membership = organizations.find_membership(user_id, organization_id) if is_id else None
     if membership is None:
         raise NotMember
-    organizations.save_organization(user_id, organization_id)
+    default_organizations.save(user_id, organization_id)
     return membership
 
 

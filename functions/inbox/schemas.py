@@ -1,10 +1,11 @@
 """Request and response models of `inbox`."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
 from controlplane.http.envelope import Wire
+from controlplane.http.vendor_decisions import AppliedDecision
 from controlplane.store import inbox_items
 from controlplane.store.inbox_items import Priority, Source, Status
 
@@ -120,16 +121,6 @@ class ResolvedBy(Wire):
     """The scan that resolved an item."""
 
     scan_id: str = Field(description="The scan's ID.", examples=[_SCAN_ID])
-
-
-class AppliedDecision(Wire):
-    """A project's decision on a vendor, applied to a finding about that vendor."""
-
-    vendor_id: str = Field(description="The project's ID of the vendor.", examples=["segment"])
-    state: Literal["approved", "ignored"] = Field(description="The decision.", examples=["approved"])
-    decided_at: str = Field(
-        description="The time of the decision.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]
-    )
 
 
 class LockedFindings(Wire):

@@ -9,7 +9,7 @@ from controlplane.core.errors import Forbidden
 from controlplane.core.naming import slugify
 from controlplane.core.settings import settings
 from controlplane.http.authentication import Principal, key_organization
-from controlplane.store import organizations
+from controlplane.store import default_organizations, organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.table import Leg
 
@@ -52,8 +52,8 @@ def save_active_organization(user_id: str, organization_id: str) -> None:
     if not ids.is_root(ids.ORGANIZATION, organization_id):
         raise NotOwnOrganization
     try:
-        organizations.save_organization(user_id, organization_id)
-    except organizations.NotMember:
+        default_organizations.save(user_id, organization_id)
+    except default_organizations.NotMember:
         raise NotOwnOrganization from None
 
 

@@ -48,13 +48,13 @@ def show_user(user: User) -> Result:
 @command(app, "set-organization")
 def set_organization(user: User, organization: Organization) -> Result:
     """Set the organization for requests that don't name one. The user must be a member of it."""
-    from controlplane.store import organizations
+    from controlplane.store import default_organizations, organizations
     from ops.lookup import get_organization_id, get_user, user_document
 
     user_id, organization_id = get_user(user).user_id, get_organization_id(organization)
     if organizations.find_membership(user_id, organization_id) is None:
         raise Refused(f"{user} isn't a member of {organization}. Use `member add` first.")
-    organizations.save_organization(user_id, organization_id)
+    default_organizations.save(user_id, organization_id)
     return Result(user_document(get_user(user_id)))
 
 

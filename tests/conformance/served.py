@@ -28,7 +28,7 @@ from controlplane.core.ids import MemberId
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.queues.worker import create_worker
-from controlplane.store import api_keys, credential_index, organizations
+from controlplane.store import api_keys, credential_index, default_organizations
 from controlplane.store import keys as store_keys
 from controlplane.store.table import Delete, table
 from issue_creation.app import handler as create_issues
@@ -111,7 +111,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     # Removes the run's own token from all lists, so that no request revokes it.
     table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)))
     # The owner belongs to several organizations, so requests that name none use this default.
-    organizations.save_organization(company.owner.user_id, company.organization_id)
+    default_organizations.save(company.owner.user_id, company.organization_id)
     world.credits(company, 10_000)
     for _ in range(_SPARE):
         world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import InvitationId
-from controlplane.store import invitations, invitees, organizations
+from controlplane.store import default_organizations, invitations, invitees, organizations
 from controlplane.store.organizations import find_organization
 from ops import members
 from tests.races.stage import Stage
@@ -59,7 +59,7 @@ class Member:
         return lambda: members.remove_member(self.companies[number].organization_id, self.person.user_id)
 
     def save(self, number: int) -> Callable[[], Any]:
-        return lambda: organizations.save_organization(self.person.user_id, self.companies[number].organization_id)
+        return lambda: default_organizations.save(self.person.user_id, self.companies[number].organization_id)
 
     @property
     def default(self) -> str | None:
@@ -172,7 +172,7 @@ def test_saving_an_organization_that_is_lost_concurrently_never_makes_it_the_def
         def check(outcomes: list[Outcome]) -> None:
             saved, lost = outcomes
             lost.get()
-            assert saved.error is None or isinstance(saved.error, organizations.NotMember)
+            assert saved.error is None or isinstance(saved.error, default_organizations.NotMember)
             assert member.default == member.companies[1].organization_id
             member.check_that_another_one_changes_nothing()
 

@@ -9,6 +9,7 @@ from controlplane.core import ids
 from controlplane.core.ids import ProjectId
 from controlplane.store import (
     api_keys,
+    default_organizations,
     deletions,
     inbox,
     invitations,
@@ -112,7 +113,7 @@ def accepts(world: World, company: Company) -> Callable[[], Any]:
 
 
 def makes_it_the_default(world: World, company: Company) -> Callable[[], Any]:
-    return lambda: organizations.save_organization(company.owner.user_id, company.organization_id)
+    return lambda: default_organizations.save(company.owner.user_id, company.organization_id)
 
 
 def deletes_it_too(world: World, company: Company) -> Callable[[], Any]:
@@ -121,7 +122,7 @@ def deletes_it_too(world: World, company: Company) -> Callable[[], Any]:
 
 REFUSALS = (
     UnknownOrganization,
-    organizations.NotMember,
+    default_organizations.NotMember,
     invitations.RoleLost,
     invitees.InvitationGone,
     invitees.InvitationVoid,

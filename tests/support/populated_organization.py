@@ -6,11 +6,11 @@ from typing import Any
 from controlplane.core import ids
 from controlplane.store import (
     audits,
+    default_organizations,
     feedback,
     inbox,
     invitations,
     issue_attempts,
-    organizations,
     projects,
     repositories,
     vendors,
@@ -67,7 +67,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     limits = invitations.Limits(100, 20)
     invited = f"invited-{project.slug}@example.com"
     invitations.create_invitation(organization_id, invited, "member", inviter_id=owner, limits=limits, extra_legs={})
-    organizations.save_organization(owner, organization_id)
+    default_organizations.save(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # deletes what the completed scan supersedes
     request_id = make_request(repositories.get_repository(repository.repository_id))

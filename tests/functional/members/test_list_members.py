@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import organizations
+from controlplane.store import default_organizations
 from tests.support.api import Api
 from tests.support.world import ALL_SCOPES, World
 
@@ -74,7 +74,7 @@ class Test200:
         third = world.member(second)
         named = api.get(f"{PATH}?organizationId={second.organization_id}", first.owner.token)
         assert {item["user"]["id"] for item in named.data} == {first.owner.user_id, third.user_id}
-        organizations.save_organization(first.owner.user_id, first.organization_id)
+        default_organizations.save(first.owner.user_id, first.organization_id)
         assert len(api.get(PATH, first.owner.token).data) == 1
         assert len(api.get(PATH, third.token).data) == 2
 

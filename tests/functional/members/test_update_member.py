@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import keys, organizations
+from controlplane.store import default_organizations, keys, organizations
 from controlplane.store.table import table
 from tests.support import invariants
 from tests.support.api import Api, Reply
@@ -80,7 +80,7 @@ class Test200:
 
     def test_the_id_determines_the_organization(self, api: Api, world: World, company: Company):
         other = world.company(owner=company.owner)
-        organizations.save_organization(company.owner.user_id, other.organization_id)
+        default_organizations.save(company.owner.user_id, other.organization_id)
         person = world.member(company)
         path = f"{target(company, person)}?organizationId={other.organization_id}"
         assert api.patch(path, company.owner.token, json_body={"role": "admin"}).data == {"updated": True}

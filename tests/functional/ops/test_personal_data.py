@@ -9,6 +9,7 @@ import pytest
 from controlplane.core import tokens
 from controlplane.store import (
     billing,
+    default_organizations,
     device,
     device_approvals,
     feedback,
@@ -56,7 +57,7 @@ class FullAccount:
         person = Person(self.user_id, EMAIL, NAME, self.token)
         self.company: Company = world.company()
         world.member(self.company, "owner", person)
-        organizations.save_organization(self.user_id, self.company.organization_id)
+        default_organizations.save(self.user_id, self.company.organization_id)
         self._devices()
         self._words(api)
         self._invitations(api)

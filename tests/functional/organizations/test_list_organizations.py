@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store import billing, organizations
+from controlplane.store import billing, default_organizations
 from tests.support.api import Api
 from tests.support.world import ALL_SCOPES, World, table_dump
 
@@ -67,7 +67,7 @@ class Test200:
     def test_a_saved_organization_hides_no_other(self, api: Api, world: World):
         company = world.company()
         world.company(owner=company.owner)
-        organizations.save_organization(company.owner.user_id, company.organization_id)
+        default_organizations.save(company.owner.user_id, company.organization_id)
         assert len(api.get(PATH, company.owner.token).data) == 2
 
     def test_the_rate_limit_is_in_the_headers(self, api: Api, world: World):

@@ -13,7 +13,7 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
-from controlplane.store import feedback, keys, organizations, project_slugs, repositories
+from controlplane.store import default_organizations, feedback, keys, project_slugs, repositories
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.organizations import MemberItem
@@ -192,7 +192,7 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
     members = [MemberItem.from_item(item) for item in page.items]
     table.delete_all(member.membership_key for member in members)
     for member in members:
-        organizations.forget_default(member.user_id, subject.organization_id)
+        default_organizations.forget(member.user_id, subject.organization_id)
     _delete(page.items)
     return page.next_sk
 

@@ -7,7 +7,7 @@ role. So an organization always has an owner, even under concurrent changes.
 from typing import NamedTuple
 
 from controlplane.core.errors import Forbidden
-from controlplane.store import keys, organizations, users
+from controlplane.store import default_organizations, keys, organizations, users
 from controlplane.store.organizations import MemberItem, Membership, Ownership, Role
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import Delete, Leg, LegFailed, Update, table
@@ -95,7 +95,7 @@ def delete_member(member: MemberItem, caller_id: str, least: Role) -> None:
             **_count_owners(member.organization_id, -(member.role == "owner")),
         }
     )
-    organizations.forget_default(member.user_id, member.organization_id)
+    default_organizations.forget(member.user_id, member.organization_id)
 
 
 def _check_caller(member: MemberItem, caller_id: str, least: Role) -> dict[str, Leg]:

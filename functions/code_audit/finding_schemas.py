@@ -1,0 +1,149 @@
+"""Response models of a scan's findings."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, JsonValue
+
+from controlplane.http.envelope import Wire
+from controlplane.http.fields import Timestamp
+from controlplane.http.vendor_decisions import AppliedDecision
+from controlplane.store.inbox_items import InboxItem, Priority, Status
+from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.items import ScanItem
+
+SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+_FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
+
+FindingsExpireAt = Annotated[
+    str | None,
+    Field(
+        description="The time the findings expire. Null until a later scan of the same project is completed.",
+        json_schema_extra={"format": "date-time"},
+        examples=[None],
+    ),
+]
+
+# The values that the analysis uses. A test keeps them in sync.
+CATEGORIES: list[JsonValue] = ["trackers", "cookies", "secrets", "banner", "personal-data", "outdated"]
+SEVERITIES: list[JsonValue] = ["critical", "high", "medium", "low"]
+
+
+class Location(Wire):
+    """The location of a finding in the repository."""
+
+    path: str = Field(
+        description="The path of the file, relative to the repository's root.", examples=["apps/web/src/app.tsx"]
+    )
+    start_line: int = Field(ge=1, description="The first line, starting at 1.", examples=[12])
+    end_line: int = Field(description="The last line.", ge=1, examples=[14])
+    start_column: int = Field(ge=1, description="The first column, starting at 1.", examples=[5])
+    end_column: int = Field(description="The column after the last character.", ge=1, examples=[7])
+    snippet: str = Field(description="The code at this location.", examples=["gtag('config', 'G-123')"])
+    permalink: str = Field(
+        description="A link to the lines at the scanned commit.",
+        json_schema_extra={"format": "uri"},
+        examples=["https://github.com/acme/shop/blob/1f0c2b9e/apps/web/src/app.tsx#L12-L14"],
+    )
+
+
+class FindingVendor(Wire):
+    """A vendor that code loads."""
+
+    id: str = Field(description="The vendor's ID in the catalog of the analysis.", examples=["google-analytics"])
+    name: str = Field(description="The vendor's name.", examples=["Google Analytics"])
+    domain: str = Field(description="The vendor's main domain.", examples=["google-analytics.com"])
+
+
+class Issue(Wire):
+    """A finding of a scan."""
+
+    id: str = Field(description="The finding's ID, unique to its scan.", examples=[f"{SCAN_ID}:{_FINGERPRINT[:16]}"])
+    scan_id: str = Field(description="The scan's ID.", examples=[SCAN_ID])
+    fingerprint: str = Field(
+        description="Identifies the finding across scans of the repository, even if its lines move or its file is "
+        "renamed.",
+        examples=[_FINGERPRINT],
+    )
+    rule_id: str = Field(description="The rule that reported the finding.", examples=["analytics-loaded"])
+    title: str = Field(
+        description="A short description of the finding.", examples=["Google Analytics is loaded before consent"]
+    )
+    description: str = Field(
+        description="The meaning of the finding and why it matters.",
+        examples=["Google Analytics starts with the page and recognises the visitor from then on."],
+    )
+    category: str = Field(
+        description="The kind of finding.", examples=["trackers"], json_schema_extra={"enum": CATEGORIES}
+    )
+    severity: str = Field(
+        description="The severity that the rule assigns.", examples=["high"], json_schema_extra={"enum": SEVERITIES}
+    )
+    priority: Priority = Field(examples=["P1"])
+    status: Status = Field(description="The status in the inbox.", examples=["open"])
+    inbox_item_id: str | None = Field(
+        description="The ID of the finding's inbox item, or null if it has none.",
+        examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
+    )
+    location: Location
+    remediation: str = Field(
+        description="How to fix the finding.",
+        examples=["Load Google Analytics only after the visitor has agreed to analytics."],
+    )
+    references: list[str] = Field(
+        description="Links to further reading.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
+    )
+    first_seen_at: Timestamp = Field(description="The time a scan of the repository first found it.")
+    vendor: FindingVendor | None = Field(description="The vendor that the finding is about, if it is a single one.")
+    decisions: list[AppliedDecision] = Field(
+        description="The decisions on the finding's vendors, if all are decided on. It isn't raised as open then."
+    )
+
+    @classmethod
+    def of(cls, scan: ScanItem, finding: FindingItem, item: InboxItem | None) -> Self:
+        place = finding.location
+        return cls.model_validate(
+            {
+                "id": f"{scan.scan_id}:{finding.fingerprint[:16]}",
+                "scan_id": scan.scan_id,
+                "fingerprint": finding.fingerprint,
+                "rule_id": finding.rule_id,
+                "title": finding.title,
+                "description": finding.description,
+                "category": finding.category,
+                "severity": finding.severity,
+                "priority": finding.priority,
+                "status": item.status if item else "open",
+                "inbox_item_id": item.item_id if item else None,
+                "location": Location(
+                    path=place.path,
+                    start_line=place.start_line,
+                    end_line=place.end_line,
+                    start_column=place.start_column,
+                    end_column=place.end_column,
+                    snippet=place.snippet,
+                    permalink=place.permalink,
+                ),
+                "remediation": finding.remediation,
+                "references": list(finding.references),
+                "first_seen_at": finding.first_seen_at,
+                "vendor": _vendor(finding),
+                "decisions": [AppliedDecision(**decision._asdict()) for decision in item.decisions] if item else [],
+            }
+        )
+
+
+def _vendor(finding: FindingItem) -> FindingVendor | None:
+    if len(finding.vendors) != 1:
+        return None
+    vendor_id, name, domain = finding.vendors[0]
+    return FindingVendor(id=vendor_id, name=name, domain=domain)
+
+
+class ScanIssues(Wire):
+    """The findings of a scan."""
+
+    issues: list[Issue] = Field(description="The readable findings, most urgent first.")
+    locked_count: int = Field(description="The number of locked findings.", ge=0, examples=[14])
+    unlock_credits: int | None = Field(ge=0, description="The price of unlocking them, in credits.", examples=[50])
+    expired_count: int = Field(ge=0, description="The number of expired findings. 0 until they expire.", examples=[0])
+    findings_expire_at: FindingsExpireAt
