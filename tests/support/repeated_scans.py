@@ -1,6 +1,7 @@
 """Several scans of one repository, one after another, with the real worker."""
 
 from collections.abc import Callable, Mapping
+from itertools import count
 
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, Queue
@@ -14,7 +15,7 @@ from controlplane.store.scans.items import Access, ScanItem
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.audits import make_scan
-from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.code_host import FakeHost, archive
 from tests.support.sqs import FakeSqs
 
 type Files = Mapping[str, str | bytes]
@@ -39,6 +40,7 @@ class Audit:
         make_scan(repository)  # uses the free preview
         self._handler = create_worker(Queue.SCAN_EXECUTION, ACCEPTED, self._take)
         self._host = FakeHost()
+        self._commits = (f"{number:040x}" for number in count(1))
 
     def _take(self, message: ScanMessage) -> None:
         if message.kind == "execute-scan":
@@ -48,11 +50,12 @@ class Audit:
 
     def start(self, access: Access = "full") -> ScanItem:
         self._advance(60)
-        return make_scan(repositories.get_repository(self.repository.repository_id), status="queued", access=access)
+        repository = repositories.get_repository(self.repository.repository_id)
+        return make_scan(repository, status="queued", access=access, commit=next(self._commits))
 
     def run(self, scan: ScanItem, files: Files) -> ScanItem:
         self._advance(60)
-        self._host.archives = {SHA: archive({**CONSENT, **files})}
+        self._host.archives = {scan.head_commit_sha: archive({**CONSENT, **files})}
         self.deliver(ExecuteScan(scan_id=scan.scan_id))
         done = reads.get_scan(scan.scan_id)
         assert done.status == "completed", done

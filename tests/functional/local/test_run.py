@@ -130,7 +130,7 @@ class TestRun:
             connection = HTTPConnection("127.0.0.1", run.port, timeout=10)
             ids, challenges = [], []
             for method, path, status in sent:
-                connection.request(method, f"{path}?code=secret", headers={"Authorization": "Bearer secret"})
+                connection.request(method, f"{path}?organizationId=secret", headers={"Authorization": "Bearer secret"})
                 response = connection.getresponse()
                 assert response.status == status
                 assert json.loads(response.read())["success"] is (status == 200)

@@ -138,7 +138,7 @@ class TestHostileEntries:
             GOOD,
         )
 
-        def image(path: str) -> str | None:
+        def image(path: str, size: int) -> str | None:
             return "image" if path.endswith("png") else None
 
         unpacked = unpack(pieces(content), tmp_path, limits=Limits(file_bytes=50_000), reason_to_skip=image)
