@@ -4,12 +4,15 @@ import importlib
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Iterable
 from multiprocessing.connection import wait
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.responses import Response
@@ -19,13 +22,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from controlplane.core.settings import settings
 from controlplane.http.app import not_found_app
 from local import front_door, rest_api
-from local.checkout import DIRECTORY, ROOT
+from local.checkout import DIRECTORY, HOST, ROOT
 from local.github import setup
 from local.github.app import create_app
 from local.github.stand_in import StandIn
 from local.queues import start_pollers
 from local.request_log import RequestLog
 from local.schedules import start_schedules
+
+_PAUSE_SECONDS = 0.05
 
 
 def load_apps() -> dict[str, Any]:
@@ -131,9 +136,23 @@ threading.Thread(target=_end_with_parent, daemon=True).start()
 
 _github = Starlette(routes=[Mount(setup.PREFIX, create_app(StandIn(DIRECTORY / setup.FOLDER)))])
 
-if multiprocessing.parent_process() is not None:  # the server; a test that imports this has no queues
+
+def _start_background_work() -> None:
+    """Starts the pollers and schedules once the server accepts connections: their work calls the GitHub stand-in."""
+    address = urlsplit(settings.public_base_url)
+    while True:
+        try:
+            socket.create_connection((HOST, address.port or 80), timeout=1).close()
+        except OSError:
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            break
     start_pollers()
     start_schedules()
+
+
+if multiprocessing.parent_process() is not None:  # the server; a test that imports this has no queues
+    threading.Thread(target=_start_background_work, daemon=True).start()
 
 _service: ASGIApp = Gateway(load_apps())
 if settings.front_door_secret is not None:
