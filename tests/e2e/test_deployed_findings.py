@@ -124,7 +124,9 @@ class TestSecondScan:
     ):
         assert len(list_code_findings(call)) == len(findings)
 
-    def test_the_second_scan_is_locked_until_paid(self, call: Caller, second_scan: dict[str, Any]):
-        assert second_scan["access"] == "locked"
-        refused = call.ask(402, "GET", f"/v1/code-audit/scans/{second_scan['id']}/issues")
-        assert refused.code == "UNLOCK_REQUIRED"
+    def test_the_second_scan_of_the_commit_belongs_to_the_report_that_was_paid_for(
+        self, call: Caller, second_scan: dict[str, Any]
+    ):
+        assert (second_scan["access"], second_scan["unlockCredits"]) == ("full", None)
+        issues = call(200, "GET", f"/v1/code-audit/scans/{second_scan['id']}/issues")
+        assert (len(issues["issues"]), issues["lockedCount"]) == (second_scan["issueCount"], 0)
