@@ -164,7 +164,7 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
         "metrics of the service": own * prices["metricMonth"],
         # Count, latency twice, and errors of both kinds, for each method that was called.
         "metrics of the gateway, by route": 5 * (routes if "/*" in detailed else len(detailed)) * prices["metricMonth"],
-        "secrets": types.count("AWS::SecretsManager::Secret") * prices["secretMonth"],
+        "secrets": sum(map(_is_paid_secret, template["Resources"].values())) * prices["secretMonth"],
         "polls of the queues": types.count("AWS::Lambda::EventSourceMapping")
         * POLLS_A_MONTH
         / _MILLION
@@ -176,6 +176,11 @@ def month(template: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str,
             + SWEEP_READ_UNITS * prices["tableMillionReads"] / _MILLION
         ),
     }
+
+
+def _is_paid_secret(resource: Mapping[str, Any]) -> bool:
+    """Returns whether the resource is a secret that a deployment with the default parameters has."""
+    return resource["Type"] == "AWS::SecretsManager::Secret" and "Condition" not in resource
 
 
 def _paid_metrics(resource: Mapping[str, Any]) -> int:
