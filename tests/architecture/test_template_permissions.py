@@ -212,9 +212,11 @@ class TestRecording:
     @pytest.fixture(autouse=True)
     def _nothing_seen(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(permissions, "used", set())
+        monkeypatch.setattr(permissions, "batches", set())
 
     def test_an_empty_recording_finds_every_permission_unused(self):
-        assert len(permissions.unused()) == len(permissions.granted()) > 100
+        assert len(permissions.unused()) + len(permissions.EARLIER) == len(permissions.granted()) > 100
+        assert permissions.granted() >= permissions.EARLIER
         assert permissions.missing() == []
 
     def test_one_superfluous_permission_is_detected(self):
@@ -230,6 +232,11 @@ class TestRecording:
     def test_a_call_for_items_of_another_kind_is_detected(self):
         permissions.used.update(permissions.granted() | {Permission("billing", "dynamodb:GetItem", "Table", "KH#*")})
         assert permissions.missing() == ["billing: dynamodb:GetItem on Table with keys KH#*"]
+
+    def test_a_batch_that_only_several_statements_together_allow_is_detected(self):
+        function, action = "organizations", "dynamodb:BatchGetItem"
+        permissions.batches.update((function, action, frozenset(kinds)) for kinds in (["SLUG#*"], ["SLUG#*", "ORG#*"]))
+        assert permissions.missing() == [f"{function}: {action} with keys ORG#*, SLUG#* in one call"]
 
     def test_a_call_without_a_partition_key_is_detected(self):
         self.record_call(

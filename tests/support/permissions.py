@@ -56,6 +56,10 @@ class Permission(NamedTuple):
 
 
 used: set[Permission] = set()
+# Calls with keys of several kinds, which a single statement has to allow: function, action, and kinds.
+batches: set[tuple[str, str, frozenset[str]]] = set()
+# Of the previous release, whose code runs with the new policies during a gradual deployment.
+EARLIER = {Permission("scan_execution", "dynamodb:BatchWriteItem", "Table", "REPO#*")}
 
 
 @cache
@@ -75,12 +79,19 @@ def granted() -> frozenset[Permission]:
 
 def unused() -> list[str]:
     """Returns the permissions that are granted but weren't used."""
-    return sorted(map(str, granted() - used))
+    return sorted(map(str, granted() - used - EARLIER))
 
 
 def missing() -> list[str]:
-    """Returns the permissions that were used but aren't granted."""
-    return sorted(map(str, used - granted()))
+    """Returns the permissions that were used but aren't granted, and the batches that no single statement allows."""
+    split = [f"{function}: {action} with keys {', '.join(sorted(kinds))} in one call"
+             for function, action, kinds in batches if not _allows(function, action, kinds)]  # fmt: skip
+    return sorted([*map(str, used - granted()), *split])
+
+
+@cache
+def _allows(function: str, action: str, kinds: frozenset[str]) -> bool:
+    return any(action in statement.actions and kinds <= {*statement.keys} for statement in policies()[function])
 
 
 def caller(frame: FrameType | None) -> str | None:
@@ -106,7 +117,10 @@ def record_call(service: str, operation: str, parameters: dict[str, Any]) -> Non
     """Records a call for the function that made it, if any."""
     function = caller(sys._getframe(1))
     if function is not None:
-        used.update(Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters))
+        uses = [Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters)]
+        used.update(uses)
+        if "RequestItems" in parameters:
+            batches.add((function, f"{service}:{operation}", frozenset(use.keys for use in uses)))
 
 
 def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, ...]]:
