@@ -17,6 +17,7 @@ from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.resolutions import publish_late
 from scan_execution import decisions, identities
 from scan_execution.analysis import Analysis, Finding
+from scan_execution.analysis.files import is_analyzed
 from scan_execution.decisions import Decisions
 from scan_execution.identities import Sight
 
@@ -51,7 +52,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: fro
         inbox.publish_finding(_discovery(scan, issue, decided, lease.attempt))
     new = _refresh_hidden([(issue, _discovery(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
     _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
-    announce_locked(scan, len(new & {issue.fingerprint for issue in kept}))
+    announce_locked(scan, len(new & {issue.fingerprint for issue in kept}), lease.attempt)
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
     return len(kept)
 
@@ -59,7 +60,8 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: fro
 def _sight_of(scan: ScanItem, result: Analysis, unread: frozenset[str]) -> Sight:
     repository = repositories.find_repository(scan.repository_id)
     linked = {link.project_id for link in repository.links} if repository else set()
-    return Sight(scan.project_id, scan.root_directory, result.uncertain | unread, linked, result.asks_for_consent)
+    uncertain = result.uncertain | {path for path in unread if is_analyzed(path)}
+    return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent)
 
 
 def _decisions_of(scan: ScanItem) -> Decisions:
@@ -152,18 +154,18 @@ def _issue(scan: ScanItem, finding: Finding, known: HistoryItem) -> FindingItem:
 # Locked reports
 
 
-def announce_locked(scan: ScanItem, new_count: int) -> None:
+def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
     """Puts one item into the inbox for the repository's new findings that the locked scan hides, without their content.
 
     Resolves the item if there is nothing to announce: the scan has no new findings, or isn't locked. A free preview
     announces nothing, because its own report says how many findings are hidden.
     """
-    notice = _notice(scan, new_count)
+    notice = _notice(scan, new_count)._replace(attempt=attempt)
     if scan.access == "locked" and new_count:
         inbox.publish_finding(notice)
         return
     reason = f"Scan {scan.scan_id} has no new locked findings."
-    inbox.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason))
+    inbox.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason, attempt))
 
 
 def publish_unlocked(scan: ScanItem) -> None:

@@ -55,6 +55,26 @@ def test_calls_add_up_and_nested_calls_count_once(now: Clock):
         assert deadline.is_over()
 
 
+def test_two_threads_can_begin_and_end_calls_at_once(now: Clock, monkeypatch: pytest.MonkeyPatch):
+    first, second = deadline.spending(), deadline.spending()
+    pending = [second]
+
+    def begin_the_other_call() -> float:
+        if pending:
+            pending.pop().__enter__()
+        return now()
+
+    with deadline.budget(10):
+        monkeypatch.setattr(deadline, "source", begin_the_other_call)
+        first.__enter__()  # the second call begins before this one has been noted
+        now.seconds += 4
+        first.__exit__(None, None, None)
+        assert deadline.remaining() == 6
+        now.seconds += 1
+        second.__exit__(None, None, None)
+        assert deadline.remaining() == 5
+
+
 def test_a_nested_budget_is_never_longer_and_is_charged_to_the_outer_one(now: Clock):
     with deadline.budget(5):
         with deadline.budget(2), deadline.spending():

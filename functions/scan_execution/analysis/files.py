@@ -79,6 +79,11 @@ def reason_to_skip(path: str) -> str | None:
     return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)
 
 
+def is_analyzed(path: str) -> bool:
+    """Returns whether a file at the path is analyzed, unless it is too large or can't be read."""
+    return reason_to_skip(path) is None and language_of(path.rpartition("/")[2]) is not None
+
+
 def walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None, str | None]]:
     """Yields (path, entry, reason to skip) for every file below the root, in the order of names.
 

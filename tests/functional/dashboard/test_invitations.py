@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import keys, organizations
+from controlplane.store import keys, organizations, users
 from controlplane.store.table import Delete, Put, table
 from tests.support import invariants
 from tests.support.browser import Browser, text_of
@@ -146,6 +146,21 @@ class TestAlreadyAMember:
 
 
 class TestInviter:
+    @pytest.mark.parametrize("is_member", [True, False])
+    def test_an_inviter_who_takes_over_the_invited_address_can_not_accept(
+        self, visitor: Browser, company: Company, world: World, is_member: bool
+    ):
+        made = invite(visitor, company, "new@example.com", "member")
+        users.change_address(users.find_user(company.owner.user_id), "new@example.com")
+        if not is_member:
+            table.delete(Delete(keys.membership(company.owner.user_id, company.organization_id)))
+        visitor.signed_in(company.owner.user_id)
+        visitor.get("/invitations")
+        reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
+        assert reply.status == 409
+        text = "You are already a member" if is_member else "This invitation is no longer valid"
+        assert text in text_of(reply)
+
     def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(
         self, visitor: Browser, company: Company, person: Person, world: World
     ):

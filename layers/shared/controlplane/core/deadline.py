@@ -51,11 +51,12 @@ def spending() -> Iterator[None]:
     if current is None or current.until is not None:
         yield
         return
-    current.until = source() + current.left
+    # Calls of two threads can share the budget. If both begin at once, the time that they overlap is charged once.
+    until = current.until = source() + current.left
     try:
         yield
     finally:
-        current.left, current.until = current.until - source(), None
+        current.left, current.until = until - source(), None
 
 
 def remaining() -> float | None:
@@ -78,4 +79,5 @@ def bounded(seconds: float | None) -> float | None:
 
 
 def _left(budget: _Budget) -> float:
-    return budget.left if budget.until is None else budget.until - source()
+    until = budget.until  # read once: a call of another thread may end in between
+    return budget.left if until is None else until - source()

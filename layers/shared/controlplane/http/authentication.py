@@ -51,7 +51,9 @@ def authenticate(authorization: str | None, address: str) -> tuple[Principal, Co
     prefix = tokens.prefix_of(secret) if secret else None
     if secret is None or prefix not in {settings.service_brand, *_USER_TOKEN_PREFIXES}:
         rejections.count_malformed(address)
-        raise IncompleteCredential if secret and tokens.is_incomplete(secret) else Unauthorized
+        # A comma joins the values of repeated headers.
+        is_incomplete = secret is not None and "," not in secret and tokens.is_incomplete(secret)
+        raise IncompleteCredential if is_incomplete else Unauthorized
     try:
         return _count(prefix, tokens.digest(secret))
     except credentials.UnknownSecret:

@@ -23,10 +23,10 @@ IdempotencyKey = Annotated[
         max_length=255,
         pattern=r"^[\x20-\x2b\x2d-\x7e]+$",  # ASCII without a comma, which would be a second value
         description=(
-            "Makes the request safe to repeat: for 24 hours the same key with the same request answers as the first "
-            "time, with the header `Idempotency-Replayed: true`, and creates nothing more. Use a new random value, "
-            "such as a UUID, for each thing to create; the answer to it is only as well hidden as the value. With "
-            "another request the same key is 400, and while the first request runs it is 409."
+            "Makes the request safe to repeat: for 24 hours, the same key with the same request gets the first "
+            "response again, with the header `Idempotency-Replayed: true`, and creates nothing more. Use a new random "
+            "value without commas, such as a UUID, for each thing to create; the response is only as secret as the "
+            "value. The same key with another request is 400, and while the first request runs, it is 409."
         ),
         examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11"],
     ),

@@ -223,10 +223,10 @@ def refresh_status(discovery: Discovery) -> None:
 
 
 def withdraw(item_id: InboxItemId, resolution: Resolution) -> None:
-    """Resolves an open item that announces something, unless a later scan has announced it again."""
+    """Resolves an open or accepted item that announces something, unless a later scan has announced it again."""
 
     def leg_of(existing: Mapping[str, Any]) -> Update | None:
-        is_due = existing["status"] == "open" and existing["observedAt"] <= resolution.observed_at
+        is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
         return _resolve(existing, resolution) if is_due else None
 
     _change_existing(item_id, leg_of)

@@ -16,7 +16,7 @@ from controlplane.store import invitations, keys, organizations, users
 from controlplane.store.invitation_items import InvitationItem, InvitationLock
 from controlplane.store.invitations import least_inviter
 from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.organizations import Joining, Membership, Role
+from controlplane.store.organizations import Account, Joining, Membership, Role
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Update, table
 from controlplane.store.users import UserItem
@@ -146,6 +146,8 @@ def accept_invitation(invitation_id: InvitationId, user_id: str, limit: int | No
         if account.profile is None:
             raise InvitationGone
         invitation, organization = _get_pending(invitation_id, account.profile)
+        if invitation.invited_by.id == user_id:  # the inviter has taken over the invited address
+            raise _own_invitation_error(invitation, account)
         joined = Membership(
             organization_id=organization.organization_id,
             slug=organization.slug,
@@ -266,6 +268,8 @@ def _acceptance_error(failure: LegFailed, invitation: InvitationItem, joining: J
     """Returns the error for a failed acceptance, WriteConflict for a retry. Removes the invitation of a member."""
     if {"invitation", "invitee"} & failure.items.keys():
         return InvitationGone()
+    if "organization" in failure.items:
+        return InvitationGone()  # it was deleted in the meantime
     if "inviter" in failure.items:
         return InvitationVoid()
     if {"roster", "membership"} & failure.items.keys():
@@ -274,6 +278,14 @@ def _acceptance_error(failure: LegFailed, invitation: InvitationItem, joining: J
     if not joining.is_outdated_by(failure):
         return failure
     return OwnsTooMany() if joining.is_full else WriteConflict()
+
+
+def _own_invitation_error(invitation: InvitationItem, account: Account) -> Exception:
+    """Returns the error for an inviter who accepts. Removes the invitation of a member."""
+    if all(held.organization_id != invitation.invitation_id.organization_id for held in account.memberships):
+        return InvitationVoid()
+    _remove(invitation)
+    return AlreadyMember()
 
 
 def _removal(invitation: InvitationItem) -> dict[str, Leg]:

@@ -176,7 +176,7 @@ def remove_slugs(subject: Subject, after: str | None) -> str | None:
 
 
 def remove_history(subject: Subject, after: str | None) -> str | None:
-    """Deletes the dates when the repository's findings were first seen, and the records of its reports."""
+    """Deletes the history of the repository's findings, and the records of its reports."""
     page = table.query(keys.finding_history_pk(subject.subject_id), after=after, limit=_PAGE, consistent=True)
     _delete(page.items)
     return page.next_sk
