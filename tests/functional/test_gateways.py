@@ -86,6 +86,7 @@ class TestRepeatedHeaders:
         value = f"Bearer {world.key(company)}"
         reply = both("GET", "/v1/projects", [(name, value) for name in names])
         assert (reply.status, reply.code, reply.challenge) == (401, "UNAUTHORIZED", "Bearer")
+        assert "details" not in reply.error  # it isn't incomplete
 
     def test_a_credential_that_a_gateway_joined_is_401(self, both, world: World, company):
         value = f"Bearer {world.key(company)}"

@@ -72,6 +72,13 @@ class TestALockedScan:
         audit.deliver(PublishScan(scan_id=scan.scan_id))
         assert table_dump() == before
 
+    def test_whose_item_was_accepted_resolves_it_when_unlocked(self, audit: Audit, api: Api, company: Company):
+        scan = audit.scan({"a.html": page(GA)}, "locked")
+        audit.decide("accepted", "locked")
+        _unlock(api, company, scan)
+        audit.deliver(PublishScan(scan_id=scan.scan_id))
+        assert audit.item("locked").status == "resolved"
+
     def test_that_is_unlocked_late_raises_nothing_that_is_fixed(self, audit: Audit, api: Api, company: Company):
         scan = audit.scan({"a.html": page(GA, HOTJAR)}, "locked")
         later = audit.scan({"a.html": page(HOTJAR)}, "locked")

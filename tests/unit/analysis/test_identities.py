@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from controlplane.core.ids import RepositoryId
 from controlplane.store.scans.history import WHOLE_PROJECT, HistoryItem
 from scan_execution.analysis import Finding, Location
+from scan_execution.analysis.files import is_analyzed
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.identities import Sight, identify
 
@@ -89,6 +90,10 @@ def test_no_two_findings_ever_share_an_identity_and_the_order_of_findings_is_irr
 
 
 class TestSight:
+    def test_only_unread_files_that_would_be_analyzed_are_uncertain(self):
+        paths = ("src/a.js", "CLAUDE.md", "node_modules/.bin/x.js", "link")
+        assert [path for path in paths if is_analyzed(path)] == ["src/a.js"]
+
     @pytest.mark.parametrize(("path", "covered"), [
         ("apps/web/a.js", True), ("apps/website/a.js", False), ("a.js", False), ("apps/web/large.js", False),
         ("apps/web/dist/a.js", False), (WHOLE_PROJECT, False), (None, False),
