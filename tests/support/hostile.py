@@ -36,7 +36,9 @@ def start(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
             outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
         except OSError as refused:
             outcome = refused.errno
-        return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], [], []]).encode()
+        return (
+            outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], [], [], [], []]).encode()
+        )
 
     return answer
 
@@ -105,14 +107,16 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "rule_id": "tracking-cookie-written", "names": {"vendor": ""}, "vendor_id": None, "package": None,
         "start_line": 1, "end_line": 1, "start_column": 1, "end_column": 2, "snippet": "", "fingerprint": "0" * 32,
         "content": "0" * 32, "ordinal": 0,
-        "depends_on_callers": False, "depends_on_consent_mode": False,
+        "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
     }  # fmt: skip
-    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], [], []]).encode()
+    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], [], [], [], []]).encode()
     return lambda: content
 
 
-def _forged(*, parts: list[Any] | None = None, loads: list[Any] | None = None) -> Callable[[], bytes]:
-    content = json.dumps([1, [False] * 3, [], parts or [], loads or []]).encode()
+def _forged(**lists: list[Any]) -> Callable[[], bytes]:
+    content = json.dumps(
+        [1, [False] * 3, [], *(lists.get(name, []) for name in ("parts", "loads", "uses", "providers"))]
+    ).encode()
     return lambda: content
 
 
@@ -157,10 +161,10 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "deep-json": lambda: b"[" * 100_000,
     "another-shape": lambda: b'{"lines": 1}',
     "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
-    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], []]",
-    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], []]",
+    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], []]",
+    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], []]",
     "huge-length": _say(b"\xff\xff\xff\xff"),
-    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, [], []]).encode(),
+    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, [], [], [], []]).encode(),
     "unknown-rule": forged_match(rule_id="no-such-rule"),
     "unknown-vendor": forged_match(vendor_id="no-such-vendor"),
     "unknown-library": forged_match(package="no-such-library"),
@@ -183,6 +187,14 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "host-that-is-no-host": _forged(loads=[["segment", "<script>"]]),
     "long-host": _forged(loads=[["segment", "a" * 1_000]]),
     "load-without-a-host": _forged(loads=[["segment"]]),
+    "many-uses": _forged(uses=[[["./a", "b"], ["open", [], [], ""]]] * 10_000),
+    "use-of-nothing": _forged(uses=[[["./a"], ["open", [], [], ""]]]),
+    "unknown-gate": _forged(uses=[[["./a", "b"], ["ajar", [], [], ""]]]),
+    "unknown-doubt": _forged(uses=[[["./a", "b"], ["open", [], [], "<script>"]]]),
+    "many-callers": _forged(uses=[[["./a", "b"], ["callers", ["c"] * 10_000, [], ""]]]),
+    "many-providers": _forged(providers=[["a", None]] * 10_000),
+    "provider-with-a-long-name": _forged(providers=[["a" * 10_000, None]]),
+    "provider-of-another-shape": _forged(providers=[["a"]]),
 }
 MEMORY: dict[str, Callable[[], Any]] = {"allocate": _allocate, "abort-full": _abort_full}
 COUNTED: dict[str, Callable[[], Any]] = {"environment": _environment}

@@ -15,7 +15,8 @@ from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis import secrecy
 from scan_execution.analysis.catalogue import Vendor
-from scan_execution.analysis.gates import Gate, checked, gate, runs_on_load
+from scan_execution.analysis.gates import checked, gating, runs_on_load
+from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import outdated_address
 from scan_execution.analysis.sources import Block, Source
 
@@ -32,8 +33,7 @@ class Candidate:
     vendor: Vendor | None = None
     # The host that the vendor is loaded from. Empty if it is imported from a package.
     host: str = ""
-    # Reported only if nothing in the project asks for consent.
-    depends_on_callers: bool = False
+    gating: Gating = OPEN
     secrets: list[str] = field(default_factory=list)
     # Values for the placeholders in titles and descriptions.
     names: dict[str, str] = field(default_factory=dict)
@@ -85,9 +85,8 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 
 def _ungated(candidate: Candidate, wanted: bool) -> bool:
-    found = gate(candidate.source, candidate.block, candidate.node)
-    candidate.depends_on_callers = found is Gate.CALLER
-    return (found is not Gate.CLOSED) is wanted
+    candidate.gating = gating(candidate.source, candidate.block, candidate.node)
+    return (candidate.gating.gate is not Gate.CLOSED) is wanted
 
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:

@@ -145,7 +145,7 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
         None,
         *locate(source, start, end, limits, tuple(candidate.secrets)),
         *fingerprints.take(rule.id, " ".join(words(node))),
-        candidate.depends_on_callers,
+        candidate.gating,
         vendor is not None and vendor.id in _GOOGLE and "ungated" in rule.where,
     )
 

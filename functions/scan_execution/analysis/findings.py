@@ -8,6 +8,7 @@ from typing import Any, Final
 CATEGORIES: Final = ("trackers", "cookies", "secrets", "banner", "personal-data", "outdated")
 SEVERITIES: Final = ("critical", "high", "medium", "low")
 PRIORITIES: Final = ("P0", "P1", "P2", "P3")
+CONFIDENCES: Final = ("high", "medium", "low")
 
 # Breaks ties between equally urgent findings: active leaks first, outdated libraries last.
 _CATEGORY_ORDER: Final = ("secrets", "personal-data", "trackers", "banner", "cookies", "outdated")
@@ -43,6 +44,8 @@ class Finding:
     ordinal: int
     # The catalogue's vendors that the finding is about.
     vendor_ids: tuple[str, ...] = ()
+    # How sure the analysis is that the code runs, and runs without consent.
+    confidence: str = "high"
 
     @property
     def vendor_id(self) -> str | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from enum import Enum
 from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.gating import CLOSED, OPEN, Gate, Gating
 from scan_execution.analysis.sources import Block, Source
 
 _WORDS: Final = (
@@ -68,31 +68,24 @@ _MAX_ANCESTORS = 200
 _MAX_USES = 20
 
 
-class Gate(Enum):
-    OPEN = "open"
-    # In a function that isn't called in this file: depends on callers in other files.
-    CALLER = "caller"
-    CLOSED = "closed"
-
-
 def speaks_of_consent(text: str) -> bool:
     return bool(CONSENT.search(text))
 
 
-def gate(source: Source, block: Block, node: SgNode) -> Gate:
+def gating(source: Source, block: Block, node: SgNode) -> Gating:
     """Returns whether the code of a node waits for consent."""
     offset = block.start + node.range().start.index
     if speaks_of_consent(source.path) or source.first(CONSENT_MODE):
-        return Gate.CLOSED
+        return CLOSED
     blocker = source.first(AUTO_BLOCKER)
     if blocker and blocker.start() < offset:
-        return Gate.CLOSED
+        return CLOSED
     if _in_template_condition(source, offset):
-        return Gate.CLOSED
+        return CLOSED
     found = _gate(block, node, 0)
-    if found is Gate.CALLER and _ENTRY.search(source.path):
-        return Gate.OPEN
-    return found
+    if found is Gate.CALLERS and _ENTRY.search(source.path):
+        return OPEN
+    return Gating(found)
 
 
 def _in_template_condition(source: Source, offset: int) -> bool:
@@ -115,8 +108,8 @@ def _gate(block: Block, node: SgNode, level: int) -> Gate:
         called = _gate_of_callers(block, function, level)
         if called is Gate.CLOSED:
             return Gate.CLOSED
-        if called is Gate.CALLER:
-            answer = Gate.CALLER
+        if called is Gate.CALLERS:
+            answer = Gate.CALLERS
     if block.outer is not None and block.host is not None:
         outer = _gate(block.outer, block.host, level)
         return outer if outer is not Gate.OPEN else answer
@@ -226,7 +219,7 @@ def _gate_of_callers(block: Block, function: SgNode, level: int) -> Gate:
     key = function, level
     if key not in block.gates:
         block.gates[key] = _gate_of_uses(block, name, function, level)
-    return Gate(block.gates[key])
+    return block.gates[key]
 
 
 def _gate_of_uses(block: Block, name: str, function: SgNode, level: int) -> Gate:
@@ -237,9 +230,9 @@ def _gate_of_uses(block: Block, name: str, function: SgNode, level: int) -> Gate
         if not (declared.start.index <= use.range().start.index < declared.end.index) and not _declares(use)
     ]
     if not uses:
-        return Gate.CALLER
+        return Gate.CALLERS
     gates = {_gate(block, use, level + 1) for use in uses}
-    return Gate.OPEN if Gate.OPEN in gates else Gate.CALLER if Gate.CALLER in gates else Gate.CLOSED
+    return Gate.OPEN if Gate.OPEN in gates else Gate.CALLERS if Gate.CALLERS in gates else Gate.CLOSED
 
 
 def _name_of(function: SgNode) -> str | None:

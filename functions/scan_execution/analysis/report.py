@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from scan_execution.analysis.files import Skipped
+from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Provider, Unclear, Use
 
 # Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
@@ -30,6 +31,12 @@ _MAX_MATCHES: Final = 200
 # Known parts of one manifest, and vendors that one file loads.
 MAX_PARTS: Final = 200
 MAX_LOADS: Final = 50
+# Places of one file that run code of others, what it exports about consent, and the names in one gating.
+MAX_USES: Final = 500
+MAX_PROVIDERS: Final = 50
+MAX_GATING_NAMES: Final = 20
+# By list of a report.
+_MAX_LENGTHS: Final = (_MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS)
 _MAX_VERSION: Final = 60
 _MAX_HOST: Final = 253
 
@@ -56,7 +63,7 @@ class Match:
     fingerprint: str
     content: str
     ordinal: int
-    depends_on_callers: bool = False
+    gating: Gating = OPEN
     depends_on_consent_mode: bool = False
 
 
@@ -89,6 +96,8 @@ class Report:
     parts: list[Part] = field(default_factory=list)
     # Whether or not something asks for consent first.
     loads: list[Load] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    providers: list[Provider] = field(default_factory=list)
 
 
 class Request(NamedTuple):
@@ -104,7 +113,15 @@ type Answer = tuple[Request, Report | Skipped]
 type Examine = Callable[[Iterator[Request], float], Iterator[Answer]]
 
 _MATCH_FIELDS: Final = tuple(Match.__slots__)
-_write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _as_list(gating: object) -> list[object]:
+    if isinstance(gating, Gating):
+        return [gating.gate, gating.callers, gating.providers, gating.unclear]
+    raise TypeError
+
+
+_write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_as_list).encode
 
 
 def write_report(report: Report | Skipped) -> bytes:
@@ -112,7 +129,8 @@ def write_report(report: Report | Skipped) -> bytes:
         return _write({"skipped": str(report)}).encode()
     flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
     matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
-    return _write([report.lines, flags, matches, report.parts, report.loads]).encode(errors="replace")
+    found = [report.lines, flags, matches, report.parts, report.loads, report.uses, report.providers]
+    return _write(found).encode(errors="replace")
 
 
 def read_report(content: bytes, max_snippet_length: int) -> Report:
@@ -127,10 +145,11 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
             raise InvalidReport
         raise Skipped(reason)
     match found:
-        case [int(lines), [bool(asks), bool(mode), bool(truncated)], [*matches], [*parts], [*loads]] if (
-            len(matches) <= _MAX_MATCHES and len(parts) <= MAX_PARTS and len(loads) <= MAX_LOADS
+        case [int(lines), [bool(asks), bool(mode), bool(truncated)], *lists] if len(lists) == len(_MAX_LENGTHS) and all(
+            isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True)
         ):
             _position(lines, 0)
+            matches, parts, loads, uses, providers = lists
             return Report(
                 lines,
                 asks,
@@ -142,6 +161,8 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
                     for it in parts
                 ],
                 [Load(*_texts(it, (_MAX_NAME_LENGTH, _MAX_HOST))) for it in loads],
+                [_read_use(it) for it in uses],
+                [_read_provider(it) for it in providers],
             )
     raise InvalidReport
 
@@ -170,9 +191,45 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
         if len(digest) != 32 or not set(digest) <= set("0123456789abcdef"):
             raise InvalidReport
     _position(values["ordinal"], 0)
-    if any(type(values[flag]) is not bool for flag in ("depends_on_callers", "depends_on_consent_mode")):
+    if type(values["depends_on_consent_mode"]) is not bool:
         raise InvalidReport
+    values["gating"] = _read_gating(values["gating"])
     return Match(**values)
+
+
+def _read_gating(found: Any) -> Gating:
+    match found:
+        case [str(gate), [*callers], [*providers], str(unclear)] if (
+            len(callers) <= MAX_GATING_NAMES and len(providers) <= MAX_GATING_NAMES
+        ):
+            try:
+                return Gating(
+                    Gate(gate),
+                    tuple(_text(it, _MAX_NAME_LENGTH) for it in callers),
+                    tuple(map(_read_export, providers)),
+                    Unclear(unclear),
+                )
+            except ValueError as failure:
+                raise InvalidReport from failure
+    raise InvalidReport
+
+
+def _read_export(found: Any) -> Export:
+    return Export(*_texts(found, (_MAX_NAME_LENGTH, _MAX_NAME_LENGTH)))
+
+
+def _read_use(found: Any) -> Use:
+    match found:
+        case [export, gating]:
+            return Use(_read_export(export), _read_gating(gating))
+    raise InvalidReport
+
+
+def _read_provider(found: Any) -> Provider:
+    match found:
+        case [name, source]:
+            return Provider(_text(name, _MAX_NAME_LENGTH), None if source is None else _read_export(source))
+    raise InvalidReport
 
 
 def _texts(found: Any, lengths: tuple[int, ...]) -> list[str]:

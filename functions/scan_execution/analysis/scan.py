@@ -19,6 +19,7 @@ from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.findings import Finding, Location, urgency
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import libraries
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.report import Examine, InvalidReport, Load, Match, Report, Request
@@ -100,7 +101,7 @@ class _Found:
     """A finding, and the conditions on the whole project under which it is reported."""
 
     finding: Finding
-    depends_on_callers: bool = False
+    gating: Gating = OPEN
     depends_on_consent_mode: bool = False
 
 
@@ -217,7 +218,7 @@ class _Scan:
             match.ordinal,
             (vendor.id,) if vendor else (),
         )
-        return _Found(finding, match.depends_on_callers, match.depends_on_consent_mode)
+        return _Found(finding, match.gating, match.depends_on_consent_mode)
 
     def _keep(self, folder: str, found: list[tuple[Match, _Found]], *, locked: bool) -> None:
         for match, entry in found:
@@ -254,7 +255,7 @@ class _Scan:
         return self._result
 
     def _stands(self, found: _Found) -> bool:
-        if found.depends_on_callers and self._result.asks_for_consent:
+        if found.gating.gate is Gate.CALLERS and self._result.asks_for_consent:
             return False
         return not (found.depends_on_consent_mode and self._consent_mode)
 

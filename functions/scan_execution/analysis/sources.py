@@ -10,13 +10,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import Final
 
 from ast_grep_py import Config, SgNode, SgRoot
 
 from scan_execution.analysis.catalogue import Catalogue, Vendor
+from scan_execution.analysis.gating import Gate
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
@@ -113,7 +113,7 @@ class Block:
         return {}
 
     @cached_property
-    def gates(self) -> dict[tuple[SgNode, int], Enum]:
+    def gates(self) -> dict[tuple[SgNode, int], Gate]:
         """A cache for `gates`: the gate of a function by its callers, at each distance from the candidate."""
         return {}
 

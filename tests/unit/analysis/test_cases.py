@@ -1,0 +1,37 @@
+"""Small projects that load a tracker without consent, and their twins that don't."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.analysis import analyze_files
+
+CASES = {
+    f"{path.stem}: {case['name']}": case
+    for path in sorted((Path(__file__).parent / "cases").glob("*.yml"))
+    for case in yaml.safe_load(path.read_text())
+}
+
+
+def trackers(files, confidence):
+    """Returns the vendors of the findings about trackers with one of the given levels of confidence."""
+    found = analyze_files((path, text.encode()) for path, text in files.items()).findings
+    return sorted(
+        {
+            vendor_id
+            for finding in found
+            if finding.category == "trackers" and finding.confidence in confidence
+            for vendor_id in finding.vendor_ids or [finding.rule_id]
+        }
+    )
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_finds_what_loads_without_consent_and_nothing_else(case):
+    if ungated := case.get("ungated"):
+        expected = {case["confidence"]} if "confidence" in case else {"high", "medium"}
+        assert trackers(ungated, expected) == sorted(case["vendors"])
+    if gated := case.get("gated"):
+        assert trackers(gated, {"high", "medium", "low"}) == []
+    assert ungated or gated
