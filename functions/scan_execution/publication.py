@@ -19,16 +19,17 @@ from scan_execution import decisions, identities
 from scan_execution.analysis import Analysis, Finding
 from scan_execution.analysis.files import is_analyzed
 from scan_execution.decisions import Decisions
+from scan_execution.fixes import Project, fix_for
 from scan_execution.identities import Sight
 
 # Only the most urgent issues are kept: projects with more should fix these first.
 MOST_ISSUES = 500
 
 
-def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str]) -> int:
+def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project) -> int:
     """Stores and publishes the findings, and resolves earlier ones. Returns the number of issues. Raises LeaseLost.
 
-    unread: the files that weren't given to the analysis.
+    unread: the files that weren't given to the analysis. project: decides which fixes fit.
     """
     sight = _sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
@@ -39,7 +40,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: fro
         fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
         for finding, fingerprint in identified
     }
-    issues = [_issue(scan, finding, current[fingerprint]) for finding, fingerprint in identified]
+    issues = [_issue(scan, finding, current[fingerprint], project) for finding, fingerprint in identified]
     kept = issues[:MOST_ISSUES]
     recorded = history.keys() | {issue.fingerprint for issue in kept}
     put_history(
@@ -123,7 +124,7 @@ def _with_paths(items: Sequence[HistoryItem]) -> list[HistoryItem]:
     return [completed(it) for it in items]
 
 
-def _issue(scan: ScanItem, finding: Finding, known: HistoryItem) -> FindingItem:
+def _issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:
     place = finding.location
     lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
     location = Location(
@@ -148,6 +149,8 @@ def _issue(scan: ScanItem, finding: Finding, known: HistoryItem) -> FindingItem:
         references=finding.references,
         first_seen_at=known.first_seen_at,
         vendors=decisions.vendors_of(finding.vendor_ids),
+        confidence=finding.confidence,
+        fix=fix_for(finding, project),
     )
 
 

@@ -18,6 +18,7 @@ from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Coverage, Failure, ScanItem, UnknownScan
 from scan_execution import analysis, folders, workspace
 from scan_execution.analysis.report import Examine
+from scan_execution.fixes import Project
 from scan_execution.inventory.listing import NOT_ANALYZED, Listing
 from scan_execution.inventory.stocktaking import take_inventory, with_loads
 from scan_execution.publication import publish_findings, publish_unlocked
@@ -59,12 +60,13 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         to_analyze = unpacked.files - skipped.total()
         result = analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS)
         skipped.update(result.skipped)
-        stages.keep(with_loads(inventory, result.loads))
+        inventory = with_loads(inventory, result.loads)
+        stages.keep(inventory)
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
         scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
-        issue_count = publish_findings(scan, lease, result, unpacked.unread)
+        issue_count = publish_findings(scan, lease, result, unpacked.unread, Project.of(inventory))
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped))
     _complete(scan, lease, len(result.findings), issue_count, coverage)
 

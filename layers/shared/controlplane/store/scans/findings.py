@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self, cast
 from controlplane.core import ids
 from controlplane.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.store import keys
+from controlplane.store.codec import present
 from controlplane.store.inbox_items import Discovery, Evidence, Priority
 from controlplane.store.keys import Key
 from controlplane.store.scans.items import ScanItem
@@ -66,6 +67,22 @@ class FindingVendor(NamedTuple):
         return cls(item["id"], item["name"], item["domain"])
 
 
+class Fix(NamedTuple):
+    """Code that fixes a finding: what it does, in which language it is written, and the packages that it needs."""
+
+    summary: str
+    language: str
+    code: str
+    packages: tuple[str, ...] = ()
+
+    def to_item(self) -> dict[str, Any]:
+        return {"summary": self.summary, "language": self.language, "code": self.code, "packages": self.packages}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["summary"], item["language"], item["code"], tuple(item["packages"]))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingItem:
     """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
@@ -82,6 +99,9 @@ class FindingItem:
     references: tuple[str, ...]
     first_seen_at: str
     vendors: tuple[FindingVendor, ...] = ()
+    # Findings of earlier releases have no confidence: they were reported only if it was high.
+    confidence: str = "high"
+    fix: Fix | None = None
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -97,6 +117,8 @@ class FindingItem:
             "references": self.references,
             "firstSeenAt": self.first_seen_at,
             "vendors": [vendor.to_item() for vendor in self.vendors],
+            "confidence": self.confidence,
+            **present(fix=self.fix and self.fix.to_item()),
         }
 
     @classmethod
@@ -114,6 +136,8 @@ class FindingItem:
             references=tuple(item["references"]),
             first_seen_at=item["firstSeenAt"],
             vendors=tuple(FindingVendor.from_item(vendor) for vendor in item.get("vendors") or ()),
+            confidence=item.get("confidence", "high"),
+            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
         )
 
 
