@@ -1,8 +1,8 @@
-"""Recognizes findings of earlier scans, also in renamed files, and tells which of them are gone.
+"""Recognizes findings of earlier scans, also in renamed files and edited code, and tells which of them are gone.
 
 The analysis computes a fingerprint from a finding's place: its rule, path, and code. A finding keeps the fingerprint
-that it was first seen with. If its file is renamed, the history names its new place, and the place that it left is
-free for another finding.
+that it was first seen with. If its file is renamed or its code is edited, the history names its new place, and the
+place that it left is free for another finding.
 """
 
 from collections import defaultdict
@@ -58,7 +58,7 @@ def identify(
 ) -> dict[str, str]:
     """Returns the fingerprint that identifies each finding, by the fingerprint of its place.
 
-    A new finding continues one that is gone and has the same content, each at most one.
+    A new finding continues one that is gone and has the same content or shape, each at most one.
     """
     moved = {known.fingerprint: known.place for known in history.values() if known.place}
     tenants = {place: fingerprint for fingerprint, place in moved.items()}
@@ -83,23 +83,48 @@ def identify(
 
 
 def _pairs(left: Sequence[HistoryItem], new: Sequence[Finding]) -> Iterator[tuple[HistoryItem, Finding]]:
-    """Yields each finding that is gone with the new one that continues it: same content, and the most similar path."""
-    before = {known.fingerprint: _Place(known.content or "", known.path or "", known.ordinal) for known in left}
-    after = {finding.fingerprint: _Place(finding.content, finding.location.path, finding.ordinal) for finding in new}
+    """Yields each finding that is gone with the new one that continues it.
+
+    They have the same content and the most similar path, or else the same shape in the same file or one that was moved.
+    """
+    before = {
+        known.fingerprint: _Place(known.content or "", known.path or "", known.ordinal, known.shape or "")
+        for known in left
+    }
+    after = {
+        finding.fingerprint: _Place(finding.content, finding.location.path, finding.ordinal, finding.shape)
+        for finding in new
+    }
     known_by_fingerprint = {known.fingerprint: known for known in left}
     finding_by_fingerprint = {finding.fingerprint: finding for finding in new}
     for key in _SIMILARITIES:
         sources, targets = _grouped(before, key), _grouped(after, key)
-        for shared in sources.keys() & targets.keys():
+        for shared in (sources.keys() & targets.keys()) - {None}:
             for source, target in zip(sources[shared], targets[shared], strict=False):
                 del before[source], after[target]
                 yield known_by_fingerprint[source], finding_by_fingerprint[target]
+    yield from _without_shape([known_by_fingerprint[it] for it in before], [finding_by_fingerprint[it] for it in after])
+
+
+def _without_shape(left: Sequence[HistoryItem], new: Sequence[Finding]) -> Iterator[tuple[HistoryItem, Finding]]:
+    """Yields pairs for items of earlier releases, which have no shape: the only finding of a rule in its file."""
+    by_place = defaultdict(list)
+    for known in left:
+        by_place[known.rule_id, known.path].append(known)
+    found = defaultdict(list)
+    for finding in new:
+        found[finding.rule_id, finding.location.path].append(finding)
+    for place, [known, *others] in by_place.items():
+        continuing = found.get(place, [])
+        if not others and len(continuing) == 1 and known.shape is None and continuing[0].shape:
+            yield known, continuing[0]
 
 
 class _Place(NamedTuple):
     content: str
     path: str
     ordinal: int
+    shape: str
 
     def end(self, count: int) -> tuple[str, ...]:
         return PurePosixPath(self.path).parts[-count:]
@@ -118,6 +143,10 @@ _SIMILARITIES: tuple[Callable[[_Place], object], ...] = (
     lambda place: (place.content, place.folder, place.ordinal),
     lambda place: (place.content, place.ordinal),
     lambda place: place.content,
+    lambda place: (place.shape, place.path) if place.shape else None,
+    lambda place: (place.shape, place.end(3)) if place.shape else None,
+    lambda place: (place.shape, place.end(2)) if place.shape else None,
+    lambda place: (place.shape, place.end(1)) if place.shape else None,
 )
 
 
@@ -141,6 +170,7 @@ def found_again(
         rule_id=finding.rule_id,
         content=finding.content,
         ordinal=finding.ordinal,
+        shape=finding.shape,
         path=dependency(finding.rule_id, finding.location.path),
         place=None if finding.fingerprint == fingerprint else finding.fingerprint,
         project_ids=tuple(sorted({*item.project_ids} & {*linked} | {scan.project_id})),

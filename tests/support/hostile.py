@@ -106,7 +106,7 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
     fields = {
         "rule_id": "tracking-cookie-written", "names": {"vendor": ""}, "vendor_id": None, "package": None,
         "start_line": 1, "end_line": 1, "start_column": 1, "end_column": 2, "snippet": "", "fingerprint": "0" * 32,
-        "content": "0" * 32, "ordinal": 0,
+        "content": "0" * 32, "ordinal": 0, "shape": "",
         "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
     }  # fmt: skip
     content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], [], [], [], []]).encode()
@@ -177,6 +177,7 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "line-that-is-no-number": forged_match(start_line=True),
     "short-fingerprint": forged_match(fingerprint="0"),
     "short-content": forged_match(content="0"),
+    "short-shape": forged_match(shape="0"),
     "negative-ordinal": forged_match(ordinal=-1),
     "many-parts": _forged(parts=[["framework", "react", "", ""]] * 10_000),
     "long-version": _forged(parts=[["framework", "react", "", "1" * 10_000]]),

@@ -12,7 +12,7 @@ from scan_execution.fixes import FIXES, Project, fix_for
 
 def finding(path: str, *vendor_ids: str, category: str = "trackers") -> Finding:
     place = Location(path, 1, 1, 1, 2, "")
-    return Finding("r", "t", "d", category, "high", "P1", place, "", (), "0" * 32, "0" * 32, 0, vendor_ids)
+    return Finding("r", "t", "d", category, "high", "P1", place, "", (), "0" * 32, "0" * 32, 0, "", vendor_ids)
 
 
 def project(*technologies: str, vendors: tuple[str, ...] = ()) -> Project:

@@ -18,7 +18,7 @@ from scan_execution.analysis import secrecy
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.conditions import Candidate, holds
 from scan_execution.analysis.files import Skipped, check_depth
-from scan_execution.analysis.fingerprints import Fingerprints, words
+from scan_execution.analysis.fingerprints import Fingerprints, shape_of, words
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.report import MAX_LOADS, Load, Match
 from scan_execution.analysis.rules import Rule, rules
@@ -136,15 +136,16 @@ def _reported(rule: Rule, node: SgNode) -> SgNode:
 
 def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerprints, limits: Limits) -> Match:
     source, vendor = candidate.source, candidate.vendor
-    span = node.range()
+    span, code = node.range(), words(node)
+    vendor_id = vendor.id if vendor else None
     start, end = candidate.block.start + span.start.index, candidate.block.start + span.end.index
     return Match(
         rule.id,
         {"vendor": vendor.name if vendor else "", **candidate.names},
-        vendor.id if vendor else None,
+        vendor_id,
         None,
         *locate(source, start, end, limits, tuple(candidate.secrets)),
-        *fingerprints.take(rule.id, " ".join(words(node))),
+        *fingerprints.take(rule.id, " ".join(code), shape_of(rule.id, rule.category, vendor_id, code)),
         candidate.gating,
         vendor is not None and vendor.id in _GOOGLE and "ungated" in rule.where,
     )

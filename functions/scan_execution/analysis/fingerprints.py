@@ -3,7 +3,8 @@
 A fingerprint is made of rule, path, and the code as a sequence of words: without whitespace, comments, quote style, and
 the punctuation that formatters add and remove (semicolons, commas, parentheses, and braces). Lines and columns aren't
 part of it. Equal code in one file is distinguished by its ordinal. The content is the digest of the same parts without
-path and ordinal: a finding that moves to another file keeps its content.
+path and ordinal: a finding that moves to another file keeps its content. The shape is the digest of what stays the same
+when the code is edited: the vendor that it loads, or the beginning of the code without identifiers such as G-ABC123.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:  # the process that stores the findings loads no parser
@@ -22,6 +24,10 @@ _UNESCAPED: Final = re.compile(r"\\([\"'`])")
 _SPACE: Final = re.compile(r"\s+")
 _PYTHON_STRING: Final = re.compile(r"([a-zA-Z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
 _MAX_WORDS: Final = 2_000
+# The callee and its first argument.
+_SHAPE_WORDS: Final = 4
+# Measurement ids, account numbers, and versions.
+_NUMBERED: Final = re.compile(r"[\w-]*\d[\w-]*")
 
 
 def words(node: SgNode) -> list[str]:
@@ -59,11 +65,15 @@ def _string(text: str) -> str:
 
 
 class Identity(NamedTuple):
-    """Identifies a finding. `ordinal` counts the findings with the same content in the file from 0."""
+    """Identifies a finding. `ordinal` counts the findings with the same content in the file from 0.
+
+    shape: empty if edited code is another finding.
+    """
 
     fingerprint: str
     content: str
     ordinal: int
+    shape: str
 
 
 class Fingerprints:
@@ -73,10 +83,27 @@ class Fingerprints:
         self._path = path
         self._seen: Counter[tuple[str, str]] = Counter()
 
-    def take(self, rule_id: str, code: str) -> Identity:
+    def take(self, rule_id: str, code: str, shape: tuple[str, ...] = ()) -> Identity:
         ordinal = self._seen[rule_id, code]
         self._seen[rule_id, code] += 1
-        return Identity(_digest(rule_id, self._path, code, str(ordinal)), _digest(rule_id, code), ordinal)
+        return Identity(
+            _digest(rule_id, self._path, code, str(ordinal)),
+            _digest(rule_id, code),
+            ordinal,
+            _digest(*shape) if shape else "",
+        )
+
+
+def shape_of(rule_id: str, category: str, vendor_id: str | None, code: Sequence[str]) -> tuple[str, ...]:
+    """Returns what a finding keeps when its code is edited, or () if edited code is another finding.
+
+    Another secret is another finding, because the decision on the first one says nothing about it.
+    """
+    if category == "secrets":
+        return ()
+    if category == "trackers" and vendor_id:
+        return (category, vendor_id)
+    return (rule_id, vendor_id or "", *(_NUMBERED.sub("#", word) for word in code[:_SHAPE_WORDS]))
 
 
 def _digest(*parts: str) -> str:

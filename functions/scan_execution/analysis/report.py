@@ -63,6 +63,7 @@ class Match:
     fingerprint: str
     content: str
     ordinal: int
+    shape: str
     gating: Gating = OPEN
     depends_on_consent_mode: bool = False
 
@@ -187,8 +188,9 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
     _position(values["end_column"], 1)
     # One more, for the ellipsis of a truncated snippet.
     _text(values["snippet"], max_snippet_length + 1)
-    for digest in (_text(values["fingerprint"], 32), _text(values["content"], 32)):
-        if len(digest) != 32 or not set(digest) <= set("0123456789abcdef"):
+    digests = [values["fingerprint"], values["content"]]
+    for digest in [*digests, values["shape"]] if values["shape"] != "" else digests:
+        if len(_text(digest, 32)) != 32 or not set(digest) <= set("0123456789abcdef"):
             raise InvalidReport
     _position(values["ordinal"], 0)
     if type(values["depends_on_consent_mode"]) is not bool:

@@ -216,6 +216,7 @@ class _Scan:
             match.fingerprint,
             match.content,
             match.ordinal,
+            match.shape,
             (vendor.id,) if vendor else (),
         )
         return _Found(finding, match.gating, match.depends_on_consent_mode)

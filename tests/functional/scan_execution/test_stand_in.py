@@ -51,5 +51,5 @@ def test_a_client_that_polls_sees_the_inventory_of_the_demo_repository(
     }  # fmt: skip
     assert [it["id"] for it in inventory["packageManagers"]] == ["npm"]
     assert [(it["id"], it["packages"][0]["version"], it["loadingFiles"]) for it in inventory["vendors"]] == [
-        ("mixpanel", "^2.47.0", None)
-    ]
+        ("vanilla-cookieconsent", "^2.7.2", None), ("mixpanel", "^2.47.0", None),
+    ]  # fmt: skip

@@ -104,7 +104,7 @@ class TestWire:
         wire = finding.as_dict()
         assert wire.keys() == {
             "ruleId", "title", "description", "category", "severity", "priority", "location", "remediation",
-            "references", "fingerprint", "content", "ordinal", "vendorIds", "confidence",
+            "references", "fingerprint", "content", "ordinal", "shape", "vendorIds", "confidence",
         }  # fmt: skip
         assert wire["location"].keys() == {"path", "startLine", "endLine", "startColumn", "endColumn", "snippet"}
         assert json.loads(json.dumps(wire)) == wire

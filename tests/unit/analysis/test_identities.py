@@ -11,7 +11,9 @@ from controlplane.store.scans.history import WHOLE_PROJECT, HistoryItem
 from scan_execution.analysis import Finding, Location
 from scan_execution.analysis.files import is_analyzed
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.scan import MISSING
 from scan_execution.identities import Sight, identify
+from tests.support.analysis import analyze_files
 
 REPOSITORY = RepositoryId.of("org_" + "0" * 16, "0" * 18)
 
@@ -21,7 +23,7 @@ def findings(path: str, code: str = "code", count: int = 1) -> list[Finding]:
     prints = Fingerprints(path)
     place = Location(path, 1, 1, 1, 9, code)
     texts = ("title", "why", "trackers", "high", "P1")
-    return [Finding("rule", *texts, place, "fix", (), *prints.take("rule", code)) for _ in range(count)]
+    return [Finding("rule", *texts, place, "fix", (), *prints.take("rule", code, ("rule", code))) for _ in range(count)]
 
 
 class Repository:
@@ -40,6 +42,8 @@ class Repository:
                 first_seen_at="",
                 content=finding.content,
                 ordinal=finding.ordinal,
+                rule_id=finding.rule_id,
+                shape=finding.shape,
                 path=finding.location.path,
                 place=finding.fingerprint if finding.fingerprint != named[finding.fingerprint] else None,
             )
@@ -106,3 +110,58 @@ class TestSight:
         assert Sight("prj", None, set(), set(), False).covers(WHOLE_PROJECT)
         assert Sight("prj", None, {"a.js"}, set(), True).covers(WHOLE_PROJECT)
         assert Sight("prj", None, set(), set(), False).covers(None)
+
+
+# Edits that people make to a finding's code: before and after.
+EDITS = {
+    "another measurement id": (
+        '<script src="https://www.googletagmanager.com/gtag/js?id=G-ABC123"></script>',
+        '<script src="https://www.googletagmanager.com/gtag/js?id=G-XYZ789"></script>',
+    ),
+    "an attribute more": (
+        '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>',
+        '<script defer src="https://static.hotjar.com/c/hotjar-1.js"></script>',
+    ),
+    "an option more": (
+        "<script>gtag('event', 'sign_up', { email: user.email });</script>",
+        "<script>gtag('event', 'sign_up', { email: user.email, plan: 'pro' });</script>",
+    ),
+    "another lifetime of a cookie": (
+        "<script>document.cookie = 'visitor_id=' + id + '; max-age=99999999';</script>",
+        "<script>document.cookie = 'visitor_id=' + id + '; max-age=88888888; secure';</script>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize("path", ["index.html", "moved/index.html"], ids=["in place", "while it moves"])
+def test_an_edited_finding_keeps_its_identity(path, before, after):
+    repository = Repository()
+    found = repository.scan(*analyze_files([("index.html", before.encode())]).findings)
+    assert found["index.html"]
+    again = repository.scan(*analyze_files([(path, after.encode())]).findings)
+    assert set(again[path]) == set(found["index.html"])
+
+
+def test_another_secret_is_another_finding():
+    repository = Repository()
+    code = "const k = 'sk_" + "live_{}eC39HqLyjWDarjtT1zdp7dc';"
+    before = repository.scan(*analyze_files([("a.js", code.format(4).encode())]).findings)
+    after = repository.scan(*analyze_files([("a.js", code.format(5).encode())]).findings)
+    assert set(before["a.js"]).isdisjoint(after["a.js"])
+
+
+def test_another_vendor_is_another_finding():
+    repository = Repository()
+    page = '<script src="https://{}"></script>'
+    before = repository.scan(*analyze_files([("a.html", page.format("static.hotjar.com/h.js").encode())]).findings)
+    after = repository.scan(*analyze_files([("a.html", page.format("cdn.mxpnl.com/m.js").encode())]).findings)
+    [gone] = [it for it in before["a.html"] if repository.history[it].rule_id != MISSING]
+    assert gone not in after["a.html"]
+
+
+def test_the_only_finding_of_a_rule_continues_one_that_an_earlier_release_stored():
+    repository = Repository()
+    [before] = repository.scan(*findings("a.js", "before"))["a.js"]
+    repository.history[before] = replace(repository.history[before], shape=None)
+    assert repository.scan(*findings("a.js", "after"))["a.js"] == [before]

@@ -1,8 +1,8 @@
 """The findings of a repository over all of its scans: when each was first seen, where it is now, and if it is gone.
 
-A finding keeps its fingerprint when its file is renamed. It then has a `place`, which is the fingerprint that the
-analysis computes from its new path. Only the worker that runs the repository's active scan writes here, and each write
-checks the worker's lease.
+A finding keeps its fingerprint when its file is renamed or its code is edited. It then has a `place`, which is the
+fingerprint that the analysis computes from its new path and code. Only the worker that runs the repository's active
+scan writes here, and each write checks the worker's lease.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class Absence(NamedTuple):
 class HistoryItem:
     """A finding of a repository. Attributes without a value are unknown: an earlier release stored the item.
 
-    content, ordinal: see `scan_execution.analysis.fingerprints`. project_ids: the projects whose scans find it.
+    content, ordinal, shape: see `scan_execution.analysis.fingerprints`. project_ids: the projects whose scans find it.
     gone: set if the last scan didn't find it.
     unsettled: it is gone, but its inbox item isn't known to be resolved.
     """
@@ -51,6 +51,7 @@ class HistoryItem:
     rule_id: str | None = None
     content: str | None = None
     ordinal: int = 0
+    shape: str | None = None
     path: str | None = None
     place: str | None = None
     project_ids: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class HistoryItem:
                 ruleId=self.rule_id,
                 content=self.content,
                 ordinal=self.ordinal or None,
+                shape=self.shape,
                 path=self.path,
                 place=self.place,
                 projectIds=self.project_ids or None,
@@ -86,6 +88,7 @@ class HistoryItem:
             rule_id=item.get("ruleId"),
             content=item.get("content"),
             ordinal=item.get("ordinal", 0),
+            shape=item.get("shape"),
             path=item.get("path"),
             place=item.get("place"),
             project_ids=tuple(item.get("projectIds") or ()),
