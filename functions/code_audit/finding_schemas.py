@@ -4,6 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue
 
+from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import Timestamp
 from controlplane.http.vendor_decisions import AppliedDecision
@@ -60,8 +61,8 @@ class Issue(Wire):
     id: str = Field(description="The finding's ID, unique to its scan.", examples=[f"{SCAN_ID}:{_FINGERPRINT[:16]}"])
     scan_id: str = Field(description="The scan's ID.", examples=[SCAN_ID])
     fingerprint: str = Field(
-        description="Identifies the finding across scans of the repository, even if its lines move or its file is "
-        "renamed.",
+        description="Identifies the finding across scans of the repository, even if its lines move, its file is "
+        "renamed, or an option of its code changes.",
         examples=[_FINGERPRINT],
     )
     rule_id: str = Field(description="The rule that reported the finding.", examples=["analytics-loaded"])
@@ -78,7 +79,10 @@ class Issue(Wire):
     severity: str = Field(
         description="The severity that the rule assigns.", examples=["high"], json_schema_extra={"enum": SEVERITIES}
     )
-    priority: Priority = Field(examples=["P1"])
+    priority: Priority = Field(
+        description="The priority. Follows from severity and confidence: P0 is the most urgent.", examples=["P1"]
+    )
+    confidence: FindingConfidence
     status: Status = Field(description="The status in the inbox.", examples=["open"])
     inbox_item_id: str | None = Field(
         description="The ID of the finding's inbox item, or null if it has none.",
@@ -89,6 +93,7 @@ class Issue(Wire):
         description="How to fix the finding.",
         examples=["Load Google Analytics only after the visitor has agreed to analytics."],
     )
+    fix: Fix | None = Field(description="Code that fixes the finding, or null if none fits every such finding.")
     references: list[str] = Field(
         description="Links to further reading.", examples=[["https://eur-lex.europa.eu/eli/dir/2002/58/oj"]]
     )
@@ -112,6 +117,8 @@ class Issue(Wire):
                 "category": finding.category,
                 "severity": finding.severity,
                 "priority": finding.priority,
+                "confidence": finding.confidence,
+                "fix": Fix.of(finding.fix),
                 "status": item.status if item else "open",
                 "inbox_item_id": item.item_id if item else None,
                 "location": Location(

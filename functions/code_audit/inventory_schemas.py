@@ -68,6 +68,13 @@ class InventoryVendor(Wire):
         examples=[2],
     )
 
+    ungated_files: int | None = Field(
+        description="The number of those files that load it without waiting for consent. Null whenever `loadingFiles` "
+        "is null, and for scans of earlier releases.",
+        ge=0,
+        examples=[1],
+    )
+
     @classmethod
     def of(cls, used: UsedVendor) -> Self:
         return cls(
@@ -77,6 +84,7 @@ class InventoryVendor(Wire):
             packages=[InventoryPackage(name=it.name, version=it.version, path=it.path) for it in used.packages],
             hosts=list(used.hosts),
             loading_files=used.loading_files,
+            ungated_files=used.ungated_files,
         )
 
 

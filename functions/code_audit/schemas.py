@@ -120,6 +120,18 @@ class Reason(Wire):
     )
 
 
+class CoveredKind(Wire):
+    """The files of one kind."""
+
+    name: str = Field(description="The kind of file.", examples=["ERB templates"])
+    analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[61])
+    unassessed_files: int = Field(
+        description="The number of files that weren't: the analysis doesn't read this kind, or skipped them.",
+        ge=0,
+        examples=[2],
+    )
+
+
 class Coverage(Wire):
     """The files that a scan covered."""
 
@@ -127,6 +139,11 @@ class Coverage(Wire):
     analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[398])
     skipped: dict[str, int] = Field(
         description="The number of skipped files by reason.", examples=[{"too_large": 2, "minified": 12}]
+    )
+    kinds: list[CoveredKind] = Field(
+        description="The kinds of files that can load something in a browser or an app, those with the most files "
+        "first. A scan without findings says nothing about files that weren't assessed. Empty for scans of earlier "
+        "releases."
     )
 
 
@@ -208,7 +225,13 @@ class Scan(Wire):
             completed_at=scan.completed_at,
             failure=Reason(code=failure.code, message=failure.message) if failure else None,
             coverage=Coverage(
-                files=coverage.files, analyzed_files=coverage.analyzed_files, skipped=dict(coverage.skipped)
+                files=coverage.files,
+                analyzed_files=coverage.analyzed_files,
+                skipped=dict(coverage.skipped),
+                kinds=[
+                    CoveredKind(name=it.name, analyzed_files=it.analyzed_files, unassessed_files=it.unassessed_files)
+                    for it in coverage.kinds
+                ],
             )
             if coverage
             else None,

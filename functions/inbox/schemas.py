@@ -4,6 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.vendor_decisions import AppliedDecision
 from controlplane.store import inbox_items
@@ -135,6 +136,12 @@ class InboxItemDetail(InboxItem):
     """A finding with its details and evidence."""
 
     description: str | None = Field(description="The meaning of the finding and why it matters.", examples=[None])
+    confidence: FindingConfidence | None = Field(
+        description="How sure the analysis is of a code finding. `low` means that it can't tell whether the code runs "
+        "without consent: the description says what is unknown. Null for other sources, and for items that no scan has "
+        "found since this attribute exists."
+    )
+    fix: Fix | None = Field(description="Code that fixes a code finding, or null if none fits every such finding.")
     remediation: str | None = Field(
         description="How to fix the finding.", examples=["Load the tag once the visitor has agreed to measurement."]
     )
@@ -158,6 +165,8 @@ class InboxItemDetail(InboxItem):
         return cls(
             **_fields(item),
             description=item.description,
+            confidence=item.confidence,
+            fix=Fix.of(item.fix),
             remediation=item.remediation,
             references=list(item.references),
             evidence=[_evidence(evidence) for evidence in item.evidence],

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from controlplane.core.settings import settings
 from controlplane.github.client import ISSUE_BODY_LIMIT
-from controlplane.store.inbox_items import Evidence, InboxItem
+from controlplane.store.inbox_items import Evidence, Fix, InboxItem
 
 _TITLE_LENGTH = 200
 _MOST_PLACES, _MOST_REFERENCES = 10, 10
@@ -52,6 +52,8 @@ def compose(item: InboxItem, marker: str) -> tuple[str, str]:
         parts.append(_section("Why it matters", _prose(item.description)))
     if item.remediation:
         parts.append(_section("How to fix it", _prose(item.remediation)))
+    if item.fix:
+        parts.append(_fix(item.fix))
     references = [link for link in (_address(url) for url in item.references[:_MOST_REFERENCES]) if link]
     if references:
         parts.append(_section("References", "\n".join(f"- {link}" for link in references)))
@@ -100,12 +102,19 @@ def _where(evidence: tuple[Evidence, ...]) -> str:
     first, others = places[0], places[1:_MOST_PLACES]
     content = _place(first)
     if first.snippet and first.snippet.strip():
-        content += "\n\n" + _code_block(first.snippet, first.path or "")
+        content += "\n\n" + _code_block(
+            first.snippet, _LANGUAGES.get(PurePosixPath(first.path or "").suffix.lower(), "")
+        )
     if others:
         content += "\n\nAlso in:\n\n" + "\n".join(f"- {_place(other)}" for other in others)
     if len(places) > _MOST_PLACES:
         content += f"\n- and in {len(places) - _MOST_PLACES} more places"
     return _section("Where", content)
+
+
+def _fix(fix: Fix) -> str:
+    needs = f"Needs {', '.join(map(_code_span, fix.packages))}.\n\n" if fix.packages else ""
+    return f"{_prose(fix.summary)}\n\n{needs}{_code_block(fix.code, fix.language)}"
 
 
 def _place(evidence: Evidence) -> str:
@@ -153,11 +162,11 @@ def _code_span(text: str) -> str:
     return f"{fence}{pad}{plain}{pad}{fence}" if plain else ""
 
 
-def _code_block(text: str, path: str) -> str:
+def _code_block(text: str, language: str) -> str:
     lines = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").split("\n")
     shown = "\n".join(lines[:_MOST_SNIPPET_LINES]) + ("\n…" if len(lines) > _MOST_SNIPPET_LINES else "")
     fence = "`" * max(3, _longest_run(shown) + 1)
-    return f"{fence}{_LANGUAGES.get(PurePosixPath(path).suffix.lower(), '')}\n{shown}\n{fence}"
+    return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def _longest_run(text: str) -> int:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from controlplane.store.scans.findings import Fix
+from controlplane.store.inbox_items import Fix
 from controlplane.store.scans.inventories import Inventory
 from scan_execution.analysis import Finding
 from scan_execution.analysis.catalogue import Vendor, catalogue

@@ -111,7 +111,7 @@ def _without_shape(left: Sequence[HistoryItem], new: Sequence[Finding]) -> Itera
     by_place = defaultdict(list)
     for known in left:
         by_place[known.rule_id, known.path].append(known)
-    found = defaultdict(list)
+    found: dict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
     for finding in new:
         found[finding.rule_id, finding.location.path].append(finding)
     for place, [known, *others] in by_place.items():

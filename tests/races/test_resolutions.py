@@ -13,6 +13,7 @@ from controlplane.store.scans.history import list_history
 from controlplane.store.scans.items import Access, Coverage, ScanItem
 from scan_execution.analysis import Analysis, Finding, Location
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.fixes import Project
 from scan_execution.publication import publish_findings, publish_unlocked
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import only_writes
@@ -62,7 +63,7 @@ class Shop:
         """Runs the last stage of the scan, and completes it."""
         self.set_clock(self.at + 30)
         lease = lease or lease_of(scan)
-        count = publish_findings(scan, lease, Analysis(list(found)), frozenset())
+        count = publish_findings(scan, lease, Analysis(list(found)), frozenset(), Project())
         execution.complete_scan(scan, lease, len(found), count, Coverage(1, 1, {}))
 
     def completes(self, scan: ScanItem, *found: Finding) -> ScanItem:

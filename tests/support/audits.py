@@ -16,7 +16,7 @@ from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import execution, failures, findings, reads, reports, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.history import HistoryItem
-from controlplane.store.scans.items import Access, Coverage, Failure, ScanItem
+from controlplane.store.scans.items import Access, Coverage, CoveredKind, Failure, ScanItem
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
@@ -64,7 +64,13 @@ def make_scan(
     if status == "completed":
         findings.put_findings(scan_id, running.attempt, issues)
         scan = reports.with_paid_access(replace(scan, rules_version=rules_version))
-        return execution.complete_scan(scan, running, len(issues), len(issues), Coverage(10, 9, {"minified": 1}))
+        return execution.complete_scan(
+            scan,
+            running,
+            len(issues),
+            len(issues),
+            Coverage(10, 9, {"minified": 1}, (CoveredKind("ERB templates", 9, 1),)),
+        )
     if status == "failed":
         failures.fail_attempted(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)
     return reads.get_scan(scan_id)

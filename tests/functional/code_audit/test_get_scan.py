@@ -59,7 +59,12 @@ class Test200:
             "startedAt": "2026-03-04T05:06:07.000Z",
             "completedAt": "2026-03-04T05:06:07.000Z",
             "failure": None,
-            "coverage": {"files": 10, "analyzedFiles": 9, "skipped": {"minified": 1}},
+            "coverage": {
+                "files": 10,
+                "analyzedFiles": 9,
+                "skipped": {"minified": 1},
+                "kinds": [{"name": "ERB templates", "analyzedFiles": 9, "unassessedFiles": 1}],
+            },
             "findingsExpireAt": None,
             "inventory": None,
         }

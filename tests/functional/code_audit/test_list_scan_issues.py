@@ -1,10 +1,12 @@
 """GET /v1/code-audit/scans/{scanId}/issues: the findings that the scan's access level includes."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.core import ids
 from controlplane.store import inbox, keys
-from controlplane.store.inbox_items import Status
+from controlplane.store.inbox_items import Fix, Status
 from controlplane.store.scans import findings
 from controlplane.store.scans.items import Access, ScanItem
 from controlplane.store.table import Update, table
@@ -45,8 +47,10 @@ class Test200:
     def test_a_finding_has_all_fields(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company)
-        scan = make_scan(repository, issues=ISSUES[:1])
-        item = inbox.publish_finding(findings.as_discovery(scan, ISSUES[0]))
+        fix = Fix("Waits for consent.", "html", "<script></script>", ("c15t@^2.2",))
+        found = replace(ISSUES[0], confidence="low", fix=fix)
+        scan = make_scan(repository, issues=[found])
+        item = inbox.publish_finding(findings.as_discovery(scan, found))
         (issue,) = read(api, company, scan).data["issues"]
         place = ISSUES[0].location
         assert issue == {
@@ -59,6 +63,7 @@ class Test200:
             "category": "trackers",
             "severity": "high",
             "priority": "P1",
+            "confidence": "low",
             "status": "open",
             "inboxItemId": item.item_id,
             "location": {
@@ -71,6 +76,12 @@ class Test200:
                 "permalink": place.permalink,
             },
             "remediation": "Load it in the consent callback.",
+            "fix": {
+                "summary": "Waits for consent.",
+                "language": "html",
+                "code": "<script></script>",
+                "packages": ["c15t@^2.2"],
+            },
             "references": ["https://gdpr-info.eu/art-7-gdpr/"],
             "firstSeenAt": "2026-03-04T05:06:07.000Z",
             "vendor": None,

@@ -1,7 +1,7 @@
 """GET /v1/inbox/{itemId}."""
 
 from controlplane.store import inbox
-from controlplane.store.inbox_items import Evidence, RuntimeVendor
+from controlplane.store.inbox_items import Evidence, Fix, RuntimeVendor
 from tests.support.api import Api
 from tests.support.world import World
 
@@ -10,7 +10,8 @@ class Test200:
     def test_a_code_finding_shows_location_reason_and_remediation(self, api: Api, world: World):
         company = world.company()
         repository = world.connected_repository(company, name="shop")
-        item = world.finding(company, repository)
+        fix = Fix("Waits for consent.", "html", "<script></script>")
+        item = world.finding(company, repository, confidence="high", fix=fix)
         permalink = f"https://github.com/acme/shop/blob/{'1f0c2b9e' * 5}/src/index.html#L12-L14"
         assert api.get(f"/v1/inbox/{item.item_id}", company.owner.token).data == {
             "id": item.item_id,
@@ -26,6 +27,8 @@ class Test200:
             "updatedAt": "2026-03-04T05:06:07.000Z",
             "version": item.version,
             "description": "Visitors are tracked before they could say no.",
+            "confidence": "high",
+            "fix": {"summary": "Waits for consent.", "language": "html", "code": "<script></script>", "packages": []},
             "remediation": "Load the tag once consent is given.",
             "references": ["https://example.com/consent"],
             "evidence": [

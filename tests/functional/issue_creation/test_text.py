@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import InboxItemId, RepositoryId
-from controlplane.store.inbox_items import Evidence, InboxItem
+from controlplane.store.inbox_items import Evidence, Fix, InboxItem
 from issue_creation import text
 
 MARKER = "0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"
@@ -88,6 +88,11 @@ Found by a code audit of assent · rule `tracker-before-consent` · priority P1
 <!-- assent-issue {MARKER} -->
 """,
         )
+
+    def test_code_that_fixes_it_can_be_copied(self):
+        made = body(fix=Fix("c15t loads it `later`.", "tsx", "<Consent>\n``` @all\n</Consent>", ("@c15t/react@^2.2",)))
+        assert "\n\nc15t loads it `later`.\n\nNeeds `@c15t/react@^2.2`.\n\n" in made
+        assert "````tsx\n<Consent>\n``` @all\n</Consent>\n````\n" in made
 
     def test_unknown_parts_are_left_out(self):
         made = body(summary=None, description=None, remediation=None, references=(), evidence=(), priority=None)

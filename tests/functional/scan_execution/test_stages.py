@@ -267,22 +267,22 @@ class TestInventory:
             "vendors": [
                 {
                     "id": "hotjar", "name": "Hotjar", "category": "session-replay", "packages": [],
-                    "hosts": ["static.hotjar.com"], "loadingFiles": 1,
+                    "hosts": ["static.hotjar.com"], "loadingFiles": 1, "ungatedFiles": None,
                 },
                 {
                     "id": "mixpanel", "name": "Mixpanel", "category": "analytics",
                     "packages": [{"name": "mixpanel-browser", "version": None, "path": "package.json"}],
-                    "hosts": [], "loadingFiles": 0,
+                    "hosts": [], "loadingFiles": 0, "ungatedFiles": None,
                 },
                 {
                     "id": "posthog", "name": "PostHog", "category": "analytics",
                     "packages": [{"name": "posthog-js", "version": "^1.2.0", "path": "package.json"}],
-                    "hosts": ["eu.posthog.com"], "loadingFiles": 1,
+                    "hosts": ["eu.posthog.com"], "loadingFiles": 1, "ungatedFiles": None,
                 },
                 {
                     "id": "stripe", "name": "Stripe", "category": "payments",
                     "packages": [{"name": "@stripe/stripe-js", "version": "^7.0.0", "path": "package.json"}],
-                    "hosts": [], "loadingFiles": None,
+                    "hosts": [], "loadingFiles": None, "ungatedFiles": None,
                 },
             ],
             "truncated": False,
@@ -299,7 +299,7 @@ class TestInventory:
         vendors = {it.pop("id"): it for it in shown["inventory"]["vendors"]}
         assert set(vendors) == {"mixpanel", "posthog", "stripe"}
         assert vendors["posthog"] == {
-            "name": "PostHog", "category": "analytics", "hosts": [], "loadingFiles": None,
+            "name": "PostHog", "category": "analytics", "hosts": [], "loadingFiles": None, "ungatedFiles": None,
             "packages": [{"name": "posthog-js", "version": "^1.2.0", "path": "package.json"}],
         }  # fmt: skip
         assert len(shown["inventory"]["languages"]) == 4
@@ -336,7 +336,7 @@ class TestInventory:
     def test_manifests_are_counted_as_files_that_are_not_analyzed(self, line: Line):
         line.deliver()
         coverage = line.poll()["coverage"]
-        assert coverage == {"files": 9, "analyzedFiles": 3, "skipped": {"other kind of file": 6}}
+        assert coverage == {"files": 9, "analyzedFiles": 3, "skipped": {"other kind of file": 6}, "kinds": []}
 
     def test_is_null_for_a_scan_of_an_earlier_release(self, world: World, api: Api):
         company = world.company()

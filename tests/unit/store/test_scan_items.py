@@ -5,11 +5,12 @@ from typing import Any
 
 from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.store import codec
+from controlplane.store.inbox_items import Fix
 from controlplane.store.leases import LeaseState
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.history import Absence, HistoryItem
 from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
-from controlplane.store.scans.items import Coverage, Failure, Progress, RequestItem, ScanItem
+from controlplane.store.scans.items import Coverage, CoveredKind, Failure, Progress, RequestItem, ScanItem
 from tests.support.audits import make_issue
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
@@ -94,7 +95,7 @@ def test_what_is_set_later_is_read_and_unknown_attributes_are_left_out():
         issue_count=0,
         findings_attempt=2,
         progress=Progress("publish", "completed", 4),
-        coverage=Coverage(3, 2, {"link": 1}),
+        coverage=Coverage(3, 2, {"link": 1}, (CoveredKind("ERB templates", 2, 1),)),
         started_at="2026-03-04T05:06:08.000Z",
         completed_at="2026-03-04T05:06:09.000Z",
         findings_expire_at=1_790_000_000,
@@ -122,6 +123,7 @@ def test_an_inventory_is_read_as_stored():
                 packages=(VendorPackage("posthog-js", "^1.2.0", "package.json"), VendorPackage("posthog", None, "a")),
                 hosts=("eu.posthog.com",),
                 loading_files=2,
+                ungated_files=1,
             ),
             UsedVendor(vendor_id="segment", name="Segment", category="analytics"),
         ),
@@ -143,9 +145,16 @@ def test_findings_and_history_of_earlier_releases_are_read():
     )
     assert history.to_item() == known
     gone = replace(
-        history, content="0b1c", ordinal=1, path="a.js", place="93fe", project_ids=(PROJECT_ID,),
+        history, content="0b1c", ordinal=1, shape="5e1f", path="a.js", place="93fe", project_ids=(PROJECT_ID,),
         gone=Absence(SCAN_ID, "2026-03-05T05:06:07.000Z"), unsettled=True,
     )  # fmt: skip
     assert HistoryItem.from_item({**gone.to_item(), "later": 1}) == gone
-    finding = {name: value for name, value in make_issue().to_item().items() if name != "vendors"}
+    added = {"vendors", "confidence", "fix"}
+    finding = {name: value for name, value in make_issue().to_item().items() if name not in added}
     assert FindingItem.from_item(finding) == make_issue()
+    fixed = replace(make_issue(), confidence="low", fix=Fix("Load it later.", "js", "load()", ("a@^1",)))
+    assert FindingItem.from_item(codec.decode_item(codec.encode_item(fixed.to_item()))) == fixed
+
+
+def test_the_coverage_of_an_earlier_release_has_no_kinds():
+    assert Coverage.from_item({"files": 3, "analyzedFiles": 2, "skipped": {}}) == Coverage(3, 2, {})

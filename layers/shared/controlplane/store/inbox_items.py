@@ -12,6 +12,7 @@ from controlplane.store.codec import present
 Status = Literal["open", "accepted", "dismissed", "resolved"]
 Source = Literal["advisory", "code-audit", "runtime"]
 Priority = Literal["P0", "P1", "P2", "P3"]
+Confidence = Literal["high", "medium", "low"]
 
 # Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.
 _TITLE_LENGTH, _SUMMARY_LENGTH, _TEXT_LENGTH, _SNIPPET_LENGTH, _URL_LENGTH = 200, 1_000, 4_000, 2_000, 2_000
@@ -147,6 +148,22 @@ class Resolution(NamedTuple):
         return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
 
 
+class Fix(NamedTuple):
+    """Code that fixes a finding: what it does, the language that it is written in, and the packages that it needs."""
+
+    summary: str
+    language: str
+    code: str
+    packages: tuple[str, ...] = ()
+
+    def to_item(self) -> dict[str, Any]:
+        return {"summary": self.summary, "language": self.language, "code": self.code, "packages": self.packages}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["summary"], item["language"], item["code"], tuple(item["packages"]))
+
+
 class LockedFindings(NamedTuple):
     """The number of new findings that a locked scan hides, and the price of unlocking its report."""
 
@@ -173,6 +190,7 @@ class Discovery(NamedTuple):
     settled_reason: why, if its item is to say so. Only then is an open item resolved, too.
     resolution: a later scan no longer finds it. It is resolved, but reopens if it is found after that.
     decisions: the decisions on the vendors that it is about.
+    confidence, fix: how sure the source is, and code that fixes the finding. Set for code findings.
     locked_findings: set if it announces locked findings instead of being one.
     repository_id, rule_id: set for code findings. Issues are opened only for these.
     description, remediation, references: why it matters, how to fix it, and URLs with more information.
@@ -199,6 +217,8 @@ class Discovery(NamedTuple):
     attempt: int = 0
     resolution: Resolution | None = None
     decisions: tuple[VendorDecision, ...] = ()
+    confidence: Confidence | None = None
+    fix: Fix | None = None
     locked_findings: LockedFindings | None = None
 
     @property
@@ -222,6 +242,8 @@ class Discovery(NamedTuple):
             "evidence": [evidence.to_item() for evidence in self.evidence[:_MOST_EVIDENCE]],
             "runtimeVendor": self.runtime_vendor.to_item() if self.runtime_vendor else None,
             "decisions": [decision.to_item() for decision in self.decisions],
+            "confidence": self.confidence,
+            "fix": self.fix.to_item() if self.fix else None,
             "lockedFindings": self.locked_findings.to_item() if self.locked_findings else None,
         }
 
@@ -269,6 +291,8 @@ class InboxItem:
     # The scan that resolved it.
     resolved_by: str | None = None
     decisions: tuple[VendorDecision, ...] = ()
+    confidence: Confidence | None = None
+    fix: Fix | None = None
     locked_findings: LockedFindings | None = None
 
     @property
@@ -301,6 +325,8 @@ class InboxItem:
             status_reason=item.get("statusReason"),
             resolved_by=resolution["scanId"] if resolution else None,
             decisions=tuple(VendorDecision.from_item(decision) for decision in item.get("decisions") or ()),
+            confidence=item.get("confidence"),
+            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
             locked_findings=LockedFindings.from_item(locked) if locked else None,
         )
 

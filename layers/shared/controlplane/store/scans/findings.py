@@ -8,7 +8,7 @@ from controlplane.core import ids
 from controlplane.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.store import keys
 from controlplane.store.codec import present
-from controlplane.store.inbox_items import Discovery, Evidence, Priority
+from controlplane.store.inbox_items import Confidence, Discovery, Evidence, Fix, Priority
 from controlplane.store.keys import Key
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table
@@ -65,22 +65,6 @@ class FindingVendor(NamedTuple):
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         return cls(item["id"], item["name"], item["domain"])
-
-
-class Fix(NamedTuple):
-    """Code that fixes a finding: what it does, in which language it is written, and the packages that it needs."""
-
-    summary: str
-    language: str
-    code: str
-    packages: tuple[str, ...] = ()
-
-    def to_item(self) -> dict[str, Any]:
-        return {"summary": self.summary, "language": self.language, "code": self.code, "packages": self.packages}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["summary"], item["language"], item["code"], tuple(item["packages"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +158,8 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
         remediation=finding.remediation,
         references=finding.references,
         evidence=(evidence,),
+        confidence=cast("Confidence", finding.confidence),
+        fix=finding.fix,
     )
 
 

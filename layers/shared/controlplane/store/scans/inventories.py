@@ -61,7 +61,8 @@ class UsedVendor:
     """A vendor that manifests name or that the code loads.
 
     hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
-    analysis doesn't look for vendors of its category.
+    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent; None
+    also in inventories of earlier releases.
     """
 
     vendor_id: str
@@ -70,6 +71,7 @@ class UsedVendor:
     packages: tuple[VendorPackage, ...] = ()
     hosts: tuple[str, ...] = ()
     loading_files: int | None = None
+    ungated_files: int | None = None
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -78,7 +80,7 @@ class UsedVendor:
             "category": self.category,
             "packages": [package.to_item() for package in self.packages],
             "hosts": self.hosts,
-            **present(loadingFiles=self.loading_files),
+            **present(loadingFiles=self.loading_files, ungatedFiles=self.ungated_files),
         }
 
     @classmethod
@@ -90,6 +92,7 @@ class UsedVendor:
             packages=tuple(map(VendorPackage.from_item, item["packages"])),
             hosts=tuple(item["hosts"]),
             loading_files=item.get("loadingFiles"),
+            ungated_files=item.get("ungatedFiles"),
         )
 
 
@@ -106,7 +109,9 @@ class Inventory:
 
     def from_manifests_alone(self) -> Self:
         """Returns the inventory without what the analysis found: vendors that only the code loads, and from where."""
-        named = tuple(replace(it, hosts=(), loading_files=None) for it in self.vendors if it.packages)
+        named = tuple(
+            replace(it, hosts=(), loading_files=None, ungated_files=None) for it in self.vendors if it.packages
+        )
         return replace(self, vendors=named)
 
     def to_item(self, scan_id: ScanId) -> dict[str, Any]:

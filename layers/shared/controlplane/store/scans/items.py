@@ -82,19 +82,44 @@ class Progress(NamedTuple):
         )
 
 
+class CoveredKind(NamedTuple):
+    """The number of files of one kind, such as ERB templates, that were analyzed, and that weren't assessed."""
+
+    name: str
+    analyzed_files: int
+    unassessed_files: int
+
+    def to_item(self) -> dict[str, Any]:
+        return {"name": self.name, "analyzedFiles": self.analyzed_files, "unassessedFiles": self.unassessed_files}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["name"], item["analyzedFiles"], item["unassessedFiles"])
+
+
 class Coverage(NamedTuple):
-    """A scan's coverage: files in the archive, files analyzed, and the number of skipped files by reason."""
+    """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
+
+    kinds: empty in scans of earlier releases.
+    """
 
     files: int
     analyzed_files: int
     skipped: Mapping[str, int]
+    kinds: tuple[CoveredKind, ...] = ()
 
     def to_item(self) -> dict[str, Any]:
-        return {"files": self.files, "analyzedFiles": self.analyzed_files, "skipped": self.skipped}
+        return {
+            "files": self.files,
+            "analyzedFiles": self.analyzed_files,
+            "skipped": self.skipped,
+            "kinds": [kind.to_item() for kind in self.kinds],
+        }
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["files"], item["analyzedFiles"], item["skipped"])
+        kinds = tuple(map(CoveredKind.from_item, item.get("kinds") or ()))
+        return cls(item["files"], item["analyzedFiles"], item["skipped"], kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
