@@ -10,7 +10,7 @@ export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 .DEFAULT_GOAL := help
-.PHONY: help run reset test fuzz lint template check build e2e browser bench cost scale deploy openapi lock format audit licenses sbom
+.PHONY: help run reset test fuzz lint template check build e2e browser bench accuracy cost scale deploy openapi lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ browser: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) #
 
 bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
+
+accuracy: .venv/.ready ## Compare the code analysis with verdicts on the repositories in FOLDER
+	@.venv/bin/python -m benchmarks.accuracy $(if $(LIST),--list) $(FOLDER) \
+		$(or $(VERDICTS),benchmarks/verdicts/held-out.tsv)
 
 cost: .venv/.ready ## Write the cost of a million requests into docs/operations.md (MEASURE=1 measures again)
 	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)

@@ -28,7 +28,7 @@ _BUILT: Final = frozenset({".js", ".jsx", ".mjs", ".ts", ".tsx", ".mts", ".vue",
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What decides which code fits: ids of frameworks and package managers, and of the vendors in use."""
+    """Holds what decides which code fits: ids of frameworks and package managers, and of the vendors in use."""
 
     technologies: frozenset[str] = frozenset()
     vendors: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What one file shows about whether code waits for consent. `links` adds what the project's other files show."""
+"""Describes what one file shows about whether code waits for consent. `links` adds what other files show."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Unclear(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gating:
-    """Whether code waits for consent.
+    """Says whether code waits for consent.
 
     callers: the functions and components of the file that run the code, if the file itself doesn't call them.
     providers: what the conditions around the code ask. The code waits for consent if one of them gives the visitor's
