@@ -139,7 +139,8 @@ class InboxItemDetail(InboxItem):
     confidence: FindingConfidence | None = Field(
         description="How sure the analysis is of a code finding. `low` means that it can't tell whether the code runs "
         "without consent: the description says what is unknown. Null for other sources, and for items that no scan has "
-        "found since this attribute exists."
+        "found since this attribute exists.",
+        examples=["high"],
     )
     fix: Fix | None = Field(description="Code that fixes a code finding, or null if none fits every such finding.")
     remediation: str | None = Field(

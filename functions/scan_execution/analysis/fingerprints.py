@@ -26,8 +26,7 @@ _PYTHON_STRING: Final = re.compile(r"([a-zA-Z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOT
 _MAX_WORDS: Final = 2_000
 # The callee and its first argument.
 _SHAPE_WORDS: Final = 4
-# Measurement ids, account numbers, and versions.
-_NUMBERED: Final = re.compile(r"[\w-]*\d[\w-]*")
+_NAME: Final = re.compile(r"[\w-]++")
 
 
 def words(node: SgNode) -> list[str]:
@@ -103,7 +102,12 @@ def shape_of(rule_id: str, category: str, vendor_id: str | None, code: Sequence[
         return ()
     if category == "trackers" and vendor_id:
         return (category, vendor_id)
-    return (rule_id, vendor_id or "", *(_NUMBERED.sub("#", word) for word in code[:_SHAPE_WORDS]))
+    return (rule_id, vendor_id or "", *(_NAME.sub(_unnumbered, word) for word in code[:_SHAPE_WORDS]))
+
+
+def _unnumbered(name: re.Match[str]) -> str:
+    """Returns the name, or a placeholder for measurement ids, account numbers, and versions."""
+    return "#" if any(map(str.isdigit, name[0])) else name[0]
 
 
 def _digest(*parts: str) -> str:
