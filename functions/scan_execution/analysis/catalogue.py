@@ -1,21 +1,28 @@
 """The catalogue of vendors: which third party serves an address, and for what purpose.
 
+Our own vendors (vendors.yaml) win over the entities of third-party-web (third-parties.json).
+
 Addresses are looked up by host, longest name first, never by searching them for the vendor's name. So
 `google-analytics.com.example` and `not-google-analytics.com` don't match any vendor.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from scan_execution.analysis.reading import load_yaml
 
 VENDORS: Final = Path(__file__).parents[1] / "vendors.yaml"
+# Generated from third-party-web by scripts/vendors.py.
+THIRD_PARTIES: Final = Path(__file__).parents[1] / "third-parties.json"
+_NO_TRACKERS: Final = frozenset({"other", "cdn"})
 
 # A delimiter must follow the host. A later `@` means that this was a user name, and the host comes after it.
 _ADDRESS: Final = re.compile(
@@ -39,8 +46,9 @@ class Vendor:
 class Catalogue:
     """All vendors, indexed by host and by package."""
 
-    def __init__(self, vendors: Iterable[Vendor]) -> None:
+    def __init__(self, vendors: Iterable[Vendor], general: Iterable[str] = ()) -> None:
         self.vendors: Final = {vendor.id: vendor for vendor in vendors}
+        self._general: Final = frozenset(general)
         self._by_host: Final[dict[str, list[tuple[str, Vendor]]]] = {}
         self._by_package: Final[dict[str, Vendor]] = {}
         for vendor in self.vendors.values():
@@ -56,12 +64,17 @@ class Catalogue:
         """Returns the vendor of an address, or None if the catalogue doesn't contain it."""
         if len(host) > _MAX_HOST:
             return None
-        labels = host.lower().rstrip(".").split(".")
-        for start in range(len(labels) - 1):
-            for prefix, vendor in self._by_host.get(".".join(labels[start:]), ()):
+        for suffix in suffixes(host.lower().rstrip(".")):
+            for prefix, vendor in self._by_host.get(suffix, ()):
                 if path.startswith(prefix):
                     return vendor
         return None
+
+    def knows(self, host: str) -> bool:
+        """Returns whether the catalogue says anything about a host, also that it serves no tracker."""
+        if len(host) > _MAX_HOST:
+            return False
+        return any(suffix in self._by_host or suffix in self._general for suffix in suffixes(host.lower().rstrip(".")))
 
     def addresses_in(self, text: str) -> Iterator[tuple[int, Vendor]]:
         """Yields the vendor of each known address in a text, with the position of its `//`."""
@@ -95,6 +108,12 @@ class Catalogue:
         return self._by_package.get(name)
 
 
+def suffixes(host: str) -> Iterator[str]:
+    """Yields the host and every name above it, except the top-level domain."""
+    labels = host.split(".")
+    return (".".join(labels[start:]) for start in range(len(labels) - 1))
+
+
 def read_vendors(document: dict[str, list[dict[str, Any]]]) -> Iterator[Vendor]:
     for category, entries in document.items():
         for entry in entries:
@@ -103,7 +122,59 @@ def read_vendors(document: dict[str, list[dict[str, Any]]]) -> Iterator[Vendor]:
             )
 
 
+def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable[str]) -> Iterator[Vendor]:
+    """Yields our vendors with the hosts of the entities that they are, then all other entities.
+
+    An entity is one of our vendors if it has its id, its name, or, for a tracker, one of its hosts. No entity gets a
+    host that one of our vendors has, or that is general, or that would hide paths of our vendors at the name above it.
+    """
+    vendors = {vendor.id: vendor for vendor in ours}
+    named = {vendor.name: vendor.id for vendor in vendors.values()}
+    # The vendor by each host that is all its own, and by each name at or above one of its hosts.
+    whole: dict[str, str] = {}
+    above: dict[str, str] = {}
+    with_paths = set()
+    for vendor in vendors.values():
+        for pattern in vendor.domains:
+            host, slash, _ = pattern.partition("/")
+            if slash:
+                with_paths.add(host)
+            else:
+                whole.setdefault(host, vendor.id)
+            for suffix in suffixes(host):
+                above.setdefault(suffix, vendor.id)
+    hidden = frozenset(general)
+    added: dict[str, list[str]] = {}
+    others = []
+    for entity in entities:
+        owners = [next((whole[name] for name in suffixes(host) if name in whole), None) for host in entity.domains]
+        same = entity.id if entity.id in vendors else named.get(entity.name)
+        if same is None and entity.category not in _NO_TRACKERS:
+            below = (above.get(host) for host in entity.domains if host not in hidden)
+            same = next(filter(None, (*owners, *below)), None)
+        rest = tuple(
+            host
+            for host, owner in zip(entity.domains, owners, strict=True)
+            if owner is None
+            and hidden.isdisjoint(suffixes(host))
+            and with_paths.isdisjoint(islice(suffixes(host), 1, None))
+        )
+        if same:
+            added.setdefault(same, []).extend(rest)
+        elif rest:
+            others.append(entity if rest == entity.domains else replace(entity, domains=rest))
+    for vendor in vendors.values():
+        yield replace(vendor, domains=(*vendor.domains, *added[vendor.id])) if vendor.id in added else vendor
+    yield from others
+
+
 @cache
 def catalogue() -> Catalogue:
     """Returns the shipped catalogue, which is read once."""
-    return Catalogue(read_vendors(load_yaml(VENDORS)))
+    document = load_yaml(VENDORS)
+    general = document.pop("general")
+    entities = (
+        Vendor(entry["id"], entry["name"], entry["category"], tuple(entry["domains"]))
+        for entry in json.loads(THIRD_PARTIES.read_bytes())
+    )
+    return Catalogue(merged(read_vendors(document), entities, general), general)

@@ -3,19 +3,22 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from scan_execution.analysis.catalogue import Vendor, catalogue
 from scan_execution.analysis.libraries import Library, libraries
 from scan_execution.analysis.rules import Rule, rules
 
+_OF_VENDOR: Final = tuple(field.name for field in fields(Vendor))
+
 
 def version_of(used: Iterable[Rule], vendors: Iterable[Vendor], outdated: Iterable[Library]) -> str:
     """Returns a digest of the rules with the vendors and libraries that they name. Ignores comments and samples."""
     parts: list[Any] = [asdict(replace(rule, samples={})) for rule in used]
-    parts += [asdict(vendor) for vendor in vendors]
+    # There are thousands of vendors, and `asdict` copies each value.
+    parts += [[getattr(vendor, name) for name in _OF_VENDOR] for vendor in vendors]
     parts += [asdict(library) for library in outdated]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 

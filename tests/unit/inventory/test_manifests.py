@@ -177,13 +177,17 @@ class TestLimits:
 
     def test_the_largest_inventory_fits_into_an_item(self):
         loads = {vendor: Loads(99_999, [f"{'a' * 240}{n}" for n in range(3)]) for vendor in catalogue().vendors}
-        path = f"{'é' * 90}/{'é' * 90}/package.json"
-        everything = {package: "1" * 60 for vendor in catalogue().vendors.values() for package in vendor.packages}
-        found = with_loads(inventory_of({path: json.dumps({"dependencies": everything})}), loads)
+        named = [it for it in catalogue().vendors.values() if it.packages][:90]
+        manifests = {
+            f"{'é' * 90}/{'é' * 87}{number}/package.json": json.dumps(
+                {"dependencies": dict.fromkeys(vendor.packages, "1" * 60)}
+            )
+            for number, vendor in enumerate(named)
+        }
+        found = with_loads(inventory_of(manifests), loads)
         assert len(found.vendors) == MAX_VENDORS
         assert found.truncated
         # Those that a manifest names are kept.
-        with_packages = [it for it in catalogue().vendors.values() if it.packages]
-        assert sum(bool(it.packages) for it in found.vendors) == len(with_packages) > 50
+        assert sum(bool(it.packages) for it in found.vendors) == len(named) == 90
         assert max(len(it.packages) for it in found.vendors) == MAX_PACKAGES
-        assert len(json.dumps(found.to_item("scn_1"))) < 200_000
+        assert len(json.dumps(found.to_item("scn_1"), ensure_ascii=False).encode()) < 200_000
