@@ -19,9 +19,11 @@ from scan_execution.analysis.gates import checked, gating, runs_on_load
 from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import outdated_address
 from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.unknown import registrable, unknown_host
 
 _COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
 _FIRST_WORD: Final = re.compile(r"[\w$]+")
 
 
@@ -73,6 +75,16 @@ def _value_of_name(block: Block, expression: str) -> str:
     """Returns the string assigned to the first name of an expression in the same tree, or an empty string."""
     name = _NAME.match(expression)
     return block.strings.get(name[0], "") if name else ""
+
+
+def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
+    """Returns whether an unknown third party's script is loaded, whose content can change. Records its host."""
+    value = _ATTRIBUTE.match(candidate.text(wanted["in"]))
+    host = unknown_host(candidate.source.catalogue, value[1]) if value else None
+    if host is None or "integrity" in candidate.text(None) or registrable(host) in candidate.source.own_names:
+        return False
+    candidate.host = candidate.names["host"] = host
+    return True
 
 
 def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
@@ -172,6 +184,7 @@ def _outdated_library(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 CONDITIONS: Final[dict[str, Callable[[Candidate, Any], bool]]] = {
     "vendor": _vendor,
+    "unknown_script": _unknown_script,
     "package": _package,
     "text": _text,
     "also": _also,

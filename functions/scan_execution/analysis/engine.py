@@ -51,6 +51,8 @@ class Triggers:
                     served = {vendor.category for _, vendor in source.addresses}
                 if served.isdisjoint(rule.vendor_categories):
                     continue
+            if "unknown_script" in rule.where and not source.may_load_unknown:
+                continue
             if rule.package_categories and not any(
                 vendor.category in rule.package_categories for vendor in source.packages.values()
             ):
@@ -88,11 +90,12 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
     loaded: set[str] = set()
     places: set[tuple[str, int]] = set()
     for rule, candidate in candidates:
-        if candidate.vendor and rule.where.get("once_per_vendor"):
+        vendor = candidate.vendor.id if candidate.vendor else candidate.host
+        if vendor and rule.where.get("once_per_vendor"):
             # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.
-            if candidate.vendor.id in loaded:
+            if vendor in loaded:
                 continue
-            loaded.add(candidate.vendor.id)
+            loaded.add(vendor)
         node = _reported(rule, candidate.node)
         place = (rule.id, candidate.block.start + node.range().start.index)
         if place in places:

@@ -27,6 +27,8 @@ from scan_execution.analysis.rules import Rule, rules
 
 # The rule about the project as a whole. Its finding shows the most urgent tracker, wherever that is.
 MISSING: Final = "consent-manager-missing"
+# Doesn't show that the project needs to ask: what the script does is unknown.
+UNKNOWN: Final = "unknown-script-loaded"
 # Limits of the whole scan, after which no more files are read.
 _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
@@ -201,6 +203,8 @@ class _Scan:
 
     def _found(self, path: str, match: Match) -> _Found:
         rule = self._rules[match.rule_id]
+        if not _HOST.fullmatch(match.names.get("host", "")):
+            raise ValueError(match.rule_id)
         library = libraries()[match.package] if match.package else None
         vendor = catalogue().vendors[match.vendor_id] if match.vendor_id else None
         finding = Finding(
@@ -261,7 +265,7 @@ class _Scan:
         return not (found.depends_on_consent_mode and self._consent_mode)
 
     def _missing_consent_manager(self, findings: list[Finding]) -> list[Finding]:
-        trackers = sorted((finding for finding in findings if finding.category == "trackers"), key=urgency)
+        trackers = sorted((it for it in findings if it.category == "trackers" and it.rule_id != UNKNOWN), key=urgency)
         rule = self._rules.get(MISSING)
         if rule is None or not trackers or self._result.asks_for_consent or self._result.incomplete:
             return []

@@ -17,6 +17,7 @@ from ast_grep_py import Config, SgNode, SgRoot
 
 from scan_execution.analysis.catalogue import Catalogue, Vendor
 from scan_execution.analysis.gating import Gate
+from scan_execution.analysis.unknown import may_load_unknown, own_names
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
@@ -135,6 +136,14 @@ class Source:
     @cached_property
     def addresses(self) -> list[tuple[int, Vendor]]:
         return list(self.catalogue.addresses_in(self.text))
+
+    @cached_property
+    def may_load_unknown(self) -> bool:
+        return may_load_unknown(self.catalogue, self.text)
+
+    @cached_property
+    def own_names(self) -> set[str]:
+        return own_names(self.text)
 
     @cached_property
     def packages(self) -> dict[str, Vendor]:

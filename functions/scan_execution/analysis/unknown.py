@@ -1,0 +1,79 @@
+"""Recognizes scripts that a page loads from a third party that the catalogue doesn't contain.
+
+Precise rather than complete: an address counts only if it says that another party's code runs. So addresses with
+placeholders, the site's own hosts, static files of known content, and well-known libraries don't.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scan_execution.analysis.catalogue import Catalogue
+
+# The start of a script element or component up to the next tag. Matches don't overlap, so this reads a text once.
+_SCRIPT: Final = re.compile(r"<script\b[^<]{0,2000}", re.IGNORECASE)
+# The whole value of an attribute or a string that is an address with a literal host.
+_ADDRESS: Final = re.compile(
+    r"""(?:https?:)?//((?:[a-z0-9](?:[a-z0-9-]{0,62})\.){1,8}[a-z]{2,24})(?::\d{1,5})?(/[^\s"'`<>]{0,500})?""",
+    re.IGNORECASE,
+)
+# Names that are reserved for examples (RFC 2606, RFC 6761) or that only this machine or network has.
+_RESERVED: Final = re.compile(
+    r"(?:^|\.)(?:example(?:\.(?:com|org|net))?|test|invalid|localhost|local|localdomain|internal|lan|home|corp)$"
+    r"|(?:^|[.-])(?:yourdomain|your-domain|your-site|yoursite|mydomain|my-site|mysite|domain)\.[a-z]+$"
+)
+_LIBRARY: Final = re.compile(
+    r"/(?:[\w.@-]{1,60}/){0,8}(?:jquery|bootstrap|popper|react|vue|angular|ember|backbone|underscore|lodash|moment|dayjs|luxon"
+    r"|d3|three|chart|highcharts|echarts|plotly|leaflet|ol|openlayers|mapbox|swiper|slick|owl|aos|wow|gsap|tweenmax|anime"
+    r"|modernizr|html5|html5shiv|respond|polyfill|es5-shim|es6-shim|babel|systemjs|require|mathjax|katex|prism|highlight"
+    r"|mermaid|marked|showdown|axios|socket\.io|firebase|alpine|htmx|stimulus|turbo|tailwind|uikit|materialize|semantic"
+    r"|foundation|fontawesome|fa|feather|ionicons|lucide|sweetalert2?|toastr|select2|datatables|fullcalendar|tinymce"
+    r"|ckeditor|quill|codemirror|monaco|ace|video|plyr|hls|dash|howler|p5|phaser|pixi|babylon|aframe|matter|tone|typed"
+    r"|particles|lottie|masonry|isotope|imagesloaded|lightbox|fancybox|magnific|photoswipe|glightbox|clipboard|handlebars"
+    r"|mustache|knockout|rxjs|zone|pyodide|webcomponents|lit|preact|svelte|solid|cropper|dropzone|sortable|flatpickr"
+    r"|pikaday|webfont)(?![a-z])[\w.-]*\.js(?:$|\?)",
+    re.IGNORECASE,
+)
+# Elements that may state the site's own address.
+_STATES: Final = re.compile(r"<(?:link|meta|base)\b[^<>]{0,600}", re.IGNORECASE)
+_OWN: Final = ("canonical", "og:url", "<base")
+_MAX_OWN: Final = 20
+
+
+def unknown_host(catalogue: Catalogue, address: str) -> str | None:
+    """Returns the host of the address of a script if it is an unknown third party's, or None."""
+    match = _ADDRESS.match(address.strip())
+    if not match:
+        return None
+    host, path = match[1].lower(), match[2] or ""
+    if catalogue.knows(host) or _RESERVED.search(host) or _LIBRARY.match(path):
+        return None
+    return host
+
+
+def may_load_unknown(catalogue: Catalogue, text: str) -> bool:
+    """Returns whether a script element or component of a text has an unknown host in it, without parsing."""
+    for element in _SCRIPT.finditer(text):
+        at = text.find("//", element.start(), element.end())
+        while at >= 0:
+            if unknown_host(catalogue, text[at : min(at + 300, element.end())]):
+                return True
+            at = text.find("//", at + 2, element.end())
+    return False
+
+
+def own_names(text: str) -> set[str]:
+    """Returns the registrable names of the hosts that a page says it is served from."""
+    found: set[str] = set()
+    for element in _STATES.finditer(text):
+        if any(word in element[0].lower() for word in _OWN) and (match := _ADDRESS.search(element[0])):
+            found.add(registrable(match[1]))
+            if len(found) == _MAX_OWN:
+                break
+    return found
+
+
+def registrable(host: str) -> str:
+    """Returns the part of a host that a site registers: an estimate that errs on the side of equal names."""
+    return ".".join(host.lower().split(".")[-2:])
