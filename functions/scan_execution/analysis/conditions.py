@@ -24,6 +24,9 @@ from scan_execution.analysis.unknown import registrable, unknown_host
 _COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
+# The names of so many enclosing nodes can say that a secret is only shown.
+_MAX_NAMED: Final = 16
+_LONGEST_NAME: Final = 100
 _FIRST_WORD: Final = re.compile(r"[\w$]+")
 
 
@@ -151,12 +154,39 @@ def _secret(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
         value = found[1] if found.re.groups else found[0]
     else:
         value = text.strip("\"'`")
-    if secrecy.is_placeholder(value) or (wanted.get("random") and not secrecy.is_random(value)):
+    if secrecy.is_placeholder(value) or secrecy.is_public(value):
+        return False
+    if wanted.get("random") and not secrecy.is_random(value):
         return False
     if "role" in wanted and secrecy.jwt_claims(value).get("role") != wanted["role"]:
         return False
+    if _is_shown(candidate):
+        return False
     candidate.secrets.append(value)
     return True
+
+
+def _is_shown(candidate: Candidate) -> bool:
+    """Returns whether the candidate is inside documentation, an example, or a text, by the names around it."""
+    if secrecy.is_in_documentation(candidate.source.path):
+        return True
+    node: SgNode | None = candidate.node
+    for _ in range(_MAX_NAMED):
+        if node is None:
+            break
+        if node.kind() == "expression_statement" and candidate.block.language == "python":
+            return node.child(0) == candidate.node  # a docstring
+        if (name := _name_of(node)) and secrecy.says_shown(name.text().strip("\"'")[:_LONGEST_NAME]):
+            return True
+        node = node.parent()
+    return False
+
+
+def _name_of(node: SgNode) -> SgNode | None:
+    """Returns what names a node: the key of a pair, or the name of a variable, argument, attribute, or function."""
+    if node.kind() == "jsx_attribute":
+        return node.child(0)
+    return node.field("key") or node.field("name") or node.field("left")
 
 
 def _above(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:

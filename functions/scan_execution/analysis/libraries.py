@@ -39,6 +39,8 @@ class Library:
     unmaintained: bool
     why: str
     reference: str
+    # Packages with the same one are upgraded together.
+    family: str
 
     def outdated(self, version: Version) -> bool:
         return self.below is not None and version < self.below
@@ -54,9 +56,16 @@ def libraries() -> dict[str, Library]:
             entry.get("unmaintained", False),
             entry.get("why", ""),
             entry.get("reference", ""),
+            entry.get("family", entry["package"]),
         )
         for entry in load_yaml(LIBRARIES)
     }
+
+
+@cache
+def families() -> dict[str, str]:
+    """Returns the family of each library by the library's name."""
+    return {library.name: library.family for library in libraries().values()}
 
 
 def parse(text: str) -> Version | None:

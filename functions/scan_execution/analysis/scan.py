@@ -20,8 +20,9 @@ from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.findings import Finding, Location, urgency
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gating import OPEN, Gate, Gating
-from scan_execution.analysis.libraries import libraries
+from scan_execution.analysis.libraries import families, libraries
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from scan_execution.analysis.report import Examine, InvalidReport, Load, Match, Report, Request
 from scan_execution.analysis.rules import Rule, rules
 
@@ -29,6 +30,8 @@ from scan_execution.analysis.rules import Rule, rules
 MISSING: Final = "consent-manager-missing"
 # Doesn't show that the project needs to ask: what the script does is unknown.
 UNKNOWN: Final = "unknown-script-loaded"
+# The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
+_PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
 # Limits of the whole scan, after which no more files are read.
 _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
@@ -113,8 +116,9 @@ class _Scan:
         self._deadline = time.monotonic() + limits.max_seconds
         self._result = Analysis()
         self._found_so_far: list[_Found] = []
-        self._locked: list[tuple[_Found, str, str]] = []
-        self._declared: set[tuple[str, str]] = set()
+        # An upgrade of a library is one finding, by the library's family: in a manifest rather than in code or a lock
+        # file, and near the root.
+        self._outdated: dict[str, tuple[tuple[int, int, str, int], _Found]] = {}
         self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
         self._consent_mode = False
 
@@ -188,7 +192,7 @@ class _Scan:
         result.files_analyzed += 1
         if not report.truncated:
             result.uncertain.discard(path)
-        self._keep(path.rpartition("/")[0], found, locked=request.language == "lock file")
+        self._keep(found)
 
     def _count_loads(self, loads: list[Load]) -> None:
         """Counts the file once for each vendor that it loads. Raises InvalidReport for an unknown vendor."""
@@ -225,23 +229,21 @@ class _Scan:
         )
         return _Found(finding, match.gating, match.depends_on_consent_mode)
 
-    def _keep(self, folder: str, found: list[tuple[Match, _Found]], *, locked: bool) -> None:
+    def _keep(self, found: list[tuple[Match, _Found]]) -> None:
         for match, entry in found:
-            if locked and match.package:
-                self._locked.append((entry, folder, match.package))
+            if family := families().get(match.names.get("library", "")):
+                path = entry.finding.location.path
+                place = _PLACES.get(match.rule_id, 1), path.count("/"), path, match.start_line
+                if family not in self._outdated or place < self._outdated[family][0]:
+                    self._outdated[family] = place, entry
             else:
                 self._found_so_far.append(entry)
-                if match.package:
-                    self._declared.add((folder, match.package))
         # Bounds memory during the scan, too: drops the least urgent findings first.
         most = 2 * self._limits.max_findings
         if len(self._found_so_far) > 2 * most:
             self._found_so_far.sort(key=lambda entry: urgency(entry.finding))
             self._drop(entry.finding for entry in self._found_so_far[most:])
             del self._found_so_far[most:]
-        if len(self._locked) > most:
-            self._drop(entry.finding for entry, _, _ in self._locked[most:])
-            del self._locked[most:]
 
     def _drop(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
@@ -249,9 +251,7 @@ class _Scan:
             self._result.uncertain.add(finding.location.path)
 
     def _finish(self) -> Analysis:
-        # A lock file repeats the findings of the manifest in the same folder.
-        declared = self._declared
-        self._found_so_far += [found for found, folder, package in self._locked if (folder, package) not in declared]
+        self._found_so_far += [found for _, found in self._outdated.values()]
         findings = [found.finding for found in self._found_so_far if self._stands(found)]
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)

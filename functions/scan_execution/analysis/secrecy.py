@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import math
 import re
@@ -40,8 +41,35 @@ _SPACE: Final = re.compile(r"\s")
 _KINDS: Final = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
 _PLACEHOLDER: Final = re.compile(
     r"""example|placeholder|change.?me|your.?|dummy|sample|fake|redacted|insert|replace|todo|xxx|\.\.\.|<|>|\$\{|\{\{|%[(s]
-    |\*\*\*|test|mock|12345678|abcdef|process\.env|foobar|lorem|undefined""",
+    |\*\*\*|test|mock|12345678|abcdef|process\.env|foobar|lorem|undefined|deadbeef|cafebabe|qwerty""",
     re.IGNORECASE | re.VERBOSE,
+)
+# Public by design, whatever they are called: browser keys, publishable and test keys, site keys, and identifiers.
+_PUBLIC: Final = re.compile(
+    r"AIza[\w-]{20,}|[psr]k_test_\w*|pk_live_\w*|pk\.eyJ[\w.-]*|phc_\w*|G-[A-Z0-9]+|UA-[\d-]+"
+    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    re.IGNORECASE,
+)
+# Keys that documentation and tools publish, such as the first accounts of local blockchains, keys for tests, and hashes
+# of nothing. By the start of their SHA-256, so that this file doesn't contain what it recognizes.
+_PUBLISHED: Final = frozenset({
+    "03b970ed8171d73b", "07e23ede2756aa3f", "0fff9ee671b05ea2", "153a182586451358", "1e3e58656012d861",
+    "4a4b805b92e737a1", "562a0a18b8efc2b0", "578592185588730b", "739aa5069e8ad159", "78314b11be2e5815",
+    "8335c55334821eef", "b26ab6529d20ebeb", "bc1a50966c9e6486", "cd372fb85148700f", "f215faf9d88b7f0a",
+    "f5e95c9954635b65", "fb8f35129df87662",
+})  # fmt: skip
+# The issuer of the tokens in Supabase's documentation and local setup.
+_DEMO_ISSUERS: Final = frozenset({"supabase-demo", "demo", "example"})
+_WORD: Final = re.compile(r"[a-z]{4,}|[A-Z]{4,}|[A-Z][a-z]{3,}")
+_VOWEL: Final = re.compile(r"[aeiouAEIOU]")
+# What says that code shows a secret instead of having one: as the name of a folder or file, and around it.
+_SHOWN_BY_PATH: Final = re.compile(
+    r"(?i:example|sample|mock|fixture|swagger|openapi|tutorial|i18n|locale|translation|^docs?$|^lang(?:uage)?s?$)"
+)
+_SHOWN: Final = re.compile(
+    r"(?i:example|sample|placeholder|mock|fake|dummy|fixture|stub|snippet|schema|swagger|openapi|tutorial|i18n|locale"
+    r"|translation|default_?value|help_?text|hint|tooltip|description|prefill|^docs?$)"
+    r"|(?:^|_)(?:demo|test)(?:_|$|[A-Z])"
 )
 
 
@@ -65,15 +93,37 @@ def is_placeholder(text: str) -> bool:
     return bool(_PLACEHOLDER.search(text)) or len(set(text)) < 6
 
 
+def is_public(text: str) -> bool:
+    """Returns whether everyone may know a value: it is made for browsers, or documentation publishes it."""
+    published = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16] in _PUBLISHED
+    return published or bool(_PUBLIC.fullmatch(text)) or jwt_claims(text).get("iss") in _DEMO_ISSUERS
+
+
+def says_shown(name: str) -> bool:
+    """Returns whether the name of a key or variable says that its values are shown rather than used."""
+    return bool(_SHOWN.search(name))
+
+
+def is_in_documentation(path: str) -> bool:
+    """Returns whether a path says that its file contains documentation, examples, or texts."""
+    return any(_SHOWN_BY_PATH.search(part.partition(".")[0]) for part in path.split("/"))
+
+
 def entropy(text: str) -> float:
     """Returns bits per character, by the text's own frequencies. Words are below 3.5, 20 random characters above."""
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values()) if text else 0.0
 
 
 def is_random(text: str) -> bool:
-    """Returns whether text looks generated: no spaces, several kinds of characters, no pattern."""
+    """Returns whether text looks generated: no spaces, several kinds of characters, no words."""
     kinds = sum(bool(kind.search(text)) for kind in _KINDS)
-    return kinds >= 2 and not _SPACE.search(text) and entropy(text) >= 3.5
+    return kinds >= 2 and not _SPACE.search(text) and entropy(text) >= 3.5 and not _consists_of_words(text)
+
+
+def _consists_of_words(text: str) -> bool:
+    """Returns whether half of a text are runs of letters with vowels. Generated text has short runs."""
+    words = (word for word in _WORD.findall(text) if _VOWEL.search(word))
+    return 2 * sum(map(len, words)) >= len(text)
 
 
 def jwt_claims(token: str) -> dict[str, Any]:
