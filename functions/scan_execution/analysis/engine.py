@@ -17,6 +17,7 @@ from ast_grep_py import SgNode
 from scan_execution.analysis import secrecy
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.conditions import Candidate, holds
+from scan_execution.analysis.facts import distinct
 from scan_execution.analysis.files import Skipped, check_depth
 from scan_execution.analysis.fingerprints import Fingerprints, shape_of, words
 from scan_execution.analysis.limits import Limits
@@ -89,7 +90,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
     fingerprints = Fingerprints(source.path)
     loaded: set[str] = set()
     places: set[tuple[str, int]] = set()
-    for rule, candidate in candidates:
+    for rule, candidate in distinct(candidates):
         vendor = candidate.vendor.id if candidate.vendor else candidate.host
         if vendor and rule.where.get("once_per_vendor"):
             # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.

@@ -123,7 +123,7 @@ def is_random(text: str) -> bool:
 def _consists_of_words(text: str) -> bool:
     """Returns whether half of a text are runs of letters with vowels. Generated text has short runs."""
     words = (word for word in _WORD.findall(text) if _VOWEL.search(word))
-    return 2 * sum(map(len, words)) >= len(text)
+    return 2 * sum(map(len, words)) >= sum(map(str.isalnum, text))
 
 
 def jwt_claims(token: str) -> dict[str, Any]:
