@@ -28,7 +28,6 @@ from scan_execution import workspace
 from scan_execution.analysis import conditions, engine, files, libraries, manifests
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
-from scan_execution.analysis.gates import CONSENT
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.sources import Block, Source
 from scan_execution.identities import Sight
@@ -72,7 +71,7 @@ def _read_sources(text: str) -> None:
     """Reads the properties of a file that don't need its syntax tree."""
     for source in _sources(text):
         _ = source.addresses, source.packages, source.imported, source._line_starts
-        source.in_template_condition(CONSENT, len(text) // 2)
+        source.template_conditions(len(text) // 2)
         engine.asks_for_consent(source)
         engine.sets_consent_mode(source)
         engine.triggers().possible(source)

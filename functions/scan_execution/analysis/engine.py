@@ -24,7 +24,10 @@ from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.report import MAX_LOADS, Load, Match
 from scan_execution.analysis.rules import Rule, rules
 from scan_execution.analysis.sources import Source
+from scan_execution.analysis.templates import read_template
 
+# What templates write.
+PAGES: Final = frozenset({"html", "javascript", "typescript"})
 _MAX_SNIPPET_LINES: Final = 12
 # Vendors that Google's consent mode blocks, wherever in the project it is configured.
 _GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
@@ -162,7 +165,7 @@ def locate(
     first, start_column = source.position(start)
     last, end_column = source.position(max(start, end))
     shown_until = min(last, first + _MAX_SNIPPET_LINES - 1)
-    lines = source.text[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
+    lines = source.original[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
     # Masks before truncating, because a truncated secret may no longer look like one.
     lines = secrecy.masked(lines, secrets)
     shown = [line.rstrip() for line in lines.split("\n")[: shown_until - first + 1]]
@@ -208,4 +211,5 @@ def sets_consent_mode(source: Source) -> bool:
 
 
 def source_of(path: str, text: str, language: str) -> Source:
-    return Source(path, text, language, catalogue())
+    template = read_template(path, text) if language in PAGES else None
+    return Source(path, template.code if template else text, language, catalogue(), template)

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.templates.dialects import language_of_template
 
-# Languages by file extension. `vue` and `svelte` are HTML with script blocks.
+# Languages by file extension, except those of templates.
 LANGUAGES: Final = {
-    **dict.fromkeys(("html", "htm", "xhtml", "jinja", "jinja2", "j2", "njk", "hbs", "ejs"), "html"),
-    **dict.fromkeys(("vue", "svelte"), "html"),
     **dict.fromkeys(("js", "mjs", "cjs", "jsx"), "javascript"),
     **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
     "tsx": "tsx",
@@ -66,7 +65,7 @@ def language_of(name: str) -> str | None:
         return "manifest"
     if name in LOCK_FILES:
         return "lock file"
-    return LANGUAGES.get(name.rpartition(".")[2].lower())
+    return language_of_template(name) or LANGUAGES.get(name.rpartition(".")[2].lower())
 
 
 def reason_to_skip(path: str) -> str | None:

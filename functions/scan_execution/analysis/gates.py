@@ -56,6 +56,7 @@ _ENTRY: Final = re.compile(
     r"|docusaurus\.config|hooks\.client|base|routes?|home)(?:\.\w+){1,2}$|(?:^|/)plugins/",
     re.IGNORECASE,
 )
+_NEGATED: Final = re.compile(r"[\s(]*+(?:!|not\b)")
 _TAG_NAME: Final = re.compile(r"<\s*([\w.:-]+)")
 _LEAVES: Final = re.compile(r"\b(?:return|throw|raise)\b")
 _HANDS_ON: Final = re.compile(r"(?:React\.)?(?:useCallback|memo|forwardRef)")
@@ -89,7 +90,10 @@ def gating(source: Source, block: Block, node: SgNode) -> Gating:
 
 
 def _in_template_condition(source: Source, offset: int) -> bool:
-    return source.language == "html" and source.in_template_condition(CONSENT, offset)
+    return any(
+        speaks_of_consent(test.text) and test.holds is not bool(_NEGATED.match(test.text))
+        for test in source.template_conditions(offset)
+    )
 
 
 def _gate(block: Block, node: SgNode, level: int) -> Gate:

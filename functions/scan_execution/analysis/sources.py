@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -18,6 +18,8 @@ from ast_grep_py import Config, SgNode, SgRoot
 from scan_execution.analysis.catalogue import Catalogue, Vendor
 from scan_execution.analysis.gating import Gate
 from scan_execution.analysis.unknown import may_load_unknown, own_names
+from scan_execution.analysis.templates import Template
+from scan_execution.analysis.templates.markup import Include, Test
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
@@ -51,13 +53,6 @@ _JSX_SCRIPTS: Final[Config] = {
         ],
     }
 }
-# Delimits conditional blocks of templates: Django and Jinja, Handlebars, EJS, Svelte.
-_CONDITION: Final = re.compile(
-    r"\{%-?\s*(?:(?P<if>if|unless)\b(?P<test>[^%]{0,300})|(?P<end>endif|endunless)\b)"
-    r"|\{\{[#^](?:(?P<hif>if|unless)\b(?P<htest>[^}]{0,300}))|(?P<hend>\{\{/(?:if|unless)\}\})"
-    r"|\{#if\b(?P<stest>[^}]{0,300})|(?P<send>\{/if\})"
-    r"|<%[-_]?\s*if\s*\((?P<etest>[^%]{0,300})|(?P<eend><%[-_]?\s*\}\s*[-_]?%>)"
-)
 
 
 @dataclass
@@ -126,12 +121,22 @@ class Block:
 
 @dataclass
 class Source:
-    """A file's text, and the facts about it that need no tree."""
+    """A file's text, and the facts about it that need no tree.
+
+    The text of a template is the HTML that it writes. All offsets are those of the text; `locate` finds them in the
+    file.
+    """
 
     path: str
     text: str
     language: str
     catalogue: Catalogue
+    template: Template | None = None
+
+    @property
+    def original(self) -> str:
+        """The file's content."""
+        return self.template.original if self.template else self.text
 
     @cached_property
     def addresses(self) -> list[tuple[int, Vendor]]:
@@ -181,6 +186,8 @@ class Source:
         found = [self.main]
         if self.language == "html":
             found.extend(self._script_elements())
+        for start, end in self.template.scripts if self.template else ():
+            found.append(Block("typescript", self.template.original[start:end], start))
         for block in list(found):
             if block.language in {"javascript", "tsx"} and _HOLDS_SCRIPT.search(block.text):
                 found.extend(_scripts_in_jsx(block))
@@ -188,16 +195,18 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _NEW_LINE.finditer(self.text))]
+        return [0, *(match.end() for match in _NEW_LINE.finditer(self.original))]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Returns line and column of a character, from 1."""
+        """Returns line and column in the file of a character of the text, from 1."""
+        if self.template:
+            offset = self.template.origin(offset)
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
     def line_start(self, line: int) -> int:
         """Returns the start of a line (from 1), or the end of the text for the line after the last one."""
-        return self._line_starts[line - 1] if line <= len(self._line_starts) else len(self.text)
+        return self._line_starts[line - 1] if line <= len(self._line_starts) else len(self.original)
 
     def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Returns the first match in the text, or None. Cached, because many candidates need it."""
@@ -209,30 +218,14 @@ class Source:
     def _searched(self) -> dict[re.Pattern[str], re.Match[str] | None]:
         return {}
 
-    def in_template_condition(self, about: re.Pattern[str], offset: int) -> bool:
-        """Returns whether a character is inside a template block whose condition matches the pattern."""
-        if about not in self._spans:
-            found = ((start, end) for test, start, end in self._template_conditions() if about.search(test))
-            self._spans[about] = _merge(found)
-        starts, ends = self._spans[about]
-        before = bisect_right(starts, offset)
-        return before > 0 and offset < ends[before - 1]
+    def template_conditions(self, offset: int) -> list[Test]:
+        """Returns the template's conditions for a character to reach the page: each as written, and if it holds."""
+        return self.template.tests_at(offset) if self.template else []
 
-    @cached_property
-    def _spans(self) -> dict[re.Pattern[str], tuple[list[int], list[int]]]:
-        return {}
-
-    def _template_conditions(self) -> Iterator[tuple[str, int, int]]:
-        """Yields (condition, start, end) for every conditional block of a template language."""
-        opened: list[tuple[str, int]] = []
-        for match in _CONDITION.finditer(self.text):
-            if any(match[end] for end in ("end", "hend", "send", "eend")):
-                if opened:
-                    test, start = opened.pop()
-                    yield test, start, match.start()
-            else:
-                test = match["test"] or match["htest"] or match["stest"] or match["etest"] or ""
-                opened.append((test, match.end()))
+    @property
+    def includes(self) -> list[Include]:
+        """The other templates that the file contains, by their names as written."""
+        return self.template.includes if self.template else []
 
     def _script_elements(self) -> Iterator[Block]:
         if "<script" not in self.text.lower():
@@ -248,19 +241,6 @@ class Source:
                 continue
             language = "typescript" if _TYPESCRIPT.search(opening) else "javascript"
             yield Block(language, body.text(), body.range().start.index, self.main, element)
-
-
-def _merge(spans: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Returns the starts and ends of the spans in order, with overlapping ones merged."""
-    starts: list[int] = []
-    ends: list[int] = []
-    for start, end in sorted(spans):
-        if ends and start <= ends[-1]:
-            ends[-1] = max(ends[-1], end)
-        else:
-            starts.append(start)
-            ends.append(end)
-    return starts, ends
 
 
 def _scripts_in_jsx(block: Block) -> Iterator[Block]:

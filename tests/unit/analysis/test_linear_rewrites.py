@@ -72,11 +72,10 @@ def test_finds_the_same_strings(text: str):
 
 def test_a_template_condition_ends_with_its_block():
     text = "A {% if consent %} B {% if x %} C {% endif %} D {% endif %} E {% if y %} F {% endif %}"
-    source = Source("a.html", text, "html", catalogue())
-    inside = [
-        letter for letter in "ABCDEF" if source.in_template_condition(re.compile("consent"), text.index(f"{letter} "))
-    ]
-    assert inside == ["B", "C", "D"]
+    source = engine.source_of("a.html", text, "html")
+    conditions = {letter: source.template_conditions(text.index(f"{letter} ")) for letter in "ABCDEF"}
+    consent, x, y = ("consent", True), ("x", True), ("y", True)
+    assert conditions == {"A": [], "B": [consent], "C": [x, consent], "D": [consent], "E": [], "F": [y]}
 
 
 def test_a_manifests_package_is_located_after_its_name_as_text():

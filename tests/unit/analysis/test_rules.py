@@ -64,7 +64,7 @@ class TestEveryRule:
         rule = RULE[rule_id]
         if rule.engine != "syntax":
             return
-        known = {*LANGUAGES.values(), "vue", "svelte", "jsx"}
+        known = {*LANGUAGES.values(), "html", "vue", "svelte", "jsx"}
         assert set(rule.languages) <= known
         for name, group in GROUPS.items():
             if group & rule.match.keys():
