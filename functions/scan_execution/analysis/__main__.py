@@ -34,6 +34,10 @@ def _as_json(analysis: Analysis) -> str:
         "lines": analysis.lines,
         "bytesRead": analysis.bytes_read,
         "skipped": dict(analysis.skipped),
+        "kinds": {
+            name: {"analyzed": kind.analyzed, "notAssessed": kind.not_assessed}
+            for name, kind in sorted(analysis.kinds.items())
+        },
         "truncated": analysis.truncated,
         "incomplete": analysis.incomplete,
     }
@@ -54,6 +58,9 @@ def _as_text(analysis: Analysis) -> str:
         f"{len(analysis.findings)} findings in {analysis.files_analyzed:,} files ({analysis.lines:,} lines)"
         f"{'; skipped: ' + skipped if skipped else ''}\n"
     )
+    unread = [(name, kind.not_assessed) for name, kind in sorted(analysis.kinds.items()) if kind.not_assessed]
+    if unread:
+        parts.append(f"Not assessed: {', '.join(f'{files:,} {name}' for name, files in unread)}\n")
     return "\n".join(parts)
 
 

@@ -54,7 +54,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
     if language in {"manifest", "lock file"}:
         return _examine_manifest(path, text, limits, locked=language == "lock file")
-    lines = files.check_lines(text, limits)
+    lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     report.matches, report.truncated, loads = analyze_source(source, limits)

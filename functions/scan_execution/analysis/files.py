@@ -151,15 +151,32 @@ def decode(content: bytes) -> str:
     return text
 
 
-def check_lines(text: str, limits: Limits) -> int:
+# What makes lines long without being code: data in addresses and strings: base64, numbers such as the paths of vector graphics.
+_DATA: Final = (
+    r"data:[\w.+-]{1,60}+/[\w.+-]{1,60}+[;,][^\"'`)\s<>]*+"
+    r"|[\"'`](?:[A-Za-z0-9+/=_-]{200,}+|[\d .,MmLlHhVvCcSsQqTtAaZzEe+-]{100,}+)(?=[\"'`])"
+)
+# In pages also scripts, styles, drawings, and prose. What remains are the tags. A longer script is a bundle.
+_DATA_OF_PAGE: Final = re.compile(
+    r"<(?:script|style)\b[^<>]*+>(?:[^<]|<(?!/(?:script|style))){0,20000}+"
+    r"|</?+(?:svg|path|polygon|polyline|rect|circle|ellipse|line|g|use|defs|symbol|stop)\b[^<>]*+>"
+    rf"|>[^<>\n]{{60,}}+(?=<)|{_DATA}",
+    re.IGNORECASE,
+)
+_DATA_OF_CODE: Final = re.compile(_DATA)
+
+
+def check_lines(text: str, limits: Limits, language: str = "") -> int:
     """Returns the number of lines. Raises Skipped if their lengths show that the file isn't handwritten."""
     lines = text.split("\n")
-    longest = max(map(len, lines))
-    if longest > limits.max_line_length:
-        raise Skipped("line too long")
-    if longest > limits.minified_line_length:
-        in_long_lines = sum(length for line in lines if (length := len(line)) > limits.minified_line_length)
-        if in_long_lines > len(text) / 2 and len(text) > 4 * limits.minified_line_length:
+    if max(map(len, lines)) > limits.minified_line_length:
+        data = _DATA_OF_PAGE if language == "html" else _DATA_OF_CODE
+        code = data.sub("", text)
+        lengths = [len(line) for line in code.split("\n")]
+        if max(lengths) > limits.max_line_length:
+            raise Skipped("line too long")
+        in_long_lines = sum(length for length in lengths if length > limits.minified_line_length)
+        if in_long_lines > len(code) / 2 and len(code) > 4 * limits.minified_line_length:
             raise Skipped("minified")
     return len(lines)
 

@@ -21,6 +21,7 @@ from scan_execution.analysis.findings import Finding, Location, urgency
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import families, libraries
+from scan_execution.analysis.kinds import NOT_ASSESSED, Kind, count, kind_of
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from scan_execution.analysis.report import Examine, InvalidReport, Load, Match, Report, Request
@@ -61,6 +62,8 @@ class Analysis:
     # Skipped files by reason; a skipped folder counts as one. Files without a known language aren't counted.
     skipped: Counter[str] = field(default_factory=Counter)
     skipped_examples: dict[str, list[str]] = field(default_factory=dict)
+    # By kind of code, except files that the project's people didn't write.
+    kinds: dict[str, Kind] = field(default_factory=dict)
     # By vendor id.
     loads: dict[str, Loads] = field(default_factory=dict)
     # True if findings were dropped at a limit.
@@ -128,6 +131,12 @@ class _Scan:
         if len(examples) < self._limits.max_skipped_examples:
             examples.append(path[:300])
 
+    def _skip_known(self, path: str, language: str, reason: str) -> None:
+        """Skips a file of a known language, which isn't assessed then unless there is nothing in it."""
+        self.skip(path, reason)
+        if reason in NOT_ASSESSED:
+            count(self._result.kinds, kind_of(path, language), analyzed=False)
+
     def run(self, entries: Iterable[tuple[str, Callable[[int], bytes]]], examine: Examine) -> Analysis:
         """Returns the result for (path, read) pairs. `read` takes the maximum size in bytes and returns the content."""
         for request, outcome in examine(self._requests(entries), self._deadline):
@@ -136,11 +145,11 @@ class _Scan:
                     raise outcome
                 self._take(request, outcome)
             except Skipped as skipped:
-                self.skip(request.path, str(skipped))
+                self._skip_known(request.path, request.language, str(skipped))
                 if str(skipped) == "empty":
                     self._result.uncertain.discard(request.path)
             except InvalidReport:
-                self.skip(request.path, "failed")
+                self._skip_known(request.path, request.language, "failed")
         return self._finish()
 
     def _requests(self, entries: Iterable[tuple[str, Callable[[int], bytes]]]) -> Iterator[Request]:
@@ -154,16 +163,19 @@ class _Scan:
                 return
             result.files_seen += 1
             language = files.language_of(path.rpartition("/")[2])
+            reason = files.reason_to_skip(path)
             if language is None:
+                if reason is None:
+                    count(result.kinds, kind_of(path, None), analyzed=False)
                 continue
-            if reason := files.reason_to_skip(path):
+            if reason is not None:
                 self.skip(path, reason)
                 continue
             result.uncertain.add(path)  # until its report is in
             try:
                 content = read(limits.max_lock_file_bytes if language == "lock file" else limits.max_file_bytes)
             except Skipped as skipped:
-                self.skip(path, str(skipped))
+                self._skip_known(path, language, str(skipped))
                 continue
             result.bytes_read += len(content)
             yield Request(path, language, content)
@@ -190,6 +202,7 @@ class _Scan:
         result.truncated |= report.truncated
         result.lines += report.lines
         result.files_analyzed += 1
+        count(result.kinds, kind_of(path, request.language), analyzed=True)
         if not report.truncated:
             result.uncertain.discard(path)
         self._keep(found)

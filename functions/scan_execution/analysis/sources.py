@@ -38,6 +38,7 @@ _IMPORTS: Final = (
 )
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
 _NEW_LINE: Final = re.compile("\n")
 _HOLDS_SCRIPT: Final = re.compile(r"<[Ss]cript|__html|innerHTML")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
@@ -152,7 +153,12 @@ class Source:
 
     @cached_property
     def packages(self) -> dict[str, Vendor]:
-        return self.catalogue.packages_in(self.text)
+        return self.catalogue.packages_in(self._code)
+
+    @property
+    def _code(self) -> str:
+        """The text with the scripts outside of the page, if there are any."""
+        return self.original if self.template and self.template.scripts else self.text
 
     @cached_property
     def imported(self) -> dict[str, Vendor]:
@@ -161,7 +167,7 @@ class Source:
         if not self.packages:
             return found
         for pattern in _IMPORTS:
-            for match in pattern.finditer(self.text):
+            for match in pattern.finditer(self._code):
                 if vendor := self._vendor_of_package(match[2]):
                     found |= dict.fromkeys(_IDENTIFIER.findall(match[1]), vendor)
         return found
@@ -186,12 +192,20 @@ class Source:
         found = [self.main]
         if self.language == "html":
             found.extend(self._script_elements())
-        for start, end in self.template.scripts if self.template else ():
-            found.append(Block("typescript", self.template.original[start:end], start))
+        if self.template and self.template.scripts:
+            found.extend(self._outer_scripts(self.template))
         for block in list(found):
             if block.language in {"javascript", "tsx"} and _HOLDS_SCRIPT.search(block.text):
                 found.extend(_scripts_in_jsx(block))
         return found
+
+    def _outer_scripts(self, template: Template) -> Iterator[Block]:
+        """Yields the scripts outside of the page, and the components that they import from a known package."""
+        for start, end in template.scripts:
+            yield Block("typescript", template.original[start:end], start)
+        for component in _COMPONENT.finditer(self.text):
+            if component[1] in self.imported:
+                yield Block("tsx", f"<{component[1]}/>", component.start())
 
     @cached_property
     def _line_starts(self) -> list[int]:

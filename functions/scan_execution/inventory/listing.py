@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from scan_execution.analysis.files import language_of, reason_to_skip
+from scan_execution.analysis.kinds import kind_of
 from scan_execution.inventory import manifests
 from scan_execution.inventory.technologies import Sign, technologies
 
@@ -36,6 +38,8 @@ class Listing:
         self.languages: dict[str, Count] = {}
         # The file nearest to the root that shows each technology.
         self.signs: dict[Sign, str] = {}
+        # Files of code that no rule reads, by kind.
+        self.not_assessed: Counter[str] = Counter()
         # True if manifests were left out at the limit.
         self.truncated = False
         # Files that are kept for their manifest alone, and that the analysis doesn't read.
@@ -58,6 +62,8 @@ class Listing:
             return None
         if not is_manifest or self.only_manifests >= MAX_MANIFESTS:
             self.truncated |= is_manifest
+            if kind := kind_of(path, None):
+                self.not_assessed[kind] += 1
             return NOT_ANALYZED
         self.only_manifests += 1
         return None

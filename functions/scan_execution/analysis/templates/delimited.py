@@ -21,8 +21,10 @@ _NEAR: Final = 3_000
 _WORD: Final = re.compile(r"[\s~+-]*+([A-Za-z_]\w*+)?")
 _ELSE: Final = re.compile(r"\s*+else\b\s*+(if\b|with\b|unless\b)?")
 _SCRIPT_TAG: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']\s*+\|\s*+script_tag""")
-# Templates that Hugo has built in, and what they load. A project's own partial of the name would be found in itself.
-_HUGO: Final = re.compile(r"_internal/(google_analytics(?:_async)?|disqus|twitter_cards|google_news)\.html")
+# Templates that Hugo has built in, and what they load.
+_HUGO: Final = re.compile(
+    r"(?:_internal/|\bpartial(?:Cached)?+\s++[\"`](?=google_analytics))(google_analytics(?:_async)?|disqus|twitter_cards|google_news)\.html"
+)
 _HUGO_SCRIPTS: Final = {
     "google_analytics": "https://www.googletagmanager.com/gtag/js",
     "google_analytics_async": "https://www.google-analytics.com/analytics.js",
@@ -56,7 +58,7 @@ _OPENERS: Final = {
     "scriptlets": r"(?P<percent><%)",
     "php": r"(?P<php><\?(?!xml))",
     "blade": r"(?P<blade>(?<![\w@.])@[a-zA-Z]++)",
-    "razor": r"(?P<razor>(?<![\w@.])@(?:\*|[a-zA-Z_({])|[{}])",
+    "razor": r"(?P<razor>(?<![\w@.])@(?:\*|[a-zA-Z_({])|[{}]|(?<![\w$.@])if\s*+(?=\())",
     "controls": r"(?P<razor2>(?<![\w@.])@(?:if|else)\b|[{}])",
     "tags": r"(?P<tags></?+(?:c:|xsl:|sec:|cf|\#|@)[a-zA-Z-]++|<!---|<\#--)",
     "interpolation": r"(?P<interpolation>[\#$]!?+\{[^{}\n]{0,300}+\})",
@@ -316,6 +318,9 @@ class _Reader:
             return None if end < 0 else self._take(start, end + 2)
         if mark in "{}":
             return self._brace(start, mark)
+        if mark.startswith("if"):
+            # C# inside of a block, or a script's own condition there, which counts as well.
+            return self._open_control(start, found.end(), "if") if self._at_blocks else None
         if mark == "@{":
             markup.open("{", None, start + 2)
             self._at_blocks += 1
@@ -324,12 +329,12 @@ class _Reader:
             end = closing_bracket(text, start + 1)
             return None if end < 0 else self._take(start, end + 1, shows=True)
         if block := _RAZOR_BLOCK.match(text, start):
-            return self._open_control(start, block)
+            return self._open_control(start, block.end(), block[1])
         shown = _RAZOR_VALUE.match(text, start)
         return self._take(start, shown.end(), shows=True) if shown else None
 
-    def _open_control(self, start: int, block: re.Match[str]) -> int | None:
-        text, end, argument = self._text, block.end(), None
+    def _open_control(self, start: int, end: int, word: str) -> int | None:
+        text, argument = self._text, None
         if text.startswith("(", end):
             close = closing_bracket(text, end)
             if close < 0:
@@ -339,7 +344,7 @@ class _Reader:
         if not text.startswith("{", end):
             return None
         self._at_blocks += 1
-        self._markup.open("{", argument if block[1] == "if" else None, end + 1)
+        self._markup.open("{", argument if word == "if" else None, end + 1)
         return self._take(start, end + 1)
 
     def _brace(self, start: int, mark: str) -> int | None:
@@ -520,7 +525,7 @@ class _Reader:
 
 
 _END_DIRECTIVE: Final = re.compile(r"@end([a-zA-Z]++)")
-_RAZOR_BLOCK: Final = re.compile(r"@(if|foreach|for|while|switch|using|lock|functions|code|section\s++\w++)\b\s*+")
+_RAZOR_BLOCK: Final = re.compile(r"@(if|foreach|for|while|switch|using|lock|functions|code|section\s++\w++|helper\s++\w++)\b\s*+")
 _RAZOR_ELSE: Final = re.compile(r"\}\s*+@?+else\b(?:\s*+(if)\s*+\()?+")
 _RAZOR_VALUE: Final = re.compile(
     r"@(?:await\s++)?[A-Za-z_][\w.]*+(?:\([^()\n]{0,200}+(?:\([^()\n]{0,200}+\)[^()\n]{0,100}+)?+\))?+"
