@@ -20,8 +20,8 @@ from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.findings import Finding, Location, urgency
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gating import OPEN, Gate, Gating
-from scan_execution.analysis.libraries import families, libraries
 from scan_execution.analysis.kinds import NOT_ASSESSED, Kind, count, kind_of
+from scan_execution.analysis.libraries import families, libraries
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from scan_execution.analysis.report import Examine, InvalidReport, Load, Match, Report, Request

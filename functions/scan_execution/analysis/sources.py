@@ -17,9 +17,9 @@ from ast_grep_py import Config, SgNode, SgRoot
 
 from scan_execution.analysis.catalogue import Catalogue, Vendor
 from scan_execution.analysis.gating import Gate
-from scan_execution.analysis.unknown import may_load_unknown, own_names
 from scan_execution.analysis.templates import Template
 from scan_execution.analysis.templates.markup import Include, Test
+from scan_execution.analysis.unknown import may_load_unknown, own_names
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 

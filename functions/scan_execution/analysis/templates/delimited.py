@@ -525,7 +525,9 @@ class _Reader:
 
 
 _END_DIRECTIVE: Final = re.compile(r"@end([a-zA-Z]++)")
-_RAZOR_BLOCK: Final = re.compile(r"@(if|foreach|for|while|switch|using|lock|functions|code|section\s++\w++|helper\s++\w++)\b\s*+")
+_RAZOR_BLOCK: Final = re.compile(
+    r"@(if|foreach|for|while|switch|using|lock|functions|code|section\s++\w++|helper\s++\w++)\b\s*+"
+)
 _RAZOR_ELSE: Final = re.compile(r"\}\s*+@?+else\b(?:\s*+(if)\s*+\()?+")
 _RAZOR_VALUE: Final = re.compile(
     r"@(?:await\s++)?[A-Za-z_][\w.]*+(?:\([^()\n]{0,200}+(?:\([^()\n]{0,200}+\)[^()\n]{0,100}+)?+\))?+"
