@@ -25,7 +25,7 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import conditions, engine, files, libraries, manifests
+from scan_execution.analysis import conditions, engine, files, libraries, manifests, mechanisms
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
@@ -72,8 +72,8 @@ def _read_sources(text: str) -> None:
     for source in _sources(text):
         _ = source.addresses, source.packages, source.imported, source._line_starts
         source.template_conditions(len(text) // 2)
-        engine.asks_for_consent(source)
-        engine.sets_consent_mode(source)
+        mechanisms.asks_for_consent(source)
+        mechanisms.sets_consent_mode(source)
         engine.triggers().possible(source)
 
 

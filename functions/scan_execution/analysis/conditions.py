@@ -100,13 +100,15 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 
 def _ungated(candidate: Candidate, wanted: bool) -> bool:
-    candidate.gating = gating(candidate.source, candidate.block, candidate.node)
+    candidate.gating = gating(
+        candidate.source, candidate.block, candidate.node, candidate.vendor.id if candidate.vendor else None
+    )
     return (candidate.gating.gate is not Gate.CLOSED) is wanted
 
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:
     """Returns whether no consent check encloses the candidate. Unlike ungated, it ignores callers."""
-    return checked(candidate.block, candidate.node) is not wanted
+    return checked(candidate.source, candidate.block, candidate.node) is not wanted
 
 
 def _on_load(candidate: Candidate, wanted: bool) -> bool:

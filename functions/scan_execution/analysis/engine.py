@@ -6,7 +6,6 @@ for all rules, and rules with equal candidates share one search.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -175,39 +174,6 @@ def locate(
         begin = max(0, min(start_column - 1 - indent - 80, len(snippet) - limits.max_snippet_length))
         snippet = snippet[begin : begin + limits.max_snippet_length] + "…"
     return first, last, start_column, end_column, snippet
-
-
-# Atomic groups read each word only once, from its beginning: see secrecy.py.
-_MECHANISM: Final = re.compile(
-    r"\b(?>\w*?[cC]onsent\w*)\s*(?:\(|=[^=\"']|===?|&&|\?\.|:\s*[{\[(]|\)\s*(?:\{|&&|return))"
-    r"|\b(?>\w*?use)\w*Consent"
-    r"|Consent(?:Manager|Banner|Provider|Gate|Dialog|Popup)|data-cookieconsent|[\"']consent[\"']\s*,"
-    r"|tarteaucitron\.init|klaro\.|Didomi|Optanon|CookieConsent"
-)
-_MECHANISM_WORDS: Final = ("onsent", "tarteaucitron", "klaro", "Didomi", "Optanon")
-
-
-def consent_managers(source: Source) -> set[Load]:
-    """Returns the consent managers whose addresses are in a file."""
-    return {
-        Load(vendor.id, source.catalogue.host_at(source.text, start))
-        for start, vendor in source.addresses
-        if vendor.category == "consent-management"
-    }
-
-
-def asks_for_consent(source: Source) -> bool:
-    """Returns whether a file takes part in asking for consent, in any way."""
-    if any(word in source.text for word in _MECHANISM_WORDS) and _MECHANISM.search(source.text):
-        return True
-    return any(vendor.category == "consent-management" for _, vendor in source.addresses)
-
-
-_CONSENT_DEFAULT: Final = re.compile(r"""["']consent["']\s*,\s*["']default["'][\s\S]{0,300}?denied""")
-
-
-def sets_consent_mode(source: Source) -> bool:
-    return "denied" in source.text and bool(_CONSENT_DEFAULT.search(source.text))
 
 
 def source_of(path: str, text: str, language: str) -> Source:

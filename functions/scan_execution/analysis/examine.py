@@ -9,16 +9,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from scan_execution.analysis import files, manifests
-from scan_execution.analysis.engine import (
-    analyze_source,
-    asks_for_consent,
-    consent_managers,
-    locate,
-    sets_consent_mode,
-    source_of,
-)
+from scan_execution.analysis.engine import analyze_source, locate, source_of
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
 from scan_execution.analysis.report import MAX_LOADS, Match, Report
 from scan_execution.inventory import manifests as inventory
 

@@ -11,12 +11,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from ast_grep_py import Config, SgNode, SgRoot
 
 from scan_execution.analysis.catalogue import Catalogue, Vendor
-from scan_execution.analysis.gating import Gate
 from scan_execution.analysis.templates import Template
 from scan_execution.analysis.templates.markup import Include, Test
 from scan_execution.analysis.unknown import may_load_unknown, own_names
@@ -109,16 +108,6 @@ class Block:
     def _held(self) -> dict[tuple[re.Pattern[str], SgNode], bool]:
         return {}
 
-    @cached_property
-    def gates(self) -> dict[tuple[SgNode, int], Gate]:
-        """A cache for `gates`: the gate of a function by its callers, at each distance from the candidate."""
-        return {}
-
-    @cached_property
-    def guards(self) -> dict[SgNode, int | None]:
-        """A cache for `gates`: the offset of the guard among a node's children, which are read only once."""
-        return {}
-
 
 @dataclass
 class Source:
@@ -138,6 +127,8 @@ class Source:
     def original(self) -> str:
         """The file's content."""
         return self.template.original if self.template else self.text
+    # What `gates` has found out about the file.
+    consent: Any = None
 
     @cached_property
     def addresses(self) -> list[tuple[int, Vendor]]:

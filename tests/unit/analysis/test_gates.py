@@ -6,7 +6,7 @@ from tests.support.analysis import analyze_files
 
 LOAD = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';"
 # Code in the project asks for consent, so the analysis doesn't report code that others call.
-ASKS = ("src/ask.ts", "export const hasConsent = (c) => store.consents(c);")
+ASKS = ("src/ask.ts", "export const hasConsent = () => localStorage.getItem('cookie-consent') === 'yes';")
 
 GATED = {
     "a condition": f"if (consent.analytics) {{ {LOAD} }}",
@@ -23,7 +23,7 @@ GATED = {
     "a function passed to the consent tool": f"const go = () => {{ {LOAD} }};\nDidomi.on('consent.changed', go);",
     "a function of a function": f"function a() {{ {LOAD} }}\nfunction b() {{ a(); }}\nonConsentGranted(b);",
     "a handler by its name": f"export function handleAccept() {{ {LOAD} }}",
-    "an effect that depends on consent": f"useEffect(() => {{ {LOAD} }}, [consents.marketing]);",
+    "an effect with a condition": f"useEffect(() => {{ if (consents.marketing) {{ {LOAD} }} }}, [consents.marketing]);",
     "a list by category": "const tags = [{ src: 'https://static.hotjar.com/hotjar-1.js', category: 'measurement' }];",
     "a function that others call": f"export function startHotjar() {{ {LOAD} }}",
 }
@@ -33,6 +33,7 @@ OPEN = {
     "a condition unrelated to consent": f"if (process.env.NODE_ENV === 'production') {{ {LOAD} }}",
     "a function that is called": f"function go() {{ {LOAD} }}\ngo();",
     "a function that is called gated and not": f"function go() {{ {LOAD} }}\nif (consent) go();\ngo();",
+    "an effect that runs again after the choice": f"useEffect(() => {{ {LOAD} }}, [consents.marketing]);",
     "next to a gate": f"if (consent) {{ other(); }}\n{LOAD}",
     "an event of the page": f"window.addEventListener('load', () => {{ {LOAD} }});",
 }
@@ -57,7 +58,7 @@ MARKUP_OPEN = {
 }
 JSX = "export default function Layout({{ children }}) {{ const c = useThing(); return <html>{}{{children}}</html>; }}"
 JSX_GATED = {
-    "a provider around it": '<ConsentManagerProvider><Script src="//hotjar.com/h.js" /></ConsentManagerProvider>',
+    "a gate around it": '<ConsentGate><Script src="//hotjar.com/h.js" /></ConsentGate>',
     "a script component": '<ConsentScript src="//hotjar.com/h.js" />',
     "a condition": '{consents.analytics && <Script src="//hotjar.com/h.js" />}',
     "a type that does not run": '<script type="text/plain" data-category="a" src="//hotjar.com/h.js" />',
@@ -94,6 +95,11 @@ def test_markup_is_not_gated_by(code):
 @pytest.mark.parametrize("code", JSX_GATED.values(), ids=JSX_GATED)
 def test_an_element_is_gated_by(code):
     assert trackers("app/layout.tsx", JSX.format(code), ASKS) == []
+
+
+def test_a_provider_of_a_consent_library_shows_its_children_to_every_visitor():
+    code = JSX.format('<ConsentManagerProvider><Script src="//hotjar.com/h.js" /></ConsentManagerProvider>')
+    assert trackers("app/layout.tsx", code, ASKS) == ["hotjar"]
 
 
 def test_an_element_of_the_entry_file_is_not_gated():

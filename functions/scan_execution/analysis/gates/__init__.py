@@ -1,0 +1,58 @@
+"""Decides whether code runs only after a visitor has consented.
+
+A gate has to be shown: a consent library, a key of storage or a value that only the visitor's choice sets, or the
+visitor's own click. It has a polarity and a branch. `values` decides what a condition says, by where its value comes
+from; `walk` follows code outward to its conditions and callers; `options` knows the vendors' own settings.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis.gates import walk
+from scan_execution.analysis.gates.options import blocked_by_script, waits_by_itself
+from scan_execution.analysis.gates.reading import reading_of
+from scan_execution.analysis.gates.running import runs_on_load
+from scan_execution.analysis.gates.texts import implied_by_text
+from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, Unclear
+from scan_execution.analysis.sources import Block, Source
+
+__all__ = ["checked", "gating", "runs_on_load", "template_gates"]
+
+# Files that a framework or a page runs, so that what they export is run, too.
+_ENTRY: Final = re.compile(
+    r"(?:^|/)(?:\+?layout|_app|_document|_layout|\+?page|index|main|app|root|entry[.-]\w+|gatsby-\w+|nuxt\.config"
+    r"|docusaurus\.config|hooks\.client|base|routes?|home)(?:\.\w+){1,2}$|(?:^|/)plugins/",
+    re.IGNORECASE,
+)
+
+
+def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None) -> Gating:
+    """Returns whether the code of a node, which loads a vendor, waits for consent."""
+    offset = block.start + node.range().start.index
+    if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, block, node, vendor, offset)):
+        return CLOSED
+    conditions = [template_gates(test.text, holds=test.holds) for test in source.template_conditions(offset)]
+    if CLOSED in conditions:
+        return CLOSED
+    found = reading_of(source).found(block, node).gating()
+    if found.gate is Gate.CALLERS and DEFAULT in found.callers and _ENTRY.search(source.path):
+        return Gating(Gate.OPEN, (), found.providers, found.unclear) if found.providers or found.unclear else OPEN
+    return found
+
+
+def template_gates(text: str, *, holds: bool) -> Gating:
+    """Returns whether a template's condition that holds, or doesn't, shows that the visitor has consented."""
+    implied = implied_by_text(text, holds=holds)
+    if implied.given:
+        return CLOSED
+    return Gating(Gate.OPEN, unclear=Unclear.CONDITION) if implied.unclear else OPEN
+
+
+def checked(source: Source, block: Block, node: SgNode) -> bool:
+    """Returns whether a condition, earlier return, or callback in its own tree keeps code from running by itself."""
+    found = walk.found(reading_of(source), block, node, None)
+    return found.closed or found.implied.unclear or bool(found.implied.providers)

@@ -1,0 +1,160 @@
+"""Settings by which a vendor's own code waits for consent, and scripts that block what comes after them on a page."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis.sources import Block, Source
+
+# Scripts that block everything after them on the page.
+_AUTO_BLOCKER: Final = re.compile(
+    r"data-blockingmode\s{0,9}=\s{0,9}\{?[\"']?auto|OtAutoBlock\.js|autoblocker\.js|/autoblocking/|data-cmp-ab\s{0,9}=|semiautomatic"
+    r"|termly\.io/resource-blocker|app\.termly\.io/embed\.min\.js[^>]{0,300}autoBlock=on|data-auto-block\s{0,9}=\s{0,9}[\"']on|cdn-cookieyes\.com/client_data|cmp\.osano\.com"
+    r"|cookie-script\.com/s/|uc-block\.bundle|privacy-proxy\.usercentrics\.eu|secureprivacy\.ai/script|transcend-cdn\.com/cm/|cs\.iubenda\.com/autoblocking|cdn\.enzuzo\.com|"
+    r"data-ketch-autoblock|airgap\.js",
+    re.IGNORECASE,
+)
+GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
+_DEFAULT: Final = re.compile(r"""["']consent["']\s{0,9},\s{0,9}["']default["']\s{0,9},\s{0,9}([^)]{0,1500})""")
+_STORAGE: Final = re.compile(r"""["']?(\w{1,40}_storage)["']?\s{0,9}:\s{0,9}([^,}]{1,200})""")
+_COMMENT: Final = re.compile(r"//|\*|#|<!--")
+_WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
+# By vendor: settings in a call of the vendor's, or of its queue, that make it wait or do without identifiers.
+_OPTIONS: Final = {
+    "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default|disable_persistence)[\"']?\s{0,9}:\s{0,9}(?!false)"
+    r"|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:\s{0,9}(?!false|null|undefined)",
+    "mixpanel": r"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{0,9}:\s{0,9}(?!false)",
+    "amplitude": r"optOut[\"']?\s{0,9}:\s{0,9}(?!false)|identityStorage[\"']?\s{0,9}:\s{0,9}[\"']none",
+    "countly": r"require_consent[\"']?\s{0,9}:\s{0,9}(?!false)",
+    "rudderstack": r"preConsent[\"']?\s{0,9}:|consentManagement[\"']?\s{0,9}:",
+    "segment": r"disable[\"']?\s{0,9}:\s{0,9}(?!false)",
+    "snowplow": r"anonymousTracking[\"']?\s{0,9}:\s{0,9}(?!false)|stateStorageStrategy[\"']?\s{0,9}:\s{0,9}[\"']none",
+    "google-analytics": r"bootstrap[\"']?\s{0,9}:\s{0,9}false|(?:enabled|initMode)[\"']?\s{0,9}:\s{0,9}(?:false|[\"']manual)|(?:storage|client_storage)[\"']\s{0,9}:\s{0,9}[\"']none",
+    "google-tag-manager": r"(?:enabled|autoInit)[\"']?\s{0,9}:\s{0,9}false",
+    "datadog": r"trackingConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:not-granted|pending)",
+    "adobe-analytics": r"defaultConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:pending|out)",
+    "adobe-launch": r"defaultConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:pending|out)",
+}
+# By vendor: calls anywhere in the file by which the vendor's own tag waits.
+_CALLS: Final = {
+    "matomo": r"(?<![\w])(?:requireConsent|requireCookieConsent|disableCookies)(?![\w])(?!\s{0,9}:\s{0,9}false)",
+    "piwik": r"(?<![\w])(?:requireConsent|requireCookieConsent|disableCookies|setDoNotTrack_none)(?![\w])",
+    "meta-pixel": r"fbq\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}[\"']revoke",
+    "tiktok-pixel": r"ttq\.holdConsent|ttq\.revokeConsent",
+    "microsoft-advertising": r"uetq[^;]{0,80}[\"']consent[\"']\s{0,9},\s{0,9}[\"']default[\"'][^;]{0,120}denied",
+    "clarity": r"clarity\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}false|clarity\(\s{0,9}[\"']consentv2[\"'][^;]{0,120}denied",
+    "hubspot": r"addPrivacyConsentListener",
+    "pinterest-tag": r"pintrk\(\s{0,9}[\"']setconsent[\"']\s{0,9},\s{0,9}false",
+    "yandex-metrica": r"(?!)",
+    "fullstory": r"_fs_capture_on_startup\s{0,9}=\s{0,9}false|captureOnStartup[\"']?\s{0,9}:\s{0,9}false",
+}
+# How calls of a vendor begin that contain its settings.
+_STARTS: Final = {
+    "posthog": r"posthog\w*\.init\(|<PostHogProvider\b|PostHog\(",
+    "mixpanel": r"mixpanel\w*\.init\(|Mixpanel\(",
+    "amplitude": r"amplitude\w*(?:\.getInstance\(\))?\.init\(|(?<![\w.])init(?:All)?\(",
+    "countly": r"Countly\.init\(|Countly\s{0,9}=|CountlyConfig",
+    "rudderstack": r"\w*(?:rudder|RudderAnalytics)\w*\.load\(|analytics\.load\(",
+    "segment": r"\w*(?:analytics|Analytics\w*)\.load\(",
+    "snowplow": r"newTracker[\"']?|trackerConfiguration",
+    "google-analytics": r"VueGtag|createGtag\(|gtag\s{0,9}:\s{0,9}\{|ga\(|ReactGA\.initialize\(",
+    "google-tag-manager": r"gtm\s{0,9}:\s{0,9}\{|createGtm\(",
+    "datadog": r"datadogRum\.init\(",
+    "adobe-analytics": r"alloy\(",
+    "adobe-launch": r"alloy\(",
+}
+_STARTS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _STARTS.items()}
+_OPTIONS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _OPTIONS.items()}
+_CALLS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _CALLS.items()}
+_MAX_CALL: Final = 3000
+_MAX_STARTS: Final = 20
+_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+def blocked_by_script(source: Source, offset: int) -> bool:
+    """Returns whether an earlier script on the page blocks what is at an offset."""
+    found = source.first(_AUTO_BLOCKER)
+    return found is not None and found.start() < offset and not in_comment(source.text, found.start())
+
+
+def in_comment(text: str, offset: int) -> bool:
+    """Returns whether a place is in a comment of HTML, or in a line that starts with a comment."""
+    line = text[text.rfind("\n", max(0, offset - 500), offset) + 1 : offset].lstrip()
+    if _COMMENT.match(line) or " //" in line[-200:]:
+        return True
+    opened = text.rfind("<!--", max(0, offset - 5000), offset)
+    return opened >= 0 and text.find("-->", opened, offset) < 0
+
+
+def waits_by_itself(source: Source, block: Block, node: SgNode, vendor: str, offset: int) -> bool:
+    """Returns whether a setting in the file makes a vendor's own code wait for consent."""
+    if vendor in GOOGLE and denied_by_default(source.text[:offset], vendor):
+        return True
+    name = next((it for it in _CALLS_OF if vendor == it or vendor.startswith(f"{it}-")), "")
+    if name and (found := source.first(_CALLS_OF[name])) and not in_comment(source.text, found.start()):
+        return True
+    name = next((it for it in _OPTIONS_OF if vendor == it or vendor.startswith(f"{it}-")), "")
+    if not name:
+        return False
+    option = _OPTIONS_OF[name]
+    if source.first(option) is None:
+        return False
+    if any(option.search(text) for text in _calls(source, name)):
+        return True
+    return option.search(_statement(node)) is not None
+
+
+def _statement(node: SgNode) -> str:
+    if node.kind() == "call_expression" or "element" in node.kind():
+        return node.text()[:_MAX_CALL]
+    return ""
+
+
+def _calls(source: Source, vendor: str) -> list[str]:
+    """Returns the texts of a vendor's calls, and of the objects that are given to them by name."""
+    found = []
+    for number, match in enumerate(_STARTS_OF[vendor].finditer(source.text)):
+        if number >= _MAX_STARTS:
+            break
+        if in_comment(source.text, match.start()):
+            continue
+        text = balanced(source.text, match.end() - 1)
+        found.append(text)
+        for name in set(_NAME.findall(text[:300])):
+            declared = re.search(rf"(?<![\w.]){re.escape(name)}\s{{0,9}}(?::[^=\n]{{1,80}})?=\s{{0,9}}\{{", source.text)
+            if declared:
+                found.append(balanced(source.text, declared.end() - 1))
+    return found
+
+
+def balanced(text: str, start: int) -> str:
+    """Returns the text up to the bracket that closes the first one, up to a limit."""
+    depth = 0
+    end = min(len(text), start + _MAX_CALL)
+    for position in range(start, end):
+        character = text[position]
+        if character in "([{<" and (character != "<" or position == start):
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth <= 0:
+                return text[start : position + 1]
+    return text[start:end]
+
+
+def denied_by_default(text: str, vendor: str = "") -> bool:
+    """Returns whether a text sets Google's consent defaults so that a vendor's tag, or any tag, waits."""
+    for match in _DEFAULT.finditer(text):
+        if in_comment(text, match.start()):
+            continue
+        settings = dict(_STORAGE.findall(match[1]))
+        wanted = _WANTED.get(vendor, ("analytics_storage", "ad_storage"))
+        if settings:
+            if any("denied" in settings.get(name, "") for name in wanted):
+                return True
+        elif "denied" in match[1] or (_NAME.match(match[1]) and "denied" in text):
+            return True
+    return False

@@ -1,0 +1,79 @@
+"""What one file shows about consent. Puts together the modules of this package, which need each other's answers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis.gates import values, walk
+from scan_execution.analysis.gates.context import RUNS, WAITS, Found
+from scan_execution.analysis.gates.implied import OTHER, Implied, Meaning
+from scan_execution.analysis.gates.index import Index
+from scan_execution.analysis.sources import Block, Source
+
+# Bounds the chain of names and callers that is followed.
+_MAX_DEPTH: Final = 40
+
+
+class Reading:
+    """Answers what conditions say and what has to be true for code to run. Answers each question once."""
+
+    def __init__(self, source: Source) -> None:
+        # Doesn't refer to the source, which refers to this object: the file is freed at once.
+        self.language: Final = source.language
+        self.index: Final = Index(source.blocks, source.text)
+        self._depth = 0
+        self._meanings: dict[SgNode, Meaning | None] = {}
+        self._callers: dict[SgNode, Found | None] = {}
+        self._guards: dict[SgNode, list[tuple[int, Implied]]] = {}
+        self._categories: dict[SgNode, bool] = {}
+
+    def meaning(self, block: Block, node: SgNode) -> Meaning:
+        if node in self._meanings:
+            return self._meanings[node] or OTHER
+        if self._depth >= _MAX_DEPTH:
+            return OTHER
+        self._meanings[node] = None
+        self._depth += 1
+        found = values.meaning(self, block, node)
+        self._depth -= 1
+        self._meanings[node] = found
+        return found
+
+    def found(self, block: Block, node: SgNode, inside: SgNode | None = None) -> Found:
+        if self._depth >= _MAX_DEPTH:
+            return RUNS
+        self._depth += 1
+        found = walk.found(self, block, node, inside)
+        self._depth -= 1
+        return found
+
+    def callers(self, block: Block, function: SgNode) -> Found:
+        if function in self._callers:
+            # A function that calls itself runs only if something else calls it.
+            return self._callers[function] or WAITS
+        self._callers[function] = None
+        self._depth += 1
+        found = walk.callers(self, block, function) if self._depth < _MAX_DEPTH else RUNS
+        self._depth -= 1
+        self._callers[function] = found
+        return found
+
+    def guards(self, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
+        if sequence not in self._guards:
+            self._guards[sequence] = []
+            self._guards[sequence] = walk.guards_of(self, block, sequence)
+        return self._guards[sequence]
+
+    def has_category(self, properties: SgNode) -> bool:
+        if properties not in self._categories:
+            self._categories[properties] = walk.category_of(properties)
+        return self._categories[properties]
+
+
+def reading_of(source: Source) -> Reading:
+    """Returns the answers about a file, which are kept with it."""
+    if source.consent is None:
+        source.consent = Reading(source)
+    return source.consent

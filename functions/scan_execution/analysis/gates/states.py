@@ -1,0 +1,154 @@
+"""Values that change: state, stores, refs, variables, and storage. What they mean follows from the places that set them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis.gates import words
+from scan_execution.analysis.gates.context import Reader
+from scan_execution.analysis.gates.implied import (
+    NEVER,
+    NOTHING,
+    OTHER,
+    UNCLEAR,
+    Implied,
+    Kind,
+    Meaning,
+    both,
+    either,
+)
+from scan_execution.analysis.gates.index import FUNCTIONS, Declared, Place
+from scan_execution.analysis.gates.texts import by_name
+
+_SETTERS: Final = frozenset({"set", "next", "update", "setState"})
+_WRITES: Final = {
+    "rule": {
+        "kind": "call_expression",
+        "has": {
+            "field": "function",
+            "regex": r"(?:setItem|set|save|put|setCookie|set_cookie|writeCookie|createCookie)$",
+        },
+    }
+}
+_MAX_PLACES: Final = 20
+_KEY: Final = re.compile(r"""\(\s*["'`]([^"'`]{1,100})["'`]""")
+
+
+def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
+    """Returns the meaning of a value that starts as the declaration says, and that other places set."""
+    block, value = declared.block, declared.value
+    start, setters = _start(reader, declared)
+    true = NEVER.true if start is None else reader.meaning(block, start).true
+    places = list(_places(reader, name, setters))
+    if not places:
+        return by_name(name) if true.given and not _is_constant(start) else Meaning(true)
+    if declared.part == "" and value is None and not true.given:
+        true = NEVER.true
+    for block_of_place, node, given in places[:_MAX_PLACES]:
+        true = either(true, _set_to(reader, Place(block_of_place, node), given))
+    if true == NOTHING:
+        return OTHER
+    return Meaning(true, NOTHING, Kind.FLAG)
+
+
+def _is_constant(start: SgNode | None) -> bool:
+    return start is not None and start.kind() in {"true", "false", "number", "string"}
+
+
+def _start(reader: Reader, declared: Declared) -> tuple[SgNode | None, set[str]]:
+    """Returns the first value, and the functions that set another one."""
+    value = declared.value
+    setters: set[str] = set()
+    if value is None or value.kind() not in {"call_expression", "new_expression"}:
+        return value, setters
+    given = value.field("arguments")
+    arguments = [child for child in given.children() if child.is_named()] if given else []
+    if declared.part == "0":
+        pattern = declared.node.field("name")
+        parts = [part for part in pattern.children() if part.is_named()] if pattern is not None else []
+        if len(parts) > 1:
+            setters.add(parts[1].text())
+    callee = value.field("function") or value.field("constructor")
+    if declared.part in {"", "0"} and callee is not None:
+        return (arguments[0] if arguments else None), setters
+    return value, setters
+
+
+def _places(reader: Reader, name: str, setters: set[str]) -> list[tuple[object, SgNode, SgNode | None]]:
+    found: list = []
+    for setter in setters:
+        for place in reader.index.uses.get(setter, ())[: _MAX_PLACES * 2]:
+            parent = place.node.parent()
+            if parent is None or parent.kind() == "array_pattern":
+                continue
+            if parent.kind() == "call_expression" and parent.field("function") == place.node:
+                found.append((place.block, parent, _argument(parent)))
+            else:
+                found.append((place.block, place.node, None))
+    for place in reader.index.assignments.get(name, ())[:_MAX_PLACES]:
+        found.append((place.block, place.node, place.node.field("right")))
+    for place in reader.index.uses.get(name, ())[: _MAX_PLACES * 2]:
+        member = place.node.parent()
+        call = member.parent() if member is not None and member.kind() == "member_expression" else None
+        method = member.field("property") if call is not None and call.kind() == "call_expression" else None
+        if method is not None and method.text() in _SETTERS:
+            found.append((place.block, call, _argument(call)))
+    return found
+
+
+def _argument(call: SgNode) -> SgNode | None:
+    given = call.field("arguments")
+    return next((child for child in given.children() if child.is_named()), None) if given else None
+
+
+def _set_to(reader: Reader, place: Place, value: SgNode | None) -> Implied:
+    """Returns what follows if a value is true because one place has set it."""
+    found = reader.found(place.block, place.node)
+    implied = both(found.implied, UNCLEAR) if found.callers and not found.closed else found.implied
+    if value is None:
+        return implied if implied.given or implied.unclear else both(implied, UNCLEAR)
+    if value.kind() in FUNCTIONS:  # setChoices(old => ({...old, analytics: true}))
+        body = value.field("body")
+        true = reader.meaning(place.block, body).true if body is not None else NOTHING
+        return both(implied, true)
+    return both(implied, reader.meaning(place.block, value).true)
+
+
+def written_with_consent(reader: Reader, key: str) -> bool:
+    """Returns whether a place of the file that only runs when the visitor agrees writes a key of storage."""
+    if not key or len(key) > 100:
+        return False
+    for block in reader.index.scripts:
+        if key not in block.text:
+            continue
+        for call in block.root.find_all(_WRITES)[:200]:  # type: ignore[call-overload]
+            text = call.text()[:300]
+            match = _KEY.search(text)
+            named = match[1] if match else text.partition("(")[2].partition(",")[0].strip()
+            if named != key and not _is_name_of(reader, named, key):
+                continue
+            if _agrees(reader, Place(block, call)):
+                return True
+    return False
+
+
+def _is_name_of(reader: Reader, name: str, key: str) -> bool:
+    return any(
+        declared.value is not None and declared.value.text().strip("\"'`") == key
+        for declared in reader.index.declarations.get(name, ())[:1]
+    )
+
+
+def _agrees(reader: Reader, place: Place) -> bool:
+    found = reader.found(place.block, place.node)
+    if found.closed:
+        return True
+    for ancestor in place.node.ancestors()[:50]:
+        if ancestor.kind() in FUNCTIONS:
+            name = ancestor.field("name")
+            if name is not None and (words.accepts(name.text()) or words.KEY.search(name.text())):
+                return True
+    return False

@@ -1,0 +1,148 @@
+"""Decides what a condition of a template says about the visitor's choice, by its text.
+
+Templates have many languages, so only their operators are read: negation, and, or, and comparisons.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scan_execution.analysis.gates import words
+from scan_execution.analysis.gates.implied import (
+    ALWAYS,
+    CHOICE,
+    FLAG,
+    MAYBE,
+    NEVER,
+    OTHER,
+    Implied,
+    Meaning,
+    compared,
+    conjunction,
+    disjunction,
+    negated,
+)
+
+_MAX_LENGTH: Final = 400
+_TOKEN: Final = re.compile(r"""\s+|"[^"]*"|'[^']*'|&&|\|\||!==|===|!=|==|<>|!|\(|\)|[\w$@.:?\[\]/-]+|.""", re.DOTALL)
+_AND: Final = frozenset({"&&", "and", "AND"})
+_OR: Final = frozenset({"||", "or", "OR", "??"})
+_NOT: Final = frozenset({"!", "not", "NOT"})
+_EQUAL: Final = frozenset({"==", "===", "eq", "is", "="})
+_DIFFERENT: Final = frozenset({"!=", "!==", "<>", "ne", "neq"})
+_READS_STORAGE: Final = re.compile(r"cookie|storage|session", re.IGNORECASE)
+_PREFIX: Final = re.compile(r"(?:if|elseif|elsif|elif|unless|when|with)\b")
+
+
+def meaning_of_text(text: str) -> Meaning:
+    tokens = [token for token in _TOKEN.findall(text[:_MAX_LENGTH]) if not token.isspace()]
+    if tokens and _PREFIX.fullmatch(tokens[0]):
+        tokens = tokens[1:]
+    return _Parser(tokens).any_of()
+
+
+def implied_by_text(text: str, *, holds: bool) -> Implied:
+    """Returns what follows from a template's condition that holds, or that doesn't."""
+    found = meaning_of_text(text)
+    return found.true if holds else found.false
+
+
+class _Parser:
+    def __init__(self, tokens: list[str]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+
+    def _next(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _take(self, wanted: frozenset[str]) -> bool:
+        if self._next() in wanted:
+            self._at += 1
+            return True
+        return False
+
+    def any_of(self) -> Meaning:
+        found = self._all_of()
+        while self._take(_OR):
+            found = disjunction(found, self._all_of())
+        return found
+
+    def _all_of(self) -> Meaning:
+        found = self._one()
+        while self._take(_AND):
+            found = conjunction(found, self._one())
+        return found
+
+    def _one(self) -> Meaning:
+        if self._take(_NOT):
+            return negated(self._one())
+        start = self._at
+        value = self._value()
+        different = self._next() in _DIFFERENT
+        if different or self._next() in _EQUAL:
+            self._at += 1
+            if self._take(_NOT):  # is not
+                different = True
+            literal = self._literal()
+            found = compared(value, positive=words.says_yes(literal), falsy=literal in {"false", "False", "0", ""})
+            return negated(found) if different else found
+        if self._at == start:
+            self._at += 1
+        return value
+
+    def _literal(self) -> str:
+        start = self._at
+        self._value()
+        return " ".join(self._tokens[start : self._at]).strip("\"'")
+
+    def _value(self) -> Meaning:
+        """Reads up to the next operator outside of parentheses."""
+        if self._next() == "(" and self._depth < 20:
+            self._at += 1
+            self._depth += 1
+            found = self.any_of()
+            self._depth -= 1
+            self._take(frozenset({")"}))
+            return found
+        start, inside = self._at, 0
+        while token := self._next():
+            if token == "(":
+                inside += 1
+            elif token == ")":
+                if not inside:
+                    break
+                inside -= 1
+            elif not inside and (token in _AND or token in _OR or token in _EQUAL or token in _DIFFERENT):
+                break
+            self._at += 1
+        return _by_text(" ".join(self._tokens[start : self._at]))
+
+
+def _by_text(text: str) -> Meaning:
+    bare = text.strip("\"' ")
+    if bare in {"true", "True", "1"}:
+        return ALWAYS
+    if bare in {"false", "False", "0", "nil", "null", "None"}:
+        return NEVER
+    if _READS_STORAGE.search(text) and words.KEY.search(text):
+        return CHOICE if words.is_key(text) else OTHER
+    return by_name(text)
+
+
+def by_name(name: str) -> Meaning:
+    """Returns the meaning of a value that is known only by its name."""
+    if words.asks(name) and not words.refuses(name):
+        return negated(MAYBE)
+    strength = words.strength(name)
+    if strength == 2:
+        return FLAG if _is_question(name) else CHOICE
+    return MAYBE if strength == 1 else OTHER
+
+
+_QUESTION: Final = re.compile(r"(?:^|[.!\s])(?:has|is|can|should|did|may|allow)[_A-Z]\w*(?:\([^()]*\))?\??$")
+
+
+def _is_question(name: str) -> bool:
+    return bool(_QUESTION.search(name[-200:]))

@@ -1,0 +1,77 @@
+"""Decides whether a file takes part in asking for consent, from named evidence: a consent library or manager, its
+functions and components, or a key of storage that holds the visitor's choice.
+
+Words in comments, paths, links, and options of other services aren't evidence. Reads the text only, because most files
+are never parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scan_execution.analysis.gates import words
+from scan_execution.analysis.gates.options import denied_by_default, in_comment
+from scan_execution.analysis.report import Load
+from scan_execution.analysis.sources import Source
+
+_MANAGERS: Final = "consent-management"
+_IMPORT: Final = re.compile(r"""(?:from|import|require\(|import\()\s{0,9}["']([^"'\n]{2,100})["']""")
+# An access to storage, and the key that follows it.
+_ACCESS: Final = re.compile(
+    r"""(?:Storage|[cC]ookies?|COOKIES?|cookieStore|\$cookies|SecureStore|MMKV|getCookie|setCookie|useCookie|usePersist\w{0,20})(?:\([\w.]{0,40}\))?"""
+    r"""(?:\??\.(?:getItem|setItem|get|set|has|put|read|save|value|indexOf|includes|match|split|fetch))?[\s!=<>]{0,5}[(\[.=:]{1,2}\s{0,5}["'`/:]?([\w$.:-]{3,80})"""
+)
+_KEY_CONSTANT: Final = re.compile(r"""[\w$]{1,60}\s{0,5}[=:]\s{0,5}["'`]([\w.:-]{4,60})["'`]""")
+_STORAGE: Final = re.compile(
+    r"(?:local|session|Async)Storage|[cC]ookies?\.(?:get|set)|document\.cookie|cookieStore|[gs]etCookie|useCookie"
+)
+_WORDS: Final = (
+    "onsent", "ookie", "gdpr", "GDPR", "arteaucitron", "klaro", "Klaro", "idomi", "ptanon", "neTrust", "c15t", "orejime", "__tcfapi",
+    "_iub", "axeptio", "UC_UI", "sercentrics", "cmplz", "airgap", "Osano", "termly", "rejime", "ilktide", "dsgvo", "privacy", "racking", "nalytics",
+)  # fmt: skip
+_MAX_MATCHES: Final = 500
+
+
+def consent_managers(source: Source) -> set[Load]:
+    """Returns the consent managers whose addresses are in a file."""
+    return {
+        Load(vendor.id, source.catalogue.host_at(source.text, start))
+        for start, vendor in source.addresses
+        if vendor.category == _MANAGERS
+    }
+
+
+def asks_for_consent(source: Source) -> bool:
+    """Returns whether a file takes part in asking for consent."""
+    text = source.text
+    if any(vendor.category == _MANAGERS and not in_comment(text, start) for start, vendor in source.addresses):
+        return True
+    if not any(word in text for word in _WORDS):
+        return False
+    return (
+        _has(words.LIBRARY, text)
+        or any(words.PACKAGE.fullmatch(match[1]) for match in _IMPORT.finditer(text))
+        or any(words.KEY.search(match[1]) and not in_comment(text, match.start()) for match in _ACCESS.finditer(text))
+        or (
+            _STORAGE.search(text) is not None
+            and any(
+                words.KEY.search(match[1]) and not in_comment(text, match.start())
+                for match in _KEY_CONSTANT.finditer(text)
+            )
+        )
+    )
+
+
+def _has(pattern: re.Pattern[str], text: str) -> bool:
+    for number, match in enumerate(pattern.finditer(text)):
+        if not in_comment(text, match.start()):
+            return True
+        if number > _MAX_MATCHES:
+            break
+    return False
+
+
+def sets_consent_mode(source: Source) -> bool:
+    """Returns whether a file sets Google's consent defaults to denied before it loads anything of Google's."""
+    return "denied" in source.text and denied_by_default(source.text)
