@@ -13,14 +13,16 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from scan_execution.analysis.gates import walk
+from scan_execution.analysis.gates.exports import providers_in
 from scan_execution.analysis.gates.options import blocked_by_script, waits_by_itself
 from scan_execution.analysis.gates.reading import reading_of
 from scan_execution.analysis.gates.running import runs_on_load
 from scan_execution.analysis.gates.texts import implied_by_text
-from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, Unclear
+from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, Provider, Unclear
+from scan_execution.analysis.report import MAX_PROVIDERS
 from scan_execution.analysis.sources import Block, Source
 
-__all__ = ["checked", "gating", "runs_on_load", "template_gates"]
+__all__ = ["checked", "gating", "providers", "runs_on_load", "template_gates"]
 
 # Files that a framework or a page runs, so that what they export is run, too.
 _ENTRY: Final = re.compile(
@@ -28,6 +30,11 @@ _ENTRY: Final = re.compile(
     r"|docusaurus\.config|hooks\.client|base|routes?|home)(?:\.\w+){1,2}$|(?:^|/)plugins/",
     re.IGNORECASE,
 )
+
+_SLOTS: Final = {
+    "rule": {"any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}], "has": {"kind": "tag_name", "regex": "^slot$"}}
+}
+_MAX_SLOTS: Final = 20
 
 
 def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None) -> Gating:
@@ -42,6 +49,19 @@ def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None
     if found.gate is Gate.CALLERS and DEFAULT in found.callers and _ENTRY.search(source.path):
         return Gating(Gate.OPEN, (), found.providers, found.unclear) if found.providers or found.unclear else OPEN
     return found
+
+
+def providers(source: Source) -> list[Provider]:
+    """Returns what a file exports that gives the visitor's choice, or renders its children only with consent."""
+    found = dict.fromkeys(providers_in(reading_of(source)))
+    if source.path.endswith((".vue", ".svelte", ".astro")) and _slots_wait(source):
+        found[Provider(DEFAULT, None)] = None
+    return list(found)[:MAX_PROVIDERS]
+
+
+def _slots_wait(source: Source) -> bool:
+    slots = source.main.root.find_all(_SLOTS)  # type: ignore[call-overload]
+    return bool(slots) and all(gating(source, source.main, slot).gate is Gate.CLOSED for slot in slots[:_MAX_SLOTS])
 
 
 def template_gates(text: str, *, holds: bool) -> Gating:

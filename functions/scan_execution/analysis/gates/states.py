@@ -54,6 +54,41 @@ def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
     return Meaning(true, NOTHING, Kind.FLAG)
 
 
+def meaning_of_context(reader: Reader, name: str) -> Meaning:
+    """Returns the meaning of what a context gives: of the values that the file's provider elements get."""
+    found: Implied | None = None
+    for place in reader.index.uses.get(name, ())[:_MAX_PLACES]:
+        tag = place.node.parent()
+        if tag is not None and tag.kind() in {"member_expression", "nested_identifier"}:  # <Context.Provider>
+            tag = tag.parent()
+        if tag is None or tag.kind() not in {"jsx_opening_element", "jsx_self_closing_element"}:
+            continue
+        for attribute in tag.children():
+            value = attribute.child(2) if attribute.kind() == "jsx_attribute" else None
+            if value is None or not attribute.text().startswith("value"):
+                continue
+            implied = _any_choice(reader, Place(place.block, value))
+            found = implied if found is None else either(found, implied)
+    return by_name(name) if found is None or found == NOTHING else Meaning(found, NOTHING, Kind.CHOICE)
+
+
+def _any_choice(reader: Reader, place: Place) -> Implied:
+    inner = next((it for it in place.node.children() if it.is_named()), place.node)
+    if inner.kind() == "identifier":
+        declared = reader.index.declarations.get(inner.text(), ())
+        value = declared[0].value if declared else None
+        if value is not None and value.kind() == "object":
+            inner = value
+    if inner.kind() != "object":
+        return reader.meaning(place.block, inner).true
+    for part in inner.children():
+        value = part if part.kind() == "shorthand_property_identifier" else part.field("value")
+        implied = reader.meaning(place.block, value).true if value is not None else NOTHING
+        if value is not None and value.kind() not in FUNCTIONS and (implied.given or implied.providers):
+            return implied
+    return NOTHING
+
+
 def _is_constant(start: SgNode | None) -> bool:
     return start is not None and start.kind() in {"true", "false", "number", "string"}
 

@@ -238,7 +238,9 @@ def _declared(reader: Reader, declared: Declared, name: str) -> Meaning:
     block, value, part = declared.block, declared.value, declared.part
     if value is not None and value.kind() in {"call_expression", "new_expression"}:
         callee = _callee(value)
-        if callee.rpartition(".")[2] in _STATES and part in {"", "0"}:
+        if callee.rpartition(".")[2].partition("<")[0] == "createContext":
+            return states.meaning_of_context(reader, name)
+        if callee.rpartition(".")[2].partition("<")[0] in _STATES and part in {"", "0"}:
             return states.meaning_of_state(reader, declared, name)
     if value is None or (not part and name in reader.index.assignments and value.kind() not in FUNCTIONS):
         return states.meaning_of_state(reader, declared, name)
@@ -294,7 +296,7 @@ def property_of(reader: Reader, block: Block, node: SgNode, name: str) -> Meanin
     if kind == "call_expression" and (callee := node.field("function")) and callee.kind() == "identifier":
         for declared in reader.index.declarations.get(callee.text(), ())[:1]:
             if declared.value is not None and declared.value.kind() in FUNCTIONS:
-                for value in _returns(declared.value):
+                for value in returns_of(declared.value):
                     if value.kind() == "object" and (found := property_of(reader, declared.block, value, name)):
                         return found
     return None
@@ -400,7 +402,7 @@ def returned(reader: Reader, block: Block, function: SgNode) -> Meaning:
         return OTHER
     if body.kind() != "statement_block":
         return reader.meaning(block, body)
-    values = _returns(function)
+    values = returns_of(function)
     found: Meaning | None = None
     for value in values:
         place = reader.found(block, value, function).implied
@@ -425,7 +427,7 @@ def _more(one: Kind, other: Kind) -> Kind:
 _RETURNS: Final = {"rule": {"kind": "return_statement"}}
 
 
-def _returns(function: SgNode) -> list[SgNode]:
+def returns_of(function: SgNode) -> list[SgNode]:
     body = function.field("body")
     if body is not None and body.kind() != "statement_block":
         inner = body.child(1) if body.kind() == "parenthesized_expression" else body

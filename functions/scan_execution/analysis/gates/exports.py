@@ -1,0 +1,145 @@
+"""What a file exports that gives the visitor's choice: functions, hooks, stores, values, and components that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis.gates import markup, words
+from scan_execution.analysis.gates.context import Reader
+from scan_execution.analysis.gates.implied import NOTHING, Implied, either
+from scan_execution.analysis.gates.index import FUNCTIONS, Place
+from scan_execution.analysis.gates.values import arguments_of, returns_of
+from scan_execution.analysis.gating import DEFAULT, Provider
+from scan_execution.analysis.sources import SCRIPTS
+
+_STORES: Final = frozenset({"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"})
+_MAX_PROPERTIES: Final = 50
+_DEFAULTS: Final = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
+_ASSIGNED: Final = {
+    "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^(?:module\.)?exports\b"}}
+}
+
+
+def providers_in(reader: Reader) -> Iterator[Provider]:
+    for name, place in _exported(reader):
+        implied = _implied_by_value(reader, place, 0)
+        if implied.given:
+            yield Provider(name, None)
+        for source in sorted(implied.providers) if not implied.given else ():
+            yield Provider(name, source)
+
+
+def _exported(reader: Reader) -> Iterator[tuple[str, Place]]:
+    """Yields the name and the value of each export."""
+    index = reader.index
+    for local, name in index.exports.items():
+        for declared in index.declarations.get(local, ())[:1]:
+            yield name, Place(declared.block, declared.value if declared.value is not None else declared.node)
+    for block in index.scripts:
+        if block.language not in SCRIPTS or "export" not in block.text:
+            continue
+        for statement in block.root.find_all(_DEFAULTS):  # type: ignore[call-overload]
+            value = statement.field("value") or statement.field("declaration")
+            if value is not None and value.kind() != "identifier":
+                yield DEFAULT, Place(block, value)
+        for assignment in block.root.find_all(_ASSIGNED):  # type: ignore[call-overload]
+            left, right = assignment.field("left"), assignment.field("right")
+            if left is None or right is None:
+                continue
+            if right.kind() in FUNCTIONS:
+                name = left.text().rpartition(".")[2]
+                yield DEFAULT if name == "exports" else name, Place(block, right)
+            for name, value in _properties(right):
+                yield name, Place(block, value)
+
+
+def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
+    """Returns what follows if an export says yes, shows its children, or calls its parameter."""
+    block, node = place
+    if depth > 3:  # noqa: PLR2004
+        return NOTHING
+    kind = node.kind()
+    if kind in FUNCTIONS:
+        return _implied_by_function(reader, place, depth)
+    if kind == "object":
+        return _first(_implied_by_value(reader, Place(block, value), depth + 1) for _, value in _properties(node))
+    if kind in {"class_declaration", "class"}:
+        body = node.field("body")
+        methods = [it for it in body.children() if it.kind() == "method_definition"] if body is not None else []
+        return _first(reader.meaning(block, method).true for method in methods[:_MAX_PROPERTIES])
+    implied = reader.meaning(block, node).true
+    if kind in {"call_expression", "new_expression"} and not implied.given and not implied.providers:
+        callee = node.field("function") or node.field("constructor")
+        name = callee.text()[-60:].rpartition(".")[2] if callee is not None else ""
+        if kind == "new_expression" and (declared := reader.index.declarations.get(name)):
+            value = declared[0].value
+            if value is not None and value.kind() == "class_declaration":
+                return _implied_by_value(reader, Place(declared[0].block, value), depth + 1)
+        if name.partition("<")[0] in _STORES and words.is_key(node.text()[:2000]):
+            return Implied(given=True)
+        return _first(
+            _implied_by_value(reader, Place(block, it), depth + 1) for it in arguments_of(node) if it.kind() in FUNCTIONS
+        )
+    return implied
+
+
+def _implied_by_function(reader: Reader, place: Place, depth: int) -> Implied:
+    block, function = place
+    implied = reader.meaning(block, function).true
+    if implied.given or implied.providers:
+        return implied
+    shown = markup.children_of(reader, block, function)
+    if shown.given or shown.providers:
+        return shown
+    objects = [value for value in returns_of(function) if value.kind() in {"object", "array"}]
+    found = _first(_implied_by_value(reader, Place(block, value), depth + 1) for value in objects)
+    return found if found != NOTHING else _implied_by_parameters(reader, place)
+
+
+def _implied_by_parameters(reader: Reader, place: Place) -> Implied:
+    """Returns what follows if a function calls one of its parameters."""
+    block, function = place
+    names = reader.index.parameters(function)
+    span = function.range()
+    found: Implied | None = None
+    for name in sorted(names)[:10]:
+        for use in reader.index.uses.get(name, ())[:40]:
+            if use.block is not block or not span.start.index <= use.node.range().start.index < span.end.index:
+                continue
+            parent = use.node.parent()
+            called = parent is not None and parent.kind() == "call_expression" and parent.field("function") == use.node
+            given = parent is not None and parent.kind() == "arguments"
+            if not called and not given:
+                continue
+            implied = reader.found(block, use.node, function).implied
+            if called or implied != NOTHING:
+                found = implied if found is None else either(found, implied)
+    return found or NOTHING
+
+
+def _first(implied: Iterator[Implied]) -> Implied:
+    """Returns the first that gives the choice, itself or through others."""
+    through = NOTHING
+    for one in implied:
+        if one.given:
+            return one
+        if one.providers and not through.providers:
+            through = one
+    return through
+
+
+def _properties(node: SgNode) -> Iterator[tuple[str, SgNode]]:
+    if node.kind() not in {"object", "array"}:
+        return
+    for part in node.children()[: 2 * _MAX_PROPERTIES]:
+        if part.kind() == "pair":
+            key, value = part.field("key"), part.field("value")
+            if key is not None and value is not None:
+                yield key.text().strip("\"'"), value
+        elif part.kind() == "method_definition" and (name := part.field("name")):
+            yield name.text(), part
+        elif part.kind() == "shorthand_property_identifier" or (node.kind() == "array" and part.is_named()):
+            yield part.text()[:100], part
