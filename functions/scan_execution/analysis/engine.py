@@ -19,6 +19,7 @@ from scan_execution.analysis.conditions import Candidate, holds
 from scan_execution.analysis.facts import distinct
 from scan_execution.analysis.files import Skipped, check_depth
 from scan_execution.analysis.fingerprints import Fingerprints, shape_of, words
+from scan_execution.analysis.gates.options import GOOGLE
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.report import MAX_LOADS, Load, Match
 from scan_execution.analysis.rules import Rule, rules
@@ -28,8 +29,6 @@ from scan_execution.analysis.templates import read_template
 # What templates write.
 PAGES: Final = frozenset({"html", "javascript", "typescript"})
 _MAX_SNIPPET_LINES: Final = 12
-# Vendors that Google's consent mode blocks, wherever in the project it is configured.
-_GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
 
 
 class Triggers:
@@ -153,7 +152,7 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
         *locate(source, start, end, limits, tuple(candidate.secrets)),
         *fingerprints.take(rule.id, " ".join(code), shape_of(rule.id, rule.category, vendor_id, code)),
         candidate.gating,
-        vendor is not None and vendor.id in _GOOGLE and "ungated" in rule.where,
+        vendor is not None and vendor.id in GOOGLE and "ungated" in rule.where,
     )
 
 

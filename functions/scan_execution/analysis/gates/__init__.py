@@ -32,7 +32,10 @@ _ENTRY: Final = re.compile(
 )
 
 _SLOTS: Final = {
-    "rule": {"any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}], "has": {"kind": "tag_name", "regex": "^slot$"}}
+    "rule": {
+        "any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}],
+        "has": {"kind": "tag_name", "regex": "^slot$"},
+    }
 }
 _MAX_SLOTS: Final = 20
 

@@ -15,7 +15,9 @@ from scan_execution.analysis.gates.values import arguments_of, returns_of
 from scan_execution.analysis.gating import DEFAULT, Provider
 from scan_execution.analysis.sources import SCRIPTS
 
-_STORES: Final = frozenset({"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"})
+_STORES: Final = frozenset(
+    {"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"}
+)
 _MAX_PROPERTIES: Final = 50
 _DEFAULTS: Final = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
 _ASSIGNED: Final = {
@@ -81,7 +83,9 @@ def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
         if name.partition("<")[0] in _STORES and words.is_key(node.text()[:2000]):
             return Implied(given=True)
         return _first(
-            _implied_by_value(reader, Place(block, it), depth + 1) for it in arguments_of(node) if it.kind() in FUNCTIONS
+            _implied_by_value(reader, Place(block, it), depth + 1)
+            for it in arguments_of(node)
+            if it.kind() in FUNCTIONS
         )
     return implied
 

@@ -24,14 +24,14 @@ _COMMENT: Final = re.compile(r"//|\*|#|<!--")
 _WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
 # By vendor: settings in a call of the vendor's, or of its queue, that make it wait or do without identifiers.
 _OPTIONS: Final = {
-    "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default|disable_persistence)[\"']?\s{0,9}:\s{0,9}(?!false)"
-    r"|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:\s{0,9}(?!false|null|undefined)",
-    "mixpanel": r"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{0,9}:\s{0,9}(?!false)",
-    "amplitude": r"optOut[\"']?\s{0,9}:\s{0,9}(?!false)|identityStorage[\"']?\s{0,9}:\s{0,9}[\"']none",
-    "countly": r"require_consent[\"']?\s{0,9}:\s{0,9}(?!false)",
+    "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default|disable_persistence)[\"']?\s{0,9}:(?!\s{0,9}false)"
+    r"|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
+    "mixpanel": r"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{0,9}:(?!\s{0,9}false)",
+    "amplitude": r"optOut[\"']?\s{0,9}:(?!\s{0,9}false)|identityStorage[\"']?\s{0,9}:\s{0,9}[\"']none",
+    "countly": r"require_consent[\"']?\s{0,9}:(?!\s{0,9}false)",
     "rudderstack": r"preConsent[\"']?\s{0,9}:|consentManagement[\"']?\s{0,9}:",
-    "segment": r"disable[\"']?\s{0,9}:\s{0,9}(?!false)",
-    "snowplow": r"anonymousTracking[\"']?\s{0,9}:\s{0,9}(?!false)|stateStorageStrategy[\"']?\s{0,9}:\s{0,9}[\"']none",
+    "segment": r"disable[\"']?\s{0,9}:(?!\s{0,9}false)",
+    "snowplow": r"anonymousTracking[\"']?\s{0,9}:(?!\s{0,9}false)|stateStorageStrategy[\"']?\s{0,9}:\s{0,9}[\"']none",
     "google-analytics": r"bootstrap[\"']?\s{0,9}:\s{0,9}false|(?:enabled|initMode)[\"']?\s{0,9}:\s{0,9}(?:false|[\"']manual)|(?:storage|client_storage)[\"']\s{0,9}:\s{0,9}[\"']none",
     "google-tag-manager": r"(?:enabled|autoInit)[\"']?\s{0,9}:\s{0,9}false",
     "datadog": r"trackingConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:not-granted|pending)",
@@ -146,14 +146,15 @@ def balanced(text: str, start: int) -> str:
 
 
 def denied_by_default(text: str, vendor: str = "") -> bool:
-    """Returns whether a text sets Google's consent defaults so that a vendor's tag, or any tag, waits."""
+    """Returns whether a text sets Google's consent defaults so that a vendor's tag waits, or all of them do."""
     for match in _DEFAULT.finditer(text):
         if in_comment(text, match.start()):
             continue
         settings = dict(_STORAGE.findall(match[1]))
         wanted = _WANTED.get(vendor, ("analytics_storage", "ad_storage"))
         if settings:
-            if any("denied" in settings.get(name, "") for name in wanted):
+            denied = ["denied" in settings[name] for name in wanted if name in settings]
+            if any(denied) and (vendor or all(denied)):
                 return True
         elif "denied" in match[1] or (_NAME.match(match[1]) and "denied" in text):
             return True

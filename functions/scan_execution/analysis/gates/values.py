@@ -152,10 +152,12 @@ def _comparison(reader: Reader, block: Block, left: SgNode, right: SgNode) -> Me
     if ".indexOf" in value.text()[-200:] and written == "-1":
         return negated(found._replace(false=NOTHING))
     if found.kind is Kind.STORED:
+        if written in {"true", "1"}:
+            return STORED
         return FLAG if _SURE.search(written) and words.says_yes(written) else OTHER
     if found.kind is Kind.OTHER:
         return OTHER
-    falsy = written in {"false", "0", ""}
+    falsy = literal.kind() != "string" and written in {"false", "0", ""}
     return compared(found, positive=words.says_yes(written), falsy=falsy)
 
 
