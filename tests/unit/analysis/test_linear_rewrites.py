@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from scan_execution.analysis import secrecy
 from scan_execution.analysis.catalogue import catalogue
+from scan_execution.analysis.engine import source_of
 from scan_execution.analysis.manifests import read_manifest
 from scan_execution.analysis.sources import Block, Source
 
@@ -65,7 +66,7 @@ def test_finds_the_same_strings(text: str):
 
 def test_a_template_condition_ends_with_its_block():
     text = "A {% if consent %} B {% if x %} C {% endif %} D {% endif %} E {% if y %} F {% endif %}"
-    source = engine.source_of("a.html", text, "html")
+    source = source_of("a.html", text, "html")
     conditions = {letter: source.template_conditions(text.index(f"{letter} ")) for letter in "ABCDEF"}
     consent, x, y = ("consent", True), ("x", True), ("y", True)
     assert conditions == {"A": [], "B": [consent], "C": [x, consent], "D": [consent], "E": [], "F": [y]}
