@@ -15,7 +15,7 @@ from controlplane.store.scans.history import WHOLE_PROJECT, HistoryItem
 from controlplane.store.scans.items import ScanItem
 from scan_execution.analysis import Finding
 from scan_execution.analysis.files import reason_to_skip
-from scan_execution.analysis.scan import MISSING
+from scan_execution.analysis.judgment import MISSING
 
 
 class Sight(NamedTuple):

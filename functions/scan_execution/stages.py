@@ -12,7 +12,7 @@ from controlplane.store.leases import Lease
 from controlplane.store.scans import execution
 from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import ScanItem, Stage
-from scan_execution.analysis.report import Answer, Examine, Request
+from scan_execution.analysis.report import USES, Answer, Examine, Request
 
 # Each report is a write to the scan and its three indexes.
 SECONDS_BETWEEN_REPORTS: Final = 5.0
@@ -44,12 +44,18 @@ class Stages:
         self._inventory = inventory
 
     def counting(self, examine: Examine, total: int) -> Examine:
-        """Returns `examine` for the stage `analyze`. Reports how many of the files are analyzed every few seconds."""
+        """Returns `examine` for the stage `analyze`. Reports how many of the files are analyzed every few seconds.
+
+        Doesn't count a file again if another look at it is needed.
+        """
+        done = 0
 
         def counted(requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
+            nonlocal done
             reported_at = clock.monotonic()
-            for done, answer in enumerate(examine(requests, deadline), 1):
+            for answer in examine(requests, deadline):
                 yield answer
+                done += not answer[0].language.startswith(USES)
                 if clock.monotonic() - reported_at >= SECONDS_BETWEEN_REPORTS:
                     reported_at = clock.monotonic()
                     files = done, max(done, total)

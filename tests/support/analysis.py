@@ -23,6 +23,8 @@ def in_process(limits: Limits) -> Examine:
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], limits: Limits | None = None) -> Analysis:
     limits = limits or Limits()
+    # Some files are read again.
+    contents = list(contents) if isinstance(contents, Iterator) else contents
     return analysis.analyze_files(contents, in_process(limits), limits)
 
 

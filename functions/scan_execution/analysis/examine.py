@@ -13,7 +13,8 @@ from scan_execution.analysis.engine import analyze_source, locate, source_of
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from scan_execution.analysis.report import MAX_LOADS, Match, Report
+from scan_execution.analysis.report import MAX_LOADS, USES, Match, Report
+from scan_execution.analysis.uses import uses_of
 from scan_execution.inventory import manifests as inventory
 
 # One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
@@ -48,12 +49,21 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
     if language in {"manifest", "lock file"}:
         return _examine_manifest(path, text, limits, locked=language == "lock file")
+    if language.startswith(USES):
+        return _examine_uses(path, text, language, limits)
     lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     report.matches, report.truncated, loads = analyze_source(source, limits)
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
     return report
+
+
+def _examine_uses(path: str, text: str, asked: str, limits: Limits) -> Report:
+    _, language, stems = asked.split(" ")
+    lines = files.check_lines(text, limits, language)
+    source = source_of(path, text, language)
+    return Report(lines, uses=uses_of(source, frozenset(filter(None, stems.split(","))), limits))
 
 
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:

@@ -63,10 +63,17 @@ class Finding:
         }
 
 
-def urgency(finding: Finding) -> tuple[int, int, int, str, int, str]:
+def priority_of(severity: str, confidence: str) -> str:
+    """Returns the severity as a priority, one step lower if the finding is uncertain."""
+    step = SEVERITIES.index(severity) + (confidence == "low")
+    return PRIORITIES[min(step, len(PRIORITIES) - 1)]
+
+
+def urgency(finding: Finding) -> tuple[int, int, int, int, str, int, str]:
     """Returns a sort key: most urgent first. The order is total, so the same tree always gives the same result."""
     return (
         PRIORITIES.index(finding.priority),
+        CONFIDENCES.index(finding.confidence),
         SEVERITIES.index(finding.severity),
         _CATEGORY_ORDER.index(finding.category),
         finding.location.path,

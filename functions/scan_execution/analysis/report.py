@@ -101,6 +101,11 @@ class Report:
     providers: list[Provider] = field(default_factory=list)
 
 
+# A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>`,
+# with the last words of the modules.
+USES: Final = "uses "
+
+
 class Request(NamedTuple):
     """A file to analyze. Its path is relative, with forward slashes."""
 
@@ -109,6 +114,8 @@ class Request(NamedTuple):
     content: bytes
 
 
+# A file's path, and a function that returns its content. It takes the maximum size in bytes, and raises Skipped.
+type Entry = tuple[str, Callable[[int], bytes]]
 type Answer = tuple[Request, Report | Skipped]
 # Analyzes files in order until a deadline (time.monotonic()). It may read a few requests ahead of its answers.
 type Examine = Callable[[Iterator[Request], float], Iterator[Answer]]

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from scan_execution.analysis.findings import CATEGORIES, PRIORITIES, SEVERITIES
+from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
 from scan_execution.analysis.reading import load_yaml
 
 RULES: Final = Path(__file__).parents[1] / "rules"
@@ -38,7 +38,6 @@ class Rule:
     description: str
     category: str
     severity: str
-    priority: str
     remediation: str
     references: tuple[str, ...]
     languages: tuple[str, ...]
@@ -87,9 +86,7 @@ def _rule(path: Path, written: dict[str, Any], shared: Mapping[str, Any]) -> Rul
         )
     except (KeyError, TypeError) as failure:
         raise InvalidRule(f"{path}: {failure}") from failure
-    for value, known in (
-        (rule.category, CATEGORIES), (rule.severity, SEVERITIES), (rule.priority, PRIORITIES), (rule.engine, ENGINES),
-    ):  # fmt: skip
+    for value, known in ((rule.category, CATEGORIES), (rule.severity, SEVERITIES), (rule.engine, ENGINES)):
         if value not in known:
             raise InvalidRule(f"{path}: {value} isn't one of {', '.join(known)}")
     if (rule.engine == "syntax") != bool(rule.match):

@@ -17,22 +17,22 @@ from typing import Final
 from scan_execution.analysis import files
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.files import Skipped
-from scan_execution.analysis.findings import Finding, Location, urgency
-from scan_execution.analysis.fingerprints import Fingerprints
-from scan_execution.analysis.gating import OPEN, Gate, Gating
+from scan_execution.analysis.findings import Finding, Location, priority_of, urgency
+from scan_execution.analysis.following import Following
+from scan_execution.analysis.gating import Gating, Provider
+from scan_execution.analysis.judgment import MISSING, missing_consent_manager, with_confidence
 from scan_execution.analysis.kinds import NOT_ASSESSED, Kind, count, kind_of
 from scan_execution.analysis.libraries import families, libraries
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.links import Links, Verdict
 from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
-from scan_execution.analysis.report import Examine, InvalidReport, Load, Match, Report, Request
+from scan_execution.analysis.report import Entry, Examine, InvalidReport, Load, Match, Report, Request
 from scan_execution.analysis.rules import Rule, rules
 
-# The rule about the project as a whole. Its finding shows the most urgent tracker, wherever that is.
-MISSING: Final = "consent-manager-missing"
-# Doesn't show that the project needs to ask: what the script does is unknown.
-UNKNOWN: Final = "unknown-script-loaded"
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
+# Conditions of rules about code that may wait for consent.
+_ASKS: Final = frozenset({"ungated", "unchecked"})
 # Limits of the whole scan, after which no more files are read.
 _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
@@ -83,25 +83,31 @@ def analyze_folder(root: Path, examine: Examine, limits: Limits) -> Analysis:
     """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder."""
     scan = _Scan(limits)
 
-    def entries() -> Iterator[tuple[str, Callable[[int], bytes]]]:
+    def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
         for path, entry, reason in files.walk(root):
-            if reason is not None:
-                scan.skip(path, reason)
-            elif entry is not None:
+            if reason is None and entry is not None:
                 yield path, partial(files.read, entry.path)
+            elif reason is not None and skip is not None:
+                skip(path, reason)
 
-    return scan.run(entries(), examine)
+    return scan.run(entries(), partial(entries, None), examine)
 
 
 def analyze_files(contents: Iterable[tuple[str, bytes]], examine: Examine, limits: Limits) -> Analysis:
-    """Analyzes (path, content) pairs, holding few at a time. Paths are relative, with forward slashes."""
+    """Analyzes (path, content) pairs, holding few at a time. Paths are relative, with forward slashes.
+
+    Reads the pairs more than once, if that shows whether a finding waits for consent.
+    """
 
     def bounded(content: bytes, most: int) -> bytes:
         if len(content) > most:
             raise Skipped("too large")
         return content
 
-    return _Scan(limits).run(((path, partial(bounded, content)) for path, content in contents), examine)
+    def entries() -> Iterator[Entry]:
+        return ((path, partial(bounded, content)) for path, content in contents)
+
+    return _Scan(limits).run(entries(), entries, examine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,8 @@ class _Found:
     """A finding, and the conditions on the whole project under which it is reported."""
 
     finding: Finding
-    gating: Gating = OPEN
+    # None if the rule doesn't ask for consent.
+    gating: Gating | None = None
     depends_on_consent_mode: bool = False
 
 
@@ -124,6 +131,8 @@ class _Scan:
         self._outdated: dict[str, tuple[tuple[int, int, str, int], _Found]] = {}
         self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
         self._consent_mode = False
+        self._paths: list[str] = []
+        self._providers: list[tuple[str, list[Provider]]] = []
 
     def skip(self, path: str, reason: str) -> None:
         self._result.skipped[reason] += 1
@@ -137,8 +146,8 @@ class _Scan:
         if reason in NOT_ASSESSED:
             count(self._result.kinds, kind_of(path, language), analyzed=False)
 
-    def run(self, entries: Iterable[tuple[str, Callable[[int], bytes]]], examine: Examine) -> Analysis:
-        """Returns the result for (path, read) pairs. `read` takes the maximum size in bytes and returns the content."""
+    def run(self, entries: Iterable[Entry], again: Callable[[], Iterable[Entry]], examine: Examine) -> Analysis:
+        """Returns the result for files. `again` returns the same files for another look at some of them."""
         for request, outcome in examine(self._requests(entries), self._deadline):
             try:
                 if isinstance(outcome, Skipped):
@@ -150,9 +159,18 @@ class _Scan:
                     self._result.uncertain.discard(request.path)
             except InvalidReport:
                 self._skip_known(request.path, request.language, "failed")
-        return self._finish()
+        self._found_so_far += [found for _, found in self._outdated.values()]
+        return self._finish(self._linked(again, examine))
 
-    def _requests(self, entries: Iterable[tuple[str, Callable[[int], bytes]]]) -> Iterator[Request]:
+    def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
+        links = Links(self._paths)
+        for path, providers in self._providers:
+            links.add_providers(path, providers)
+        undecided = ((found.finding.location.path, found.gating) for found in self._found_so_far if found.gating)
+        Following(links, again, examine, self._limits, self._deadline).follow(undecided)
+        return links
+
+    def _requests(self, entries: Iterable[Entry]) -> Iterator[Request]:
         """Yields the files to analyze, each read on demand, until a limit of the whole scan is reached."""
         limits, result = self._limits, self._result
         entries = iter(entries)
@@ -171,6 +189,7 @@ class _Scan:
             if reason is not None:
                 self.skip(path, reason)
                 continue
+            self._paths.append(path)
             result.uncertain.add(path)  # until its report is in
             try:
                 content = read(limits.max_lock_file_bytes if language == "lock file" else limits.max_file_bytes)
@@ -199,6 +218,8 @@ class _Scan:
         self._count_loads(report.loads)
         result.asks_for_consent |= report.asks_for_consent
         self._consent_mode = self._consent_mode or report.sets_consent_mode
+        if report.providers:
+            self._providers.append((path, report.providers))
         result.truncated |= report.truncated
         result.lines += report.lines
         result.files_analyzed += 1
@@ -230,7 +251,7 @@ class _Scan:
             rule.description.strip().format_map(match.names),
             rule.category,
             rule.severity,
-            rule.priority,
+            priority_of(rule.severity, "high"),
             Location(path, match.start_line, match.end_line, match.start_column, match.end_column, match.snippet),
             rule.remediation.strip().format_map(match.names),
             tuple(filter(None, (library.reference if library else None, *rule.references))),
@@ -240,7 +261,8 @@ class _Scan:
             match.shape,
             (vendor.id,) if vendor else (),
         )
-        return _Found(finding, match.gating, match.depends_on_consent_mode)
+        asks = not _ASKS.isdisjoint(rule.where)
+        return _Found(finding, match.gating if asks else None, match.depends_on_consent_mode)
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:
         for match, entry in found:
@@ -263,42 +285,25 @@ class _Scan:
             self._result.truncated = True
             self._result.uncertain.add(finding.location.path)
 
-    def _finish(self) -> Analysis:
-        self._found_so_far += [found for _, found in self._outdated.values()]
-        findings = [found.finding for found in self._found_so_far if self._stands(found)]
+    def _finish(self, links: Links) -> Analysis:
+        findings = [finding for found in self._found_so_far if (finding := self._judged(found, links)) is not None]
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)
         self._drop(findings[self._limits.max_findings :])
         self._result.findings = findings[: self._limits.max_findings]
         return self._result
 
-    def _stands(self, found: _Found) -> bool:
-        if found.gating.gate is Gate.CALLERS and self._result.asks_for_consent:
-            return False
-        return not (found.depends_on_consent_mode and self._consent_mode)
+    def _judged(self, found: _Found, links: Links) -> Finding | None:
+        """Returns the finding with its confidence, or None if the project shows that it waits for consent."""
+        if found.depends_on_consent_mode and self._consent_mode:
+            return None
+        if found.gating is None:
+            return found.finding
+        finding = found.finding
+        verdict = links.verdict(finding.location.path, found.gating)
+        return None if verdict is Verdict.GATED else with_confidence(finding, verdict)
 
     def _missing_consent_manager(self, findings: list[Finding]) -> list[Finding]:
-        trackers = sorted((it for it in findings if it.category == "trackers" and it.rule_id != UNKNOWN), key=urgency)
-        rule = self._rules.get(MISSING)
-        if rule is None or not trackers or self._result.asks_for_consent or self._result.incomplete:
+        if MISSING not in self._rules or self._result.asks_for_consent or self._result.incomplete:
             return []
-        known = catalogue().vendors
-        vendor_ids = tuple(sorted({vendor_id for finding in trackers for vendor_id in finding.vendor_ids}))
-        vendors = sorted(known[vendor_id].name for vendor_id in vendor_ids)
-        names = {"vendors": ", ".join(vendors[:5]) + (" and others" if len(vendors) > 5 else "")}
-        return [
-            Finding(
-                rule.id,
-                rule.title,
-                rule.description.strip().format_map(names),
-                rule.category,
-                rule.severity,
-                rule.priority,
-                trackers[0].location,
-                rule.remediation.strip(),
-                rule.references,
-                # One per project, wherever its trackers are.
-                *Fingerprints("").take(rule.id, "project"),
-                vendor_ids,
-            )
-        ]
+        return missing_consent_manager(self._rules[MISSING], findings)

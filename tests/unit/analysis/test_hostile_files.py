@@ -175,15 +175,40 @@ def test_no_manifest_makes_it_fail(content):
     assert analyze_files([("package.json", content)]).findings == []
 
 
+class Many:
+    """Files that are made when they are read, as often as they are."""
+
+    def __init__(self, count, content, first=()):
+        self.count, self.content, self.first = count, content, first
+
+    def __iter__(self):
+        yield from self.first
+        yield from ((f"src/{n}.js", self.content) for n in range(self.count))
+
+
+def peak_memory(files):
+    tracemalloc.start()
+    analysis = analyze_files(files)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert analysis.files_analyzed == len(list(files))
+    return most
+
+
 def test_holds_one_file_at_a_time():
     def peak(count):
-        files = ((f"src/{n}.js", TRACKER + b"f(1);\n" * 3_000) for n in range(count))
-        tracemalloc.start()
-        analysis = analyze_files(files)
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert analysis.files_analyzed == count
-        return most
+        return peak_memory(Many(count, TRACKER + b"f(1);\n" * 3_000))
 
     peak(1)
     assert peak(30) < 1.5 * peak(3)
+
+
+def test_holds_little_of_the_files_that_use_a_tracker():
+    tracker = ("src/tags.js", b"export function start() {" + TRACKER + b"}")
+    user = b"import { start } from './tags';\nexport function run() { start() }\n" + b"f(1);\n" * 3_000
+
+    def peak(count):
+        return peak_memory(Many(count, user, [tracker]))
+
+    peak(1)
+    assert peak(300) < peak(30) + 300 * 5_000

@@ -89,7 +89,7 @@ def test_there_are_at_least_40_rules_in_six_families():
 
 @pytest.mark.parametrize("change", [
     ("severity: high", "severity: huge"),
-    ("priority: P1", "priority: now"),
+    ("severity: high", "severity: high\npriority: P1"),
     ("category: trackers", "category: cookies"),
     ("match:", "matches:"),
     ("title:", "titel:"),

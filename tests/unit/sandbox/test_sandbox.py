@@ -124,7 +124,7 @@ class TestSurvival:
         [finding] = result.findings
         [rule] = [it for it in rules() if it.id == finding.rule_id]
         assert finding.location.path == BEFORE[0]
-        assert (finding.title, finding.priority, finding.category) == (rule.title, rule.priority, rule.category)
+        assert (finding.title, finding.priority, finding.category) == (rule.title, "P1", rule.category)
 
 
 class TestAnalysis:

@@ -1,0 +1,58 @@
+"""Which files run by themselves: a browser opens them, or a framework loads them by their place in the project."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from scan_execution.analysis.modules import COMPONENT_FILES
+
+
+class Runs(Enum):
+    # The file, and whatever its functions do: a page, a layout, a plugin.
+    ALL = "all"
+    # The file, but its functions only where they are called.
+    WHOLE = "whole"
+    # A script that some page may load, for example, through a tool's configuration.
+    PERHAPS = "perhaps"
+    # A component, a partial template: only where another file uses it.
+    NEVER = "never"
+
+
+_SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
+# Places whose files a framework runs: Next.js, Nuxt, Remix, SvelteKit, Gatsby, Astro, Docusaurus, Angular, Quasar.
+_FRAMEWORK: Final = re.compile(
+    r"(?:^|/)(?:(?:src/)?pages/|(?:src/|app/)?routes/|(?:src/|app/)?(?:layouts|plugins|boot)/[^/]+\.|(?:src/)?app/(?:[^/]+/)*"
+    r"(?:page|layout|template|error|loading|not-found|global-error|default)\.[jt]sx?$)"
+    r"|(?:^|/)(?:_app|_document|_layout|\+(?:page|layout|error)|hooks\.client|entry[.-](?:client|server)|root|App|app"
+    r"|app\.component|gatsby-(?:browser|ssr|config|node)|(?:nuxt|docusaurus|astro|vite|next|svelte|rsbuild|vue)\.config"
+    r"|instrumentation-client|Root|error)\.(?:client\.|server\.)?(?:[cm]?[jt]sx?|vue|svelte|astro)$"
+)
+_MAIN: Final = re.compile(
+    r"(?:^|(?:^|/)(?:src|app|client|frontend|web|www|public|js|assets|javascript|javascripts|packs|entrypoints|resources/js"
+    r"|scripts|static))/?(?:index|main|application|bootstrap|client|browser|server|entry|site|global)\.(?:[cm]?[jt]sx?|coffee)$"
+)
+# The main file of a package in a workspace hands on what others import.
+_PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
+_PARTIAL: Final = re.compile(
+    r"(?:^|/)(?:_[^/]*$|(?:_?partials?|_?includes?|snippets|_?shared|fragments|_?components|widgets|embeds|blocks"
+    r"|elements|template-parts|modules|mixins|macros)/)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4_096)
+def runs(path: str) -> Runs:
+    """Returns whether a file runs by itself, as far as its path shows."""
+    script = _SCRIPT.search(path) is not None
+    if script or path.endswith(COMPONENT_FILES):
+        if _FRAMEWORK.search(path):
+            return Runs.ALL
+        if script:
+            return Runs.WHOLE if _MAIN.search(path) and not _PACKAGE.search(path) else Runs.PERHAPS
+        return Runs.NEVER
+    if path.endswith(".py"):
+        return Runs.ALL
+    return Runs.NEVER if _PARTIAL.search(path) else Runs.ALL

@@ -1,0 +1,263 @@
+"""Decides whether code waits for consent, by the files that run it.
+
+The code of a match runs in its file's functions, or when the file itself does. From there, the uses of each are
+followed upward, file by file, until they reach code that the browser or a framework runs by itself. A use that waits
+for consent ends its path. What can't be followed makes a finding less certain, and never removes it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from scan_execution.analysis import modules
+from scan_execution.analysis.entries import Runs, runs
+from scan_execution.analysis.gating import ANY, ITSELF, WHOLE, Export, Gate, Gating, Provider, Unclear
+from scan_execution.analysis.report import Report
+
+_MAX_USES: Final = 50_000
+_MAX_STATES: Final = 2_000
+_MAX_PROVIDERS: Final = 200
+
+
+class Verdict(IntEnum):
+    """Whether code runs without consent, from no to yes."""
+
+    GATED = 0
+    UNUSED = 1
+    CONDITION = 2
+    CALLBACK = 3
+    UNREAD = 4
+    LIKELY = 5
+    OPEN = 6
+
+
+_OF_DOUBT: Final = {Unclear.CONDITION: Verdict.CONDITION, Unclear.CALLBACK: Verdict.CALLBACK}
+
+
+class _State(NamedTuple):
+    """A function of a file, or the whole file, and what isn't known about the way from there to the match."""
+
+    path: str
+    name: str
+    doubt: Unclear
+
+
+class _User(NamedTuple):
+    name: str
+    path: str
+    gating: Gating
+
+
+class Links:
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths: dict[str, list[str]] = {}
+        for path in paths:
+            self._paths.setdefault(modules.stem(path), []).append(path)
+        # By path: who runs the file's exports. A dictionary, because it keeps the order.
+        self._users: dict[str, dict[_User, None]] = {}
+        self._kept = 0
+        # By path and local name: the names of the export.
+        self._exports: dict[str, dict[str, set[str]]] = {}
+        # By path and exported name: the exports of other files that it stands for.
+        self._barrels: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        self._providers: dict[str, dict[str, Export | None]] = {}
+        # Files whose users were searched for, and files that were read for their own exports and providers.
+        self._searched: set[str] = set()
+        self._read: set[str] = set()
+
+    def add_providers(self, path: str, providers: Iterable[Provider]) -> None:
+        for provider in providers:
+            self._providers.setdefault(path, {})[provider.name] = provider.source
+
+    def add(self, path: str, report: Report) -> None:
+        """Takes the uses of a file."""
+        self.add_providers(path, report.providers)
+        for (module, name), gating in report.uses:
+            if module == ITSELF:
+                self._exports.setdefault(path, {}).setdefault(name, set()).update(gating.callers)
+            elif self._kept < _MAX_USES:
+                if gating.gate is Gate.CALLERS:
+                    for caller in gating.callers:
+                        if caller not in self._exports.get(path, {}):
+                            self._barrels.setdefault(path, {}).setdefault(caller, []).append((module, name))
+                for target in self.resolve(path, module):
+                    self._users.setdefault(target, {})[_User(name, path, gating)] = None
+                    self._kept += 1
+
+    def resolve(self, importer: str, module: str) -> list[str]:
+        """Returns the files that a module may be. Several if a template names it in a way that depends on a setting."""
+        wanted = modules.without_extensions(modules.joined(importer, module)).strip("/")
+        found = [
+            path
+            for path in self._paths.get(modules.stem(wanted), ())
+            if path != importer and _same_module(modules.without_extensions(path), wanted, relative=module[:1] == ".")
+        ]
+        if len(found) > 1:
+            # The nearest one: in a monorepo, each application has its own.
+            near = [_common(importer, path) for path in found]
+            found = [path for path, it in zip(found, near, strict=True) if it == max(near)]
+        written = module.rpartition("/")[2]
+        exact = [path for path in found if path.rpartition("/")[2] == written]
+        return (exact or found)[:3]
+
+    def frontier(self, path: str, gating: Gating) -> tuple[list[str], list[str]]:
+        """Returns the files whose users decide about the code, and those that may give the visitor's choice."""
+        walk = self._walk(path, gating)
+        return list(walk.frontier), list(walk.providers)
+
+    def mark(self, searched: Iterable[str], read: Iterable[str]) -> None:
+        """Notes files whose users were searched for, and files whose own exports and providers were read."""
+        self._searched.update(searched)
+        self._read.update(read)
+
+    def is_read(self, path: str) -> bool:
+        return path in self._read
+
+    def verdict(self, path: str, gating: Gating) -> Verdict:
+        """Returns whether code with this gating, in the file at the path, runs without consent."""
+        return self._walk(path, gating).verdict
+
+    def _walk(self, path: str, gating: Gating) -> _Walk:
+        walk = _Walk()
+        pending: deque[_State] = deque(self._steps(walk, path, gating, Unclear.NOTHING))
+        seen = set(pending)
+        while pending:
+            state = pending.popleft()
+            for following in self._expand(walk, state):
+                if following not in seen:
+                    if len(seen) >= _MAX_STATES:
+                        walk.end(Verdict.UNREAD, Unclear.NOTHING)
+                        return walk
+                    seen.add(following)
+                    pending.append(following)
+        return walk
+
+    def _steps(self, walk: _Walk, path: str, gating: Gating, doubt: Unclear) -> Iterator[_State]:
+        if gating.gate is Gate.CLOSED:
+            walk.gated = True
+            return
+        for provider in gating.providers:
+            if self._provides(walk, path, provider):
+                walk.gated = True
+                return
+        doubt = doubt or gating.unclear
+        names = (WHOLE,) if gating.gate is Gate.OPEN else gating.callers or (ANY,)
+        for name in names:
+            yield _State(path, name, doubt)
+
+    def _expand(self, walk: _Walk, state: _State) -> Iterator[_State]:
+        path, name, doubt = state
+        by_itself = runs(path)
+        if by_itself is Runs.ALL or (by_itself is Runs.WHOLE and name == WHOLE):
+            walk.end(Verdict.OPEN, doubt)
+            return
+        users = self._users_of(path, name)
+        if path not in self._searched:
+            walk.frontier[path] = None
+            if not users:
+                walk.end(Verdict.UNREAD, doubt)
+        elif not users:
+            ordinary = by_itself is Runs.PERHAPS and name == WHOLE
+            walk.end(Verdict.LIKELY if ordinary else Verdict.UNUSED, doubt)
+        for user in users:
+            if user.gating.callers == (WHOLE,) and user.name == WHOLE:  # export * from
+                yield _State(user.path, name, doubt)
+            else:
+                yield from self._steps(walk, user.path, user.gating, doubt)
+
+    def _users_of(self, path: str, name: str) -> list[_User]:
+        users = self._users.get(path, {})
+        exports = self._exports.get(path, {})
+        if name == WHOLE:
+            if path.endswith(modules.COMPONENT_FILES):
+                return list(users)
+            return [it for it in users if it.name in {WHOLE, ANY} and it.gating.callers != (WHOLE,)]
+        handed_on = [it for it in users if it.name == WHOLE and it.gating.callers == (WHOLE,)]
+        if name != ANY:
+            names = {name, ANY, *exports.get(name, ())}
+            found = [it for it in users if it.name in names]
+            known = name in exports or any(name in exported for exported in exports.values())
+            if found or known:
+                return found + handed_on
+        return [it for it in users if it.name != WHOLE] + handed_on
+
+    def _provides(self, walk: _Walk, importer: str, export: Export) -> bool:
+        """Returns whether an export gives the visitor's choice, itself or through others."""
+        pending = [(importer, export)]
+        seen: set[tuple[str, Export]] = set()
+        while pending and len(seen) < _MAX_PROVIDERS:
+            asked = pending.pop()
+            if asked in seen:
+                continue
+            seen.add(asked)
+            for path in self.resolve(asked[0], asked[1].module):
+                known = self._providers.get(path, {})
+                for name in {asked[1].name, *self._locals(path, asked[1].name)}:
+                    if name in known:
+                        source = known[name]
+                        if source is None:
+                            return True
+                        pending.append((path, source))
+                if path not in self._read:
+                    walk.providers[path] = None
+                pending += [(path, Export(*it)) for it in self._handed_on(path, asked[1].name)]
+        return False
+
+    def _locals(self, path: str, exported: str) -> list[str]:
+        return [local for local, names in self._exports.get(path, {}).items() if exported in names]
+
+    def _handed_on(self, path: str, name: str) -> list[tuple[str, str]]:
+        """Returns the exports of other files that a file exports under this name."""
+        handed_on = self._barrels.get(path, {})
+        return [*handed_on.get(name, ()), *((module, name) for module, _ in handed_on.get(WHOLE, ()))]
+
+
+class _Walk:
+    """What was found on the way from code to whatever runs it."""
+
+    def __init__(self) -> None:
+        self.gated = False
+        self._worst: Verdict | None = None
+        self.frontier: dict[str, None] = {}
+        self.providers: dict[str, None] = {}
+
+    def end(self, verdict: Verdict, doubt: Unclear) -> None:
+        if verdict > Verdict.UNREAD:
+            verdict = _OF_DOUBT.get(doubt, verdict)
+        self._worst = verdict if self._worst is None else max(self._worst, verdict)
+
+    @property
+    def verdict(self) -> Verdict:
+        if self._worst is None:
+            return Verdict.GATED if self.gated else Verdict.UNUSED
+        return self._worst
+
+
+def _same_module(path: str, wanted: str, *, relative: bool) -> bool:
+    if path == wanted:
+        return True
+    if relative:
+        return False
+    return _plain(path).endswith(f"/{_plain(wanted)}") or _in_package(path, wanted)
+
+
+def _plain(path: str) -> str:
+    return path.replace("-", "").replace("_", "").lower()
+
+
+def _in_package(path: str, wanted: str) -> bool:
+    """Returns whether a file is the main one of a package of the workspace: `@acme/tags` is packages/tags/src/index."""
+    scope, _, rest = wanted.rpartition("/")
+    return scope.startswith("@") and path.removesuffix("/src").endswith(f"/{rest}")
+
+
+def _common(one: str, other: str) -> int:
+    count = 0
+    for left, right in zip(one.split("/"), other.split("/"), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count

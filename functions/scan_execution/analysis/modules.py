@@ -1,0 +1,51 @@
+"""Compares modules as they are written in imports and includes with paths of files. Reads no files."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Files whose code runs where they are used in markup, not where they are imported.
+COMPONENT_FILES: Final = (".vue", ".svelte", ".astro")
+# Prefixes that build tools replace with a folder.
+_ALIAS: Final = re.compile(r"^(?:[@~#$]+/|\$lib/|/+|\{\{[^{}]*\}\}/*)")
+_NOT_IN_STEMS: Final = re.compile(r"[^a-z0-9]")
+_EXTENSION: Final = re.compile(
+    r"\.(?:[cm]?[jt]sx?|vue|svelte|astro|x?html?|liquid|erb|php|blade|twig|haml|slim|pug|jade|jinja2?|j2|njk|hbs|ejs|cshtml"
+    r"|jsp|ftl|mustache|tmpl|heex|tpl)$",
+    re.IGNORECASE,
+)
+_INDEX: Final = frozenset({"index", "main", "__init__", "mod"})
+
+
+def without_extensions(path: str) -> str:
+    """Returns a path or module without its extensions, an underscore before its name, and a trailing `/index`."""
+    folder, slash, name = path.rpartition("/")
+    while shorter := _EXTENSION.sub("", name):
+        if shorter == name:
+            break
+        name = shorter
+    if name.lower() == "index":
+        return folder or name
+    return f"{folder}{slash}{name.removeprefix('_')}"
+
+
+def joined(importer: str, module: str) -> str:
+    """Returns the path that a relative module names, or the module without the prefix of an alias."""
+    if not module.startswith("."):
+        return _ALIAS.sub("", module)
+    folders = importer.split("/")[:-1]
+    for part in module.split("/"):
+        if part == "..":
+            del folders[-1:]
+        elif part not in {"", "."}:
+            folders.append(part)
+    return "/".join(folders)
+
+
+def stem(path: str) -> str:
+    """Returns the last word of a path or module, by which files that may be the same are found."""
+    *folders, name = without_extensions(path).split("/")
+    if name.lower() in _INDEX and folders:
+        name = folders[-2] if folders[-1] == "src" and folders[:-1] else folders[-1]
+    return _NOT_IN_STEMS.sub("", name.lower())
