@@ -107,8 +107,11 @@ def _ungated(candidate: Candidate, wanted: bool) -> bool:
 
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:
-    """Returns whether no consent check encloses the candidate. Unlike ungated, it ignores callers."""
-    return checked(candidate.source, candidate.block, candidate.node) is not wanted
+    """Returns whether no consent check encloses the candidate. Unlike ungated, it leaves callers to the project."""
+    if checked(candidate.source, candidate.block, candidate.node) is wanted:
+        return False
+    candidate.gating = gating(candidate.source, candidate.block, candidate.node)
+    return True
 
 
 def _on_load(candidate: Candidate, wanted: bool) -> bool:

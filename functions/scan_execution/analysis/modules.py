@@ -33,6 +33,8 @@ def without_extensions(path: str) -> str:
 def joined(importer: str, module: str) -> str:
     """Returns the path that a relative module names, or the module without the prefix of an alias."""
     if not module.startswith("."):
+        if "/" not in module and not _EXTENSION.search(module):
+            module = module.replace("::", "/").replace(".", "/")  # Laravel: theme::partials.analytics
         return _ALIAS.sub("", module)
     folders = importer.split("/")[:-1]
     for part in module.split("/"):

@@ -261,7 +261,7 @@ class _Scan:
             match.shape,
             (vendor.id,) if vendor else (),
         )
-        asks = not _ASKS.isdisjoint(rule.where)
+        asks = rule.category != "banner" and not _ASKS.isdisjoint(rule.where)
         return _Found(finding, match.gating if asks else None, match.depends_on_consent_mode)
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:

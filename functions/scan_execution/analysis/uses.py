@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -22,6 +23,7 @@ from scan_execution.analysis.report import MAX_USES
 from scan_execution.analysis.sources import SCRIPTS, Block, Source
 
 _MAX_USES_OF_NAME: Final = 20
+_MAX_DEPTH: Final = 200
 _OWN_SCRIPT: Final = re.compile(r"""(?<![\w:/.@-])/{0,1}[\w@.~-]{1,100}(?:/[\w@.~-]{1,100}){0,12}""")
 _SCRIPT_NAME: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _SOURCE: Final = re.compile(r"""^:?(?:data-)?src$""", re.IGNORECASE)
@@ -58,8 +60,7 @@ class _Reader:
         self._imported: dict[str, Export] = {}
 
     def uses(self) -> Iterator[Use]:
-        for include in getattr(self._source, "includes", ()):
-            yield from self._include(include)
+        yield from self._includes()
         for block in self._source.blocks:
             if block.language in SCRIPTS:
                 yield from self._statements(block)
@@ -79,15 +80,20 @@ class _Reader:
     def _wanted(self, module: str) -> bool:
         return len(module) <= MAX_LENGTH and (not self._stems or stem(joined(self._source.path, module)) in self._stems)
 
+    def _wanted_import(self, module: str) -> bool:
+        """Also excludes packages of a single word, which a registry has."""
+        return ("/" in module or module.startswith(".")) and self._wanted(module)
+
     def _gating(self, block: Block, node: SgNode) -> Gating:
         if time.monotonic() > self._deadline:
             raise Skipped("too slow")
         return gating(self._source, block, node)
 
-    def _include(self, include: tuple[str, Gating]) -> Iterator[Use]:
-        module, gate = include
-        if self._wanted(module):
-            yield Use(Export(module, WHOLE), gate)
+    def _includes(self) -> Iterator[Use]:
+        main = self._source.main
+        for module, offset in getattr(self._source, "includes", ()):
+            if self._wanted(module):
+                yield Use(Export(module, WHOLE), self._gating(main, _node_at(main.root, offset)))
 
     # Imports and exports
 
@@ -98,7 +104,7 @@ class _Reader:
                 yield from self._own_exports(statement)
                 continue
             module = written.text()[1:-1]
-            if not self._wanted(module):
+            if not self._wanted_import(module):
                 continue
             if statement.kind() == "export_statement":
                 yield from handed_on(statement, module)
@@ -143,7 +149,7 @@ class _Reader:
             if written is None:
                 continue
             module = written.text()[1:-1]
-            if not self._wanted(module):
+            if not self._wanted_import(module):
                 continue
             required = call.text().startswith("require")
             gate = self._gating(block, call)
@@ -221,6 +227,20 @@ class _Reader:
                 yield Use(export, self._gating(block, tag)), local
             elif own and ("-" in written or written[:1].isupper()) and self._wanted(f"components/{written}"):
                 yield Use(Export(f"components/{written}", DEFAULT), self._gating(block, tag)), ""
+
+
+def _node_at(root: SgNode, offset: int) -> SgNode:
+    """Returns the first node that starts at or after an offset, in the innermost element around it."""
+    node = root
+    for _ in range(_MAX_DEPTH):
+        children = node.children()
+        index = bisect_left(children, offset, key=lambda it: it.range().end.index)
+        if index == len(children):
+            return node
+        node = children[index]
+        if node.range().start.index >= offset:
+            return node
+    return node
 
 
 def _tag_name(name: str) -> str:
