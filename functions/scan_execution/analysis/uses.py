@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,8 +15,8 @@ from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.exports import MAX_LENGTH, assigned_exports, handed_on, own_exports
 from scan_execution.analysis.files import Skipped, check_depth
-from scan_execution.analysis.gates import gating
-from scan_execution.analysis.gating import ANY, DEFAULT, OPEN, WHOLE, Export, Gating, Use
+from scan_execution.analysis.gates import gating, speaks_of_consent
+from scan_execution.analysis.gating import ANY, CLOSED, DEFAULT, OPEN, WHOLE, Export, Gating, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.modules import COMPONENT_FILES, joined, stem
 from scan_execution.analysis.report import MAX_USES
@@ -90,10 +90,17 @@ class _Reader:
         return gating(self._source, block, node)
 
     def _includes(self) -> Iterator[Use]:
-        main = self._source.main
         for module, offset in getattr(self._source, "includes", ()):
             if self._wanted(module):
-                yield Use(Export(module, WHOLE), self._gating(main, _node_at(main.root, offset)))
+                yield Use(Export(module, WHOLE), self._gating_at(offset))
+
+    def _gating_at(self, offset: int) -> Gating:
+        """Returns the gating of a place in the markup where a template has put something else."""
+        tests = getattr(self._source, "template_conditions", lambda _: ())(offset)
+        if any(speaks_of_consent(test.text) and test.holds for test in tests):
+            return CLOSED
+        main = self._source.main
+        return self._gating(main, _element_at(main.root, offset))
 
     # Imports and exports
 
@@ -229,17 +236,15 @@ class _Reader:
                 yield Use(Export(f"components/{written}", DEFAULT), self._gating(block, tag)), ""
 
 
-def _node_at(root: SgNode, offset: int) -> SgNode:
-    """Returns the first node that starts at or after an offset, in the innermost element around it."""
+def _element_at(root: SgNode, offset: int) -> SgNode:
+    """Returns the innermost node around an offset."""
     node = root
     for _ in range(_MAX_DEPTH):
         children = node.children()
-        index = bisect_left(children, offset, key=lambda it: it.range().end.index)
-        if index == len(children):
+        index = bisect_right(children, offset, key=lambda it: it.range().end.index)
+        if index == len(children) or children[index].range().start.index > offset:
             return node
         node = children[index]
-        if node.range().start.index >= offset:
-            return node
     return node
 
 
