@@ -15,9 +15,9 @@ class Runs(Enum):
     ALL = "all"
     # The file, but its functions only where they are called.
     WHOLE = "whole"
-    # A script that some page may load, for example, through a tool's configuration.
+    # A script or a partial template that a page may load by a name that is made at run time, or in a tool's settings.
     PERHAPS = "perhaps"
-    # A component, a partial template: only where another file uses it.
+    # A component: only where another file imports it.
     NEVER = "never"
 
 
@@ -55,4 +55,4 @@ def runs(path: str) -> Runs:
         return Runs.NEVER
     if path.endswith(".py"):
         return Runs.ALL
-    return Runs.NEVER if _PARTIAL.search(path) else Runs.ALL
+    return Runs.PERHAPS if _PARTIAL.search(path) else Runs.ALL

@@ -15,7 +15,8 @@ _EXTENSION: Final = re.compile(
     r"|jsp|ftl|mustache|tmpl|heex|tpl)$",
     re.IGNORECASE,
 )
-_INDEX: Final = frozenset({"index", "main", "__init__", "mod"})
+# Names that say nothing: the folder's name does.
+_GENERAL: Final = frozenset({"index", "main", "src", "lib"})
 
 
 def without_extensions(path: str) -> str:
@@ -48,6 +49,6 @@ def joined(importer: str, module: str) -> str:
 def stem(path: str) -> str:
     """Returns the last word of a path or module, by which files that may be the same are found."""
     *folders, name = without_extensions(path).split("/")
-    if name.lower() in _INDEX and folders:
-        name = folders[-2] if folders[-1] == "src" and folders[:-1] else folders[-1]
+    while folders and name.lower() in _GENERAL:
+        name = folders.pop()
     return _NOT_IN_STEMS.sub("", name.lower())

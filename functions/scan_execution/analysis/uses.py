@@ -9,6 +9,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from ast_grep_py import Config, SgNode
@@ -16,7 +17,7 @@ from ast_grep_py import Config, SgNode
 from scan_execution.analysis.exports import MAX_LENGTH, assigned_exports, handed_on, own_exports
 from scan_execution.analysis.files import Skipped, check_depth
 from scan_execution.analysis.gates import gating, speaks_of_consent
-from scan_execution.analysis.gating import ANY, CLOSED, DEFAULT, OPEN, WHOLE, Export, Gating, Use
+from scan_execution.analysis.gating import ANY, CLOSED, DEFAULT, OPEN, WHOLE, Export, Gating, Unclear, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.modules import COMPONENT_FILES, joined, stem
 from scan_execution.analysis.report import MAX_USES
@@ -202,18 +203,23 @@ class _Reader:
 
     def _injected(self, block: Block) -> Iterator[Use]:
         """Yields services that Angular gives to a constructor, and the methods called on them."""
-        services: dict[str, str] = {}
+        services: dict[str, tuple[Export, Gating]] = {}
         for parameter in block.root.find_all(_INJECTED):
             kind, name = parameter.field("type"), parameter.field("pattern")
             export = self._imported.get(kind.text().lstrip(": ")) if kind else None
             if export is not None and name is not None:
-                services[f"this.{name.text()}"] = export.module
-                yield Use(export, self._gating(block, parameter))
-        if services:
-            for member in block.root.find_all(_MEMBERS):
-                instance, name = member.field("object"), member.field("property")
-                if instance is not None and name is not None and (module := services.get(instance.text())):
-                    yield Use(Export(module, name.text()[:MAX_LENGTH]), self._gating(block, member))
+                services[f"this.{name.text()}"] = export, self._gating(block, parameter)
+        called = set()
+        for member in block.root.find_all(_MEMBERS) if services else ():
+            instance, name = member.field("object"), member.field("property")
+            if instance is not None and name is not None and instance.text() in services:
+                called.add(instance.text())
+                export, gate = services[instance.text()][0], self._gating(block, member)
+                yield Use(export, gate)
+                yield Use(Export(export.module, name.text()[:MAX_LENGTH]), gate)
+        for instance, (export, gate) in services.items():
+            # The service may do something when it is made, or only in the methods.
+            yield Use(export, replace(gate, unclear=Unclear.CALLBACK) if instance in called else gate)
 
     # Markup
 
