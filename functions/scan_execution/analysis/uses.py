@@ -16,7 +16,7 @@ from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.exports import MAX_LENGTH, assigned_exports, handed_on, own_exports
 from scan_execution.analysis.files import Skipped, check_depth
-from scan_execution.analysis.gates import gating, speaks_of_consent
+from scan_execution.analysis.gates import gating, in_template_gate
 from scan_execution.analysis.gating import ANY, CLOSED, DEFAULT, OPEN, WHOLE, Export, Gating, Unclear, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.modules import COMPONENT_FILES, joined, stem
@@ -97,8 +97,7 @@ class _Reader:
 
     def _gating_at(self, offset: int) -> Gating:
         """Returns the gating of a place in the markup where a template has put something else."""
-        tests = getattr(self._source, "template_conditions", lambda _: ())(offset)
-        if any(speaks_of_consent(test.text) and test.holds for test in tests):
+        if in_template_gate(self._source, offset):
             return CLOSED
         main = self._source.main
         return self._gating(main, _element_at(main.root, offset))

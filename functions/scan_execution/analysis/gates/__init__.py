@@ -45,8 +45,7 @@ def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None
     offset = block.start + node.range().start.index
     if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, block, node, vendor, offset)):
         return CLOSED
-    conditions = [template_gates(test.text, holds=test.holds) for test in source.template_conditions(offset)]
-    if CLOSED in conditions:
+    if in_template_gate(source, offset):
         return CLOSED
     found = reading_of(source).found(block, node).gating()
     if found.gate is Gate.CALLERS and DEFAULT in found.callers and _ENTRY.search(source.path):
@@ -65,6 +64,12 @@ def providers(source: Source) -> list[Provider]:
 def _slots_wait(source: Source) -> bool:
     slots = source.main.root.find_all(_SLOTS)  # type: ignore[call-overload]
     return bool(slots) and all(gating(source, source.main, slot).gate is Gate.CLOSED for slot in slots[:_MAX_SLOTS])
+
+
+def in_template_gate(source: Source, offset: int) -> bool:
+    """Returns whether a template writes what is at a place only with consent."""
+    tests = source.template_conditions(offset)
+    return any(template_gates(test.text, holds=test.holds) is CLOSED for test in tests)
 
 
 def template_gates(text: str, *, holds: bool) -> Gating:
