@@ -108,6 +108,7 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "start_line": 1, "end_line": 1, "start_column": 1, "end_column": 2, "snippet": "", "fingerprint": "0" * 32,
         "content": "0" * 32, "ordinal": 0, "shape": "",
         "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
+        "started": False,
     }  # fmt: skip
     content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], [], [], [], []]).encode()
     return lambda: content

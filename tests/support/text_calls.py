@@ -25,11 +25,13 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import conditions, engine, files, libraries, manifests, mechanisms
+from scan_execution.analysis import engine, files, libraries, loading, manifests, mechanisms
+from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.values import values
 from scan_execution.identities import Sight
 from scan_execution.inventory import manifests as stocked
 from scan_execution.inventory.listing import Listing
@@ -79,8 +81,9 @@ def _read_sources(text: str) -> None:
 
 def _read_blocks(text: str) -> None:
     block = Block("javascript", text, 0)
-    _ = block.strings
-    conditions._value_of_name(block, text)
+    _ = block.constants
+    for node in block.root.find_all({"rule": {"any": [{"kind": "binary_expression"}, {"kind": "template_string"}]}}):
+        values(block, node)
 
 
 def _locate(text: str) -> None:
@@ -168,13 +171,19 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
+    "scan_execution.analysis.calls:Calls.places_in": lambda text: [*vendor_calls().places_in(text)],
     "scan_execution.analysis.catalogue:Catalogue.addresses_in": lambda text: [*catalogue().addresses_in(text)],
     "scan_execution.analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
     "scan_execution.analysis.catalogue:Catalogue.host_at": lambda text: catalogue().host_at(text),
+    "scan_execution.analysis.catalogue:Catalogue.named_in": lambda text: [*catalogue().named_in(text)],
     "scan_execution.analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
     "scan_execution.analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
     "scan_execution.analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
-    "scan_execution.analysis.conditions:_value_of_name": _read_blocks,
+    "scan_execution.analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text)],
+    "scan_execution.analysis.calls:Calls.of_call": lambda text: vendor_calls().of_call(text, text),
+    "scan_execution.analysis.calls:Calls.of_element": lambda text: vendor_calls().of_element(text),
+    "scan_execution.analysis.calls:Calls.of_path": lambda text: vendor_calls().of_path(text),
+    "scan_execution.analysis.calls:Calls.of_setting": lambda text: vendor_calls().of_setting(text, text),
     "scan_execution.analysis.engine:locate": _locate,
     "scan_execution.analysis.files:check_depth": (_check_depth, FILE),
     "scan_execution.analysis.files:check_lines": (lambda text: files.check_lines(text, _ANY_LINE), FILE),
@@ -184,7 +193,10 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.examine:_examine_manifest": _manifests,
     "scan_execution.analysis.examine:_manifest_matches": _manifests,
     "scan_execution.analysis.examine:examine": _manifests,
+    "scan_execution.analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
+    "scan_execution.analysis.sources:Source.inline_package": _read_sources,
+    "scan_execution.analysis.values:_property": _read_blocks,
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "scan_execution.inventory.listing:Listing.take": _listed,
     "scan_execution.inventory.listing:Listing._take_signs": _listed,
@@ -234,6 +246,9 @@ EXEMPT: dict[str, str] = {
     "dashboard.pages:PageLook.read": "never called",
     "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",
     "scan_execution.analysis.conditions:Candidate.text": "the name of a capture",
+    "scan_execution.analysis.loading:*loaded": "the name of a capture",
+    "scan_execution.analysis.report:has_loader": "an id of ours",
+    "scan_execution.analysis.values:_Folding._joined": "parts that fold has shortened",
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.gates:_gate_of_uses": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -23,6 +23,7 @@ VENDORS: Final = Path(__file__).parents[1] / "vendors.yaml"
 # Generated from third-party-web by scripts/vendors.py.
 THIRD_PARTIES: Final = Path(__file__).parents[1] / "third-parties.json"
 _NO_TRACKERS: Final = frozenset({"other", "cdn"})
+CALLS: Final = Path(__file__).parents[1] / "vendor-calls.yaml"
 
 # A delimiter must follow the host. A later `@` means that this was a user name, and the host comes after it.
 _ADDRESS: Final = re.compile(
@@ -31,7 +32,11 @@ _ADDRESS: Final = re.compile(
 )
 # DNS names aren't longer (RFC 1035 section 2.3.4). Bounds the lookups: there is one for each suffix of a host.
 _MAX_HOST: Final = 254
-_IMPORT: Final = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*["']([^"'\n]{2,80})["']""")
+# A host name, or the end of one, at the beginning of a string or of its part after a placeholder.
+_NAMED_HOST: Final = re.compile(
+    r"""["'`}>/]\.?((?:[a-z0-9_-]++\.)++[a-z]{2,24})(?![\w.-])(/[^\s"'`<>\\)$]{0,200})?""", re.IGNORECASE
+)
+_IMPORT: Final = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*["'`]([^"'`\n]{2,80})["'`]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,20 @@ class Vendor:
 class Catalogue:
     """All vendors, indexed by host and by package."""
 
-    def __init__(self, vendors: Iterable[Vendor], general: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        vendors: Iterable[Vendor],
+        general: Iterable[str] = (),
+        packages: Mapping[str, Iterable[str]] | None = None,
+        exports: Mapping[str, Mapping[str, str | None]] | None = None,
+    ) -> None:
+        """`packages` are further ones by vendor id; `exports` the vendors of single exports, None if it loads none."""
         self.vendors: Final = {vendor.id: vendor for vendor in vendors}
         self._general: Final = frozenset(general)
+        self.exports: Final = {
+            package: {name: self.vendors[vendor_id] if vendor_id else None for name, vendor_id in names.items()}
+            for package, names in (exports or {}).items()
+        }
         self._by_host: Final[dict[str, list[tuple[str, Vendor]]]] = {}
         self._by_package: Final[dict[str, Vendor]] = {}
         for vendor in self.vendors.values():
@@ -57,6 +73,9 @@ class Catalogue:
                 self._by_host.setdefault(host, []).append((slash + path, vendor))
             for package in vendor.packages:
                 self._by_package[package] = vendor
+        for vendor_id, names in (packages or {}).items():
+            for package in names:
+                self._by_package.setdefault(package, self.vendors[vendor_id])
         for paths in self._by_host.values():
             paths.sort(key=lambda entry: -len(entry[0]))
 
@@ -81,6 +100,12 @@ class Catalogue:
         for match in _ADDRESS.finditer(text):
             if vendor := self.vendor_of(match[1], match[2] or ""):
                 yield match.start(), vendor
+
+    def named_in(self, text: str) -> Iterator[Vendor]:
+        """Yields the vendors of host names that are parts of addresses, for example `.disqus.com/embed.js`."""
+        for match in _NAMED_HOST.finditer(text):
+            if vendor := self.vendor_of(match[1], match[2] or ""):
+                yield vendor
 
     def first_in(self, text: str) -> Vendor | None:
         """Returns the vendor of the first address in a text. Ignores addresses in the query of that address."""
@@ -171,10 +196,11 @@ def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable
 @cache
 def catalogue() -> Catalogue:
     """Returns the shipped catalogue, which is read once."""
-    document = load_yaml(VENDORS)
+    document, more = load_yaml(VENDORS), load_yaml(CALLS)
     general = document.pop("general")
     entities = (
         Vendor(entry["id"], entry["name"], entry["category"], tuple(entry["domains"]))
         for entry in json.loads(THIRD_PARTIES.read_bytes())
     )
-    return Catalogue(merged(read_vendors(document), entities, general), general)
+    vendors = merged(read_vendors(document), entities, general)
+    return Catalogue(vendors, general, more["packages"], more["exports"])

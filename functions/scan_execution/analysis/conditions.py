@@ -11,23 +11,25 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from ast_grep_py import Config, SgNode
+from ast_grep_py import SgNode
 
 from scan_execution.analysis import secrecy
+from scan_execution.analysis.calls import calls
 from scan_execution.analysis.catalogue import Vendor
 from scan_execution.analysis.gates import checked, gating, runs_on_load
 from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import outdated_address
+from scan_execution.analysis.loading import loaded, without_comments
 from scan_execution.analysis.sources import Block, Source
 from scan_execution.analysis.unknown import registrable, unknown_host
 
-_COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
-_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
 # The names of so many enclosing nodes can say that a secret is only shown.
 _MAX_NAMED: Final = 16
 _LONGEST_NAME: Final = 100
-_FIRST_WORD: Final = re.compile(r"[\w$]+")
+_WORD: Final = re.compile(r"[\w$]+")
+_GLOBALS: Final = frozenset({"window", "globalThis", "self", "await"})
+_LONGEST_CALLEE: Final = 300
 
 
 @dataclass
@@ -38,6 +40,8 @@ class Candidate:
     vendor: Vendor | None = None
     # The host that the vendor is loaded from. Empty if it is imported from a package.
     host: str = ""
+    # True if something else loads the vendor's code, possibly in another file.
+    started: bool = False
     gating: Gating = OPEN
     secrets: list[str] = field(default_factory=list)
     # Values for the placeholders in titles and descriptions.
@@ -46,38 +50,15 @@ class Candidate:
     def text(self, capture: str | None) -> str:
         """Returns the code of the candidate or of a capture, without comments. Empty if the capture didn't match."""
         node = self.node if capture is None else self.node.get_match(capture)
-        return _without_comments(node) if node else ""
-
-
-def _without_comments(node: SgNode) -> str:
-    text = node.text()
-    if not any(mark in text for mark in ("/*", "//", "#", "<!--")):
-        return text
-    start = node.range().start.index
-    kept, after = [], 0
-    for comment in node.find_all(_COMMENTS):
-        span = comment.range()
-        kept.append(text[after : span.start.index - start])
-        after = span.end.index - start
-    return " ".join([*kept, text[after:]])
+        return without_comments(node) if node else ""
 
 
 def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
-    text = candidate.text(wanted.get("in"))
-    vendor = candidate.source.catalogue.first_in(text)
-    if vendor is None and "//" not in text and wanted.get("in"):
-        text = _value_of_name(candidate.block, text)
-        vendor = candidate.source.catalogue.first_in(text)
-    if vendor is None or vendor.category not in wanted["categories"]:
-        return False
-    candidate.vendor, candidate.host = vendor, candidate.source.catalogue.host_at(text)
-    return True
-
-
-def _value_of_name(block: Block, expression: str) -> str:
-    """Returns the string assigned to the first name of an expression in the same tree, or an empty string."""
-    name = _NAME.match(expression)
-    return block.strings.get(name[0], "") if name else ""
+    for found in loaded(candidate.source, candidate.block, candidate.node, wanted.get("in")):
+        if found.vendor.category in wanted["categories"]:
+            candidate.vendor, candidate.host, candidate.started = found
+            return True
+    return False
 
 
 def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
@@ -91,8 +72,24 @@ def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 
 def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
-    name = _FIRST_WORD.match(candidate.text(wanted["in"]))
-    vendor = candidate.source.imported.get(name[0]) if name else None
+    code, source = candidate.text(wanted["in"])[:_LONGEST_CALLEE], candidate.source
+    names = [name for name in _WORD.findall(code) if name not in _GLOBALS]
+    vendor = source.imported.get(names[0]) if names else None
+    if vendor is None and ("require(" in code or "import(" in code):
+        vendor = source.inline_package(code)
+    if vendor is None or vendor.category not in wanted["categories"]:
+        return False
+    candidate.vendor = vendor
+    return True
+
+
+def _plugin(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
+    """Returns whether a string names a plugin, or a property a script of a registry, that loads a vendor."""
+    key = candidate.node.field("key")
+    if key is not None:
+        vendor = calls().registry.get(key.text().strip("\"'"))
+    else:
+        vendor = calls().plugins.get(candidate.node.text().strip("\"'`"))
     if vendor is None or vendor.category not in wanted["categories"]:
         return False
     candidate.vendor = vendor
@@ -120,7 +117,7 @@ def _on_load(candidate: Candidate, wanted: bool) -> bool:
 
 def _text(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
     text = candidate.text(wanted.get("in"))
-    return _matches(text, wanted)
+    return matches(text, wanted)
 
 
 def _also(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
@@ -136,10 +133,10 @@ def _file(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
 
 
 def _path(candidate: Candidate, wanted: Mapping[str, str]) -> bool:
-    return _matches(candidate.source.path, wanted)
+    return matches(candidate.source.path, wanted)
 
 
-def _matches(text: str, wanted: Mapping[str, str]) -> bool:
+def matches(text: str, wanted: Mapping[str, str]) -> bool:
     if "matches" in wanted and not _pattern(wanted["matches"]).search(text):
         return False
     return not ("not" in wanted and _pattern(wanted["not"]).search(text))
@@ -221,10 +218,11 @@ CONDITIONS: Final[dict[str, Callable[[Candidate, Any], bool]]] = {
     "vendor": _vendor,
     "unknown_script": _unknown_script,
     "package": _package,
+    "path": _path,
+    "plugin": _plugin,
     "text": _text,
     "also": _also,
     "file": _file,
-    "path": _path,
     "secret": _secret,
     "above": _above,
     "outdated_library": _outdated_library,

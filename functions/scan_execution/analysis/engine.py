@@ -9,21 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ast_grep_py import SgNode
 
 from scan_execution.analysis import secrecy
+from scan_execution.analysis.calls import candidates as calls_in
 from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.conditions import Candidate, holds
+from scan_execution.analysis.conditions import Candidate, holds, matches
 from scan_execution.analysis.facts import distinct
 from scan_execution.analysis.files import Skipped, check_depth
 from scan_execution.analysis.fingerprints import Fingerprints, shape_of, words
 from scan_execution.analysis.gates.options import GOOGLE
 from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.report import MAX_LOADS, Load, Match
+from scan_execution.analysis.report import MAX_LOADS, Load, Match, has_loader
 from scan_execution.analysis.rules import Rule, rules
-from scan_execution.analysis.sources import Source
+from scan_execution.analysis.sources import SCRIPTS, Block, Source
 from scan_execution.analysis.templates import read_template
 
 # What templates write.
@@ -50,21 +51,24 @@ class Triggers:
                 continue
             if rule.vendor_categories:
                 if served is None:
-                    served = {vendor.category for _, vendor in source.addresses}
+                    served = {vendor.category for vendor in source.named}
                 if served.isdisjoint(rule.vendor_categories):
                     continue
             if "unknown_script" in rule.where and not source.may_load_unknown:
                 continue
             if rule.package_categories and not any(
-                vendor.category in rule.package_categories for vendor in source.packages.values()
+                vendor.category in rule.package_categories
+                for vendor in (*source.packages.values(), *source.imported.values())
             ):
                 continue
             found.append(rule)
-        return [rule for rule in found if _applies(rule, source.language)]
+        return [rule for rule in found if _applies(rule, source)]
 
 
-def _applies(rule: Rule, language: str) -> bool:
-    return language in rule.match or (language == "html" and "javascript" in rule.match)
+def _applies(rule: Rule, source: Source) -> bool:
+    if source.language not in rule.match and not (source.language == "html" and "javascript" in rule.match):
+        return False
+    return "path" not in rule.where or matches(source.path, rule.where["path"])
 
 
 @cache
@@ -91,7 +95,10 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
     fingerprints = Fingerprints(source.path)
     loaded: set[str] = set()
     places: set[tuple[str, int]] = set()
+    complete = {load.vendor_id for load in loads}
     for rule, candidate in distinct(candidates):
+        if candidate.started and candidate.vendor and has_loader(candidate.vendor.id, complete):
+            continue  # what loads the vendor's code decides
         vendor = candidate.vendor.id if candidate.vendor else candidate.host
         if vendor and rule.where.get("once_per_vendor"):
             # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.
@@ -115,24 +122,41 @@ def _candidates(
     """Yields the candidates that meet all conditions. Adds what candidates load, also gated ones, to `loads`."""
     for block in source.blocks:
         matched: dict[int, list[SgNode]] = {}
+        started = _calls(source, block)
         for rule in possible:
             config = rule.match.get(block.language)
             if config is None:
                 continue
             if time.monotonic() > deadline:
                 raise Skipped("too slow")
-            nodes = matched.get(id(config))
-            if nodes is None:
-                nodes = matched[id(config)] = block.root.find_all(config)  # type: ignore[call-overload]
+            nodes = _matched(block, config, matched) + (started if rule.calls else [])
             for node in nodes:
                 if time.monotonic() > deadline:
                     raise Skipped("too slow")
                 candidate = Candidate(source, block, node)
                 meets_all = holds(candidate, rule.where)
-                if candidate.vendor and rule.category == "trackers" and len(loads) < MAX_LOADS:
+                if (
+                    candidate.vendor
+                    and rule.category == "trackers"
+                    and not candidate.started
+                    and len(loads) < MAX_LOADS
+                ):
                     loads.add(Load(candidate.vendor.id, candidate.host))
                 if meets_all:
                     yield rule, candidate
+
+
+def _matched(block: Block, config: Any, matched: dict[int, list[SgNode]]) -> list[SgNode]:
+    """Returns the nodes of a block that match, which rules with the same candidates share."""
+    if id(config) not in matched:
+        matched[id(config)] = block.root.find_all(config)
+    return matched[id(config)]
+
+
+def _calls(source: Source, block: Block) -> list[SgNode]:
+    """Returns the calls in a block that may start a vendor."""
+    shapes = [shape for shape in source.calls if shape.pattern.search(block.text)] if block.language in SCRIPTS else []
+    return block.root.find_all(calls_in(shapes)) if shapes else []
 
 
 def _reported(rule: Rule, node: SgNode) -> SgNode:
@@ -153,6 +177,7 @@ def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerp
         *fingerprints.take(rule.id, " ".join(code), shape_of(rule.id, rule.category, vendor_id, code)),
         candidate.gating,
         vendor is not None and vendor.id in GOOGLE and "ungated" in rule.where,
+        candidate.started,
     )
 
 

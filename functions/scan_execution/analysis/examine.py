@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from scan_execution.analysis import files, manifests
+from scan_execution.analysis import files, manifests, site_configuration
 from scan_execution.analysis.engine import analyze_source, locate, source_of
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.gating import OPEN, Gate, Gating, Unclear
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from scan_execution.analysis.report import MAX_LOADS, USES, Match, Report
+from scan_execution.analysis.report import MAX_LOADS, USES, Load, Match, Report
+from scan_execution.analysis.sources import Source
 from scan_execution.analysis.uses import uses_of
 from scan_execution.inventory import manifests as inventory
 
+_SETTING_RULE = "site-generator-tracker"
 # One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
 _WARM_UP = (
     ("a.html", "html", b"<script>\ngtag('event', 'a', { email: user.email });\n</script><p onclick='x()'>"),
@@ -32,6 +35,7 @@ _WARM_UP = (
     ("package.json", "manifest", b'{"dependencies": {"cookieconsent": "3.1.0"}}'),
     ("package.json", inventory.LANGUAGE, b'{"dependencies": {"posthog-js": "1.2.0"}, "packageManager": "yarn@1.22.0"}'),
     ("pyproject.toml", inventory.LANGUAGE, b'[project]\ndependencies = ["django>=5.2"]\n[tool.uv]\n'),
+    ("_config.yml", "configuration", b"google_analytics: UA-98765432-1\n"),
     ("Gemfile", inventory.LANGUAGE, b'gem "rails", "~> 8.0"\n'),
     ("yarn.lock", "lock file", b'cookieconsent@^3.0.0:\n  version "3.1.0"\n'),
 )
@@ -51,11 +55,17 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return _examine_manifest(path, text, limits, locked=language == "lock file")
     if language.startswith(USES):
         return _examine_uses(path, text, language, limits)
-    lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
+    if language == "configuration":
+        report = Report(text.count("\n") + 1, asks_for_consent(source))
+        _add_settings(report, source, limits)
+        return report
+    lines = files.check_lines(text, limits, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     report.matches, report.truncated, loads = analyze_source(source, limits)
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
+    if site_configuration.configures(path):
+        _add_settings(report, source, limits)
     return report
 
 
@@ -64,6 +74,25 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits) -> Report:
     lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
     return Report(lines, uses=uses_of(source, frozenset(filter(None, stems.split(","))), limits))
+
+
+def _add_settings(report: Report, source: Source, limits: Limits) -> None:
+    """Adds the trackers that the settings of a site's configuration turn on."""
+    fingerprints = Fingerprints(source.path)
+    for found in site_configuration.trackers_of(source.text)[: limits.max_findings_per_file - len(report.matches)]:
+        report.loads.append(Load(found.vendor.id, ""))
+        report.matches.append(
+            Match(
+                _SETTING_RULE,
+                {"vendor": found.vendor.name},
+                found.vendor.id,
+                None,
+                *locate(source, found.start, found.end, limits),
+                # Without the value, so that another measurement id is the same finding.
+                *fingerprints.take(_SETTING_RULE, f"{found.vendor.id} {found.name}"),
+                Gating(Gate.OPEN, unclear=Unclear.CONDITION) if found.may_wait else OPEN,
+            )
+        )
 
 
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:

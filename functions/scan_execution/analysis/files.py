@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from scan_execution.analysis import site_configuration
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.templates.dialects import language_of_template
 
@@ -60,11 +61,13 @@ class Skipped(Exception):
 
 
 def language_of(name: str) -> str | None:
-    """Returns how to read a file: a language, `manifest`, `lock file`, or None if no rule applies to it."""
+    """Returns how to read a file: a language, `manifest`, `lock file`, `configuration`, or None if it isn't read."""
     if name in MANIFESTS:
         return "manifest"
     if name in LOCK_FILES:
         return "lock file"
+    if site_configuration.is_configuration(name):
+        return "configuration"
     return language_of_template(name) or LANGUAGES.get(name.rpartition(".")[2].lower())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -66,6 +67,8 @@ class Match:
     shape: str
     gating: Gating = OPEN
     depends_on_consent_mode: bool = False
+    # The place starts a vendor whose code something else loads, possibly in another file.
+    started: bool = False
 
 
 class Part(NamedTuple):
@@ -83,6 +86,15 @@ class Load(NamedTuple):
 
     vendor_id: str
     host: str
+
+
+# Vendors whose tags all start with `gtag`, which each of their scripts defines.
+_GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
+
+
+def has_loader(vendor_id: str, loaded: AbstractSet[str]) -> bool:
+    """Returns whether one of the loaded vendors is what a start call of the vendor starts."""
+    return vendor_id in loaded or (vendor_id in _GOOGLE_TAGS and not _GOOGLE_TAGS.isdisjoint(loaded))
 
 
 @dataclass
@@ -200,7 +212,7 @@ def _read_match(found: Any, max_snippet_length: int) -> Match:
         if len(_text(digest, 32)) != 32 or not set(digest) <= set("0123456789abcdef"):
             raise InvalidReport
     _position(values["ordinal"], 0)
-    if type(values["depends_on_consent_mode"]) is not bool:
+    if type(values["depends_on_consent_mode"]) is not bool or type(values["started"]) is not bool:
         raise InvalidReport
     values["gating"] = _read_gating(values["gating"])
     return Match(**values)

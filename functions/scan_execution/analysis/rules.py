@@ -46,6 +46,8 @@ class Rule:
     requires: tuple[str, ...] = ()
     # Candidates by tree language. Equal ones are the same object, and are searched for once per tree.
     match: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # True if calls that start a vendor (vendor-calls.yaml) are candidates, too.
+    calls: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
     # The capture to report as the finding's location, instead of the whole candidate.
     report: str | None = None

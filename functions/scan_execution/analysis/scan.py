@@ -9,6 +9,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from scan_execution.analysis.libraries import families, libraries
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links, Verdict
 from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
-from scan_execution.analysis.report import Entry, Examine, InvalidReport, Load, Match, Report, Request
+from scan_execution.analysis.report import Entry, Examine, InvalidReport, Load, Match, Report, Request, has_loader
 from scan_execution.analysis.rules import Rule, rules
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
@@ -43,10 +44,11 @@ _MAX_HOSTS: Final = 3
 
 @dataclass
 class Loads:
-    """The files that load a vendor, and some of the hosts that they load it from."""
+    """The files that load a vendor, some of the hosts that they load it from, and the places without consent."""
 
     files: int = 0
     hosts: list[str] = field(default_factory=list)
+    ungated: int = 0
 
 
 @dataclass
@@ -118,6 +120,7 @@ class _Found:
     # None if the rule doesn't ask for consent.
     gating: Gating | None = None
     depends_on_consent_mode: bool = False
+    started: bool = False
 
 
 class _Scan:
@@ -262,7 +265,7 @@ class _Scan:
             (vendor.id,) if vendor else (),
         )
         asks = rule.category != "banner" and not _ASKS.isdisjoint(rule.where)
-        return _Found(finding, match.gating if asks else None, match.depends_on_consent_mode)
+        return _Found(finding, match.gating if asks else None, match.depends_on_consent_mode, match.started)
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:
         for match, entry in found:
@@ -286,7 +289,13 @@ class _Scan:
             self._result.uncertain.add(finding.location.path)
 
     def _finish(self, links: Links) -> Analysis:
-        findings = [finding for found in self._found_so_far if (finding := self._judged(found, links)) is not None]
+        loaded = set(self._result.loads)
+        findings = []
+        for found in self._found_so_far:
+            judged = None if self._has_loader(found, loaded) else self._judged(found, links)
+            if judged is not None:
+                findings.append(judged)
+                self._count_ungated(judged, started=found.started)
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)
         self._drop(findings[self._limits.max_findings :])
@@ -302,6 +311,18 @@ class _Scan:
         finding = found.finding
         verdict = links.verdict(finding.location.path, found.gating)
         return None if verdict is Verdict.GATED else with_confidence(finding, verdict)
+
+    @staticmethod
+    def _has_loader(found: _Found, loaded: AbstractSet[str]) -> bool:
+        """Returns whether a finding is a mere start call, and something in the project loads the vendor's code."""
+        return found.started and any(has_loader(vendor_id, loaded) for vendor_id in found.finding.vendor_ids)
+
+    def _count_ungated(self, finding: Finding, *, started: bool) -> None:
+        """Counts the file among those that load the finding's vendor without consent, unless that is in doubt."""
+        for vendor_id in finding.vendor_ids if finding.category == "trackers" else ():
+            loads = self._result.loads.setdefault(vendor_id, Loads())
+            loads.files += started
+            loads.ungated += finding.confidence != "low"
 
     def _missing_consent_manager(self, findings: list[Finding]) -> list[Finding]:
         if MISSING not in self._rules or self._result.asks_for_consent or self._result.incomplete:

@@ -11,15 +11,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from ast_grep_py import Config, SgNode, SgRoot
+from ast_grep_py import Config, Rule, SgNode, SgRoot
 
+from scan_execution.analysis.calls import Shape, calls
 from scan_execution.analysis.catalogue import Catalogue, Vendor
 from scan_execution.analysis.templates import Template
 from scan_execution.analysis.templates.markup import Include, Test
 from scan_execution.analysis.unknown import may_load_unknown, own_names
 
+# Google's tag script also serves Google Ads and its Floodlight tags.
+TAGS_OF_ADS: Final = ("id=AW-", "id=DC-")
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
 _TYPE: Final = re.compile(r"""\btype\s*=\s*["']?([\w/+.-]+)""", re.IGNORECASE)
@@ -30,29 +33,77 @@ _RUNS: Final = re.compile(
 # The import clause and the imported path. Each run of blanks is read once: repetitions of blanks are possessive, and
 # the clause ends at a blank instead of before a run of them.
 _IMPORTS: Final = (
-    re.compile(r"""import\s++(?:type\s++)?([^;"'`]{1,500}?)(?<=\s)from\s++["']([^"'\n]{1,200})["']"""),
+    re.compile(r"""import\s++(?:type\s++)?(?P<names>[^;"'`]{1,500}?)(?<=\s)from\s++["'](?P<path>[^"'\n]{1,200})["']"""),
     re.compile(
-        r"""(?:const|let|var)\s++([^=;]{1,300}?)=\s*+(?:await\s++)?(?:require|import)\s*+\(\s*+["']([^"'\n]{1,200})["']"""
+        r"""(?:const|let|var)\s++(?P<names>[^=;]{1,300}?)=\s*+\(?(?:await\s++)?(?:require|import)\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
+    ),
+    re.compile(
+        r"""import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]\s*+\)\s*+\.then\(\s*+(?:async\s*+)?(?P<names>[^=;]{1,200}?)=>"""
     ),
 )
+_NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
 _NEW_LINE: Final = re.compile("\n")
-_HOLDS_SCRIPT: Final = re.compile(r"<[Ss]cript|__html|innerHTML")
+_HOLDS_SCRIPT: Final = re.compile(r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
-# The lookahead doesn't consume the string, so the next search includes it.
-_NAMED_STRING: Final = re.compile(r"""(?<![\w$.])([A-Za-z_$][\w$]*+)\s*+=\s*+["'`](?=([^"'`\n]{4,300}))""")
-_SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
-_JSX_SCRIPTS: Final[Config] = {
+_CONSTANTS: Final[Config] = {
     "rule": {
-        "kind": "template_string",
         "any": [
-            {"inside": {"kind": "jsx_expression", "inside": {"kind": "jsx_element", "regex": "^<[Ss]cript"}}},
-            {"inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}}},
+            {"kind": "variable_declarator", "has": {"field": "value", "regex": r"['\"`]"}},
+            {"kind": "assignment_expression", "has": {"field": "right", "regex": r"['\"`]"}},
+        ]
+    }
+}
+_LONGEST_NAME: Final = 200
+_MAX_VALUES: Final = 4
+_SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
+# Script text that code assigns to an element, or gives to createTextNode.
+_WRITTEN_SCRIPTS: Final[list[Rule]] = [
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {
+            "kind": "assignment_expression",
+            "has": {"field": "left", "regex": r"\.(?:innerHTML|text|textContent)$"},
+        },
+    },
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {
+            "kind": "arguments",
+            "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
+        },
+    },
+]
+_SCRIPTS_IN_JSX: Final[Config] = {
+    "rule": {
+        "any": [
+            {
+                "kind": "template_string",
+                "inside": {"kind": "jsx_expression", "inside": {"kind": "jsx_element", "regex": "^<[Ss]cript"}},
+            },
+            {
+                "any": [{"kind": "template_string"}, {"kind": "string"}],
+                "inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
+            },
+            *_WRITTEN_SCRIPTS,
         ],
     }
 }
+_CODE: Final = re.compile(r"[(=]")
+_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": _WRITTEN_SCRIPTS}}
+
+
+class Loaded(NamedTuple):
+    """A vendor that code loads or starts. `host` is empty if the code doesn't show an address.
+
+    started: something else loads the vendor's code, possibly in another file.
+    """
+
+    vendor: Vendor
+    host: str
+    started: bool = False
 
 
 @dataclass
@@ -78,12 +129,21 @@ class Block:
         return found
 
     @cached_property
-    def strings(self) -> dict[str, str]:
-        """The first string assigned to each name."""
-        found: dict[str, str] = {}
-        for match in _NAMED_STRING.finditer(self.text):
-            found.setdefault(match[1], match[2])
+    def constants(self) -> dict[str, list[SgNode]]:
+        """The first values that are assigned to each name or property, if they contain a string."""
+        found: dict[str, list[SgNode]] = {}
+        for node in self.root.find_all(_CONSTANTS):
+            name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
+            if name is not None and value is not None:
+                known = found.setdefault(name.text()[:_LONGEST_NAME], [])
+                if len(known) < _MAX_VALUES:
+                    known.append(value)
         return found
+
+    @cached_property
+    def loaded(self) -> dict[tuple[SgNode, str | None], tuple[Loaded, ...]]:
+        """A cache for `loading`: what a node loads, which several rules ask."""
+        return {}
 
     def holds(self, pattern: re.Pattern[str], node: SgNode) -> bool:
         """Returns whether the code of a node of this block has a match. Searches the text once for all nodes."""
@@ -127,6 +187,7 @@ class Source:
     def original(self) -> str:
         """The file's content."""
         return self.template.original if self.template else self.text
+
     # What `gates` has found out about the file.
     consent: Any = None
 
@@ -141,6 +202,22 @@ class Source:
     @cached_property
     def own_names(self) -> set[str]:
         return own_names(self.text)
+
+    @cached_property
+    def calls(self) -> list[Shape]:
+        """The calls that start vendors, as far as the text shows them."""
+        return calls().in_text(self.text)
+
+    @cached_property
+    def named(self) -> list[Vendor]:
+        """The vendors that the file may load: by known addresses, by parts of them, or by calls."""
+        found = [vendor for _, vendor in self.addresses]
+        found.extend(self.catalogue.named_in(self.text))
+        found.extend(calls().places_in(self.text))
+        found.extend(shape.vendor for shape in self.calls)
+        if any(mark in self.text for mark in TAGS_OF_ADS):
+            found.append(self.catalogue.vendors["google-ads"])
+        return found
 
     @cached_property
     def packages(self) -> dict[str, Vendor]:
@@ -159,9 +236,21 @@ class Source:
             return found
         for pattern in _IMPORTS:
             for match in pattern.finditer(self._code):
-                if vendor := self._vendor_of_package(match[2]):
-                    found |= dict.fromkeys(_IDENTIFIER.findall(match[1]), vendor)
+                vendor = self._vendor_of_package(match["path"])
+                if vendor is None:
+                    continue
+                exports = self.catalogue.exports.get(match["path"])
+                if exports is None:
+                    found |= dict.fromkeys(_IDENTIFIER.findall(match["names"]), vendor)
+                    continue
+                for name, alias in _NAME_AND_ALIAS.findall(match["names"]):
+                    if (exported := exports.get(name, vendor)) is not None:
+                        found[alias or name] = exported
         return found
+
+    def inline_package(self, code: str) -> Vendor | None:
+        """Returns the vendor of the package that an expression imports, or None."""
+        return next(iter(self.catalogue.packages_in(code).values()), None) if self.packages else None
 
     def _vendor_of_package(self, path: str) -> Vendor | None:
         """Returns the vendor of a package or of a file in it (`package/dist/core`), or None."""
@@ -186,8 +275,8 @@ class Source:
         if self.template and self.template.scripts:
             found.extend(self._outer_scripts(self.template))
         for block in list(found):
-            if block.language in {"javascript", "tsx"} and _HOLDS_SCRIPT.search(block.text):
-                found.extend(_scripts_in_jsx(block))
+            if block.language in SCRIPTS and _HOLDS_SCRIPT.search(block.text):
+                found.extend(_scripts_in_strings(block))
         return found
 
     def _outer_scripts(self, template: Template) -> Iterator[Block]:
@@ -248,8 +337,11 @@ class Source:
             yield Block(language, body.text(), body.range().start.index, self.main, element)
 
 
-def _scripts_in_jsx(block: Block) -> Iterator[Block]:
-    for string in block.root.find_all(_JSX_SCRIPTS):
+def _scripts_in_strings(block: Block) -> Iterator[Block]:
+    # TypeScript's own grammar has no JSX.
+    for string in block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX):
         # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
+        if not _CODE.search(text) or text.lstrip().startswith("<"):
+            continue
         yield Block("javascript", text, block.start + string.range().start.index + 1, block, string)

@@ -1,0 +1,108 @@
+"""Decides which vendors a place in the code loads or starts: by its address, its path, or the call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ast_grep_py import Config, SgNode
+
+from scan_execution.analysis.calls import calls
+from scan_execution.analysis.sources import SCRIPTS, TAGS_OF_ADS, Block, Loaded, Source
+from scan_execution.analysis.values import arguments_of, values
+
+_COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
+_MAX_ARGUMENTS: Final = 8
+# Placeholders of templates, which can't be folded.
+_PLACEHOLDER: Final = re.compile(
+    r"\{\{[^{}]{0,200}\}\}|\{%[^%]{0,200}%\}|<%[^%]{0,200}%>|[$#]\{[^{}]{0,200}\}|<\?[^?]{0,200}\?>|\{[\w.]{1,80}\}"
+)
+_WORD: Final = re.compile(r"[\w$]+")
+_MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
+_ADDRESS_OF_MARKUP: Final = re.compile(r"""\bsrc\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
+_ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
+_CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
+_CALLS: Final = frozenset({"call_expression", "new_expression"})
+
+
+def loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> tuple[Loaded, ...]:
+    """Returns what a candidate loads, judged by a capture or by its whole code. Cached for all rules."""
+    key = node, capture
+    if key not in block.loaded:
+        block.loaded[key] = tuple(dict.fromkeys(_loaded(source, block, node, capture)))
+    return block.loaded[key]
+
+
+def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> Iterator[Loaded]:
+    if node.kind() in _CALLS and (start := _started(source, node)):
+        yield start
+        return
+    place = node if capture is None else node.get_match(capture)
+    if place is None:
+        if element := calls().of_element(node.text()[:1_000]):
+            yield Loaded(element, "")
+        return
+    for address in _addresses(block, place):
+        if found := _at(source, address):
+            yield found
+
+
+def _started(source: Source, node: SgNode) -> Loaded | None:
+    callee = node.field("function") or node.field("constructor")
+    arguments = node.field("arguments")
+    if callee is None or arguments is None:
+        return None
+    shape = calls().of_call(callee.text(), arguments.text())
+    if shape is None or any(name in source.imported for name in _WORD.findall(callee.text()[-100:])):
+        return None
+    address = source.catalogue.first_in(arguments.text())
+    host = source.catalogue.host_at(arguments.text()) if address is shape.vendor else ""
+    return Loaded(shape.vendor, host, not shape.alone)
+
+
+def _addresses(block: Block, place: SgNode) -> Iterator[str]:
+    """Yields the addresses that an expression, an attribute, or an argument list can have."""
+    if place.kind() not in _ASSEMBLED:
+        yield _PLACEHOLDER.sub("_", without_comments(place))
+    if block.language not in SCRIPTS:
+        return
+    if place.kind() == "arguments":
+        parts = arguments_of(place)[:_MAX_ARGUMENTS]
+    elif place.kind() == "jsx_attribute":
+        parts = [child for child in place.children() if child.kind() == "jsx_expression"]
+    else:
+        parts = [place]
+    for part in parts:
+        if part.kind() in _CONTAINERS:
+            continue
+        for folded in values(block, part):
+            value = _PLACEHOLDER.sub("_", folded)
+            if _MARKUP.search(value):
+                yield from _ADDRESS_OF_MARKUP.findall(value)
+            else:
+                yield value
+
+
+def _at(source: Source, address: str) -> Loaded | None:
+    vendor = source.catalogue.first_in(address)
+    if vendor is not None:
+        if vendor.id == "google-analytics" and any(mark in address for mark in TAGS_OF_ADS):
+            vendor = source.catalogue.vendors["google-ads"]
+        return Loaded(vendor, source.catalogue.host_at(address))
+    vendor = calls().of_path(address.strip("\"'`"))
+    return Loaded(vendor, source.catalogue.host_at(address)) if vendor else None
+
+
+def without_comments(node: SgNode) -> str:
+    """Returns the code of a node without comments."""
+    text = node.text()
+    if not any(mark in text for mark in ("/*", "//", "#", "<!--")):
+        return text
+    start = node.range().start.index
+    kept, after = [], 0
+    for comment in node.find_all(_COMMENTS):
+        span = comment.range()
+        kept.append(text[after : span.start.index - start])
+        after = span.end.index - start
+    return " ".join([*kept, text[after:]])

@@ -1,0 +1,130 @@
+"""Finds the trackers that the configuration of a site or an app turns on. Runs inside the sandbox.
+
+Reads YAML, TOML, JSON, and Python line by line, because only single values count: nesting follows from indentation and
+section headers. A setting counts if it has a value that looks like an identifier, not if it is empty or an example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from scan_execution.analysis.calls import calls
+from scan_execution.analysis.catalogue import Vendor
+
+_LONGEST_LINE: Final = 500
+_MAX_SETTINGS: Final = 5_000
+_NAMES: Final = frozenset({
+    "mkdocs.yml", "mkdocs.yaml", "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml",
+    "config.yml", "params.toml", "params.yaml", "params.yml", "antora-playbook.yml", "book.toml", "book.json",
+    "_quarto.yml", "app.json", "angular.json", "services.toml",
+})  # fmt: skip
+# Not those that only a developer's machine uses.
+_JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
+# Read as code, too.
+_IN_CODE: Final = ("conf.py", "pelicanconf.py", "publishconf.py", "config/environment.js")
+_SECTION: Final = re.compile(r"\s*\[{1,2}([\w.\"-]{1,120})\]{1,2}\s*(?:#.*)?$")
+_SETTING: Final = re.compile(r"""([\s,{-]*+)["']?([\w.-]{1,80}+)["']?\s*+[:=]\s*+(.*)$""")
+_ITEM: Final = re.compile(r"""(\s*+)(?:-\s++)?\[?(["'].*|-?\s*+[\w/@.-]++,?\s*)$""")
+_INLINE: Final = re.compile(r"""(?<![\w.-])["']?([\w.-]{1,80}+)["']?\s*+[:=]\s*+["']([^"']{1,200})["']""")
+_COMMENT: Final = re.compile(r"(?:^|\s)(?:#|//).*$")
+_CONSENT: Final = re.compile(r"consent|cookie[_-]?(?:banner|law|notice|bot)|gdpr|klaro", re.IGNORECASE)
+_SWITCH: Final = re.compile(r"(?:enabled?|disabled?|active)$", re.IGNORECASE)
+
+
+class Setting(NamedTuple):
+    """One value, with the names that lead to it, and its position in the text."""
+
+    path: tuple[str, ...]
+    value: str
+    start: int
+    end: int
+
+
+class Found(NamedTuple):
+    """A tracker that a setting turns on."""
+
+    vendor: Vendor
+    name: str
+    start: int
+    end: int
+    # True if another setting may make the theme ask for consent first.
+    may_wait: bool
+
+
+def is_configuration(name: str) -> bool:
+    """Returns whether a file of this name configures a site, and isn't code."""
+    return name in _NAMES or _JEKYLL.match(name) is not None
+
+
+def configures(path: str) -> bool:
+    """Returns whether a file is code that turns on trackers by its settings."""
+    return f"/{path}".endswith(tuple(f"/{name}" for name in _IN_CODE))
+
+
+def trackers_of(text: str) -> list[Found]:
+    """Returns the trackers that a configuration turns on, each once, in the order of the text."""
+    known = list(settings_of(text))
+    off = {setting.path[:-1] for setting in known if _is_off(setting)}
+    if any(setting.path[:2] == ("extra", "consent") for setting in known):
+        return []  # MkDocs Material waits for consent
+    may_wait = any(
+        _CONSENT.search(".".join(setting.path)) and setting.value.lower() not in {"", "false", "no", "off"}
+        for setting in known
+        if setting.path[:-1] not in off
+    )
+    found: dict[str, Found] = {}
+    for setting in known:
+        if setting.path[:-1] in off or setting.path in off:
+            continue
+        name = ".".join(setting.path)
+        vendor = calls().of_setting(name, setting.value)
+        if vendor is not None and vendor.id not in found:
+            found[vendor.id] = Found(vendor, name, setting.start, setting.end, may_wait)
+    return list(found.values())
+
+
+def _is_off(setting: Setting) -> bool:
+    last = setting.path[-1].lower()
+    return bool(_SWITCH.fullmatch(last)) and (setting.value.lower() == "true") is last.startswith("disable")
+
+
+def settings_of(text: str) -> Iterator[Setting]:
+    """Yields the settings of a text that have a value. Ignores lines that are too long."""
+    section: tuple[str, ...] = ()
+    opened: list[tuple[int, str]] = []
+    start = count = 0
+    for line in text.split("\n"):
+        begin, start = start, start + len(line) + 1
+        if len(line) > _LONGEST_LINE or count >= _MAX_SETTINGS or not (shown := _COMMENT.sub("", line).strip()):
+            continue
+        if header := _SECTION.match(line):
+            section, opened = tuple(header[1].replace('"', "").split(".")), []
+            continue
+        setting = _SETTING.match(line)
+        item = None if setting else _ITEM.match(line)
+        if setting is None and item is None:
+            continue
+        depth = len((setting or item)[1])  # type: ignore[index]
+        while opened and opened[-1][0] >= depth and setting:
+            opened.pop()
+        names = (*section, *(name for _, name in opened))
+        value = _value(setting[3] if setting else shown.removeprefix("-"))
+        if setting:
+            names = (*names, *setting[2].split("."))
+            opened.append((depth, setting[2]))
+        if setting and setting[3][:1] in {"{", "["}:
+            for inner in _INLINE.finditer(line, setting.start(3)):
+                count += 1
+                yield Setting((*names[-11:], inner[1]), inner[2], begin + inner.start(), begin + inner.end())
+        if value and names:
+            count += 1
+            yield Setting(names[-12:], value, begin + len(line) - len(line.lstrip()), begin + len(line.rstrip()))
+
+
+def _value(written: str) -> str:
+    value = _COMMENT.sub("", written).strip().rstrip(",").strip()
+    if value[:1] in {"[", "{"} and len(value) > 1:  # the first value of a list
+        value = value[1:].split(",")[0].rstrip("]}").strip()
+    return value.strip("\"'`{[").strip()

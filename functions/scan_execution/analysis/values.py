@@ -1,0 +1,212 @@
+"""Folds expressions of a script to the strings that they can have, without running anything.
+
+Follows constants of the same file, properties of objects, and arguments of functions that are called in place. A part
+that isn't known becomes a wildcard, which is a legal character of a host name: the known end of the name decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import product
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis.sources import Block
+
+UNKNOWN: Final = "_"
+_MAX_DEPTH: Final = 12
+_MAX_STEPS: Final = 150
+_MAX_LENGTH: Final = 1_000
+_MAX_ALTERNATIVES: Final = 4
+_MAX_PARTS: Final = 40
+_MAX_ANCESTORS: Final = 200
+
+_WRAPPERS: Final = frozenset({
+    "parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "await_expression",
+    "jsx_expression", "template_substitution", "expression_statement", "spread_element",
+})  # fmt: skip
+_FUNCTIONS: Final = frozenset({"function_expression", "arrow_function", "function_declaration", "function"})
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
+# Functions and methods whose result is their argument or receiver, as far as a host is concerned.
+_RETURNS_ARGUMENT: Final = frozenset(
+    {"unescape", "decodeURIComponent", "decodeURI", "encodeURI", "String", "toValue", "ref"}
+)
+_RETURNS_RECEIVER: Final = frozenset({"replace", "trim", "toString", "toLowerCase", "href", "valueOf"})
+
+
+def values(block: Block, node: SgNode) -> tuple[str, ...]:
+    """Returns the strings that an expression can have, at most four. Unknown parts are wildcards."""
+    return _Folding(block).fold(node, 0)
+
+
+class _Folding:
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._steps = 0
+
+    def fold(self, node: SgNode, depth: int) -> tuple[str, ...]:
+        self._steps += 1
+        if depth > _MAX_DEPTH or self._steps > _MAX_STEPS:
+            return (UNKNOWN,)
+        kind = node.kind()
+        if kind == "string":
+            return (_unescaped(node.text()[1:-1]),)
+        if kind in {"template_string", "binary_expression"}:
+            return self._concatenated(node, depth)
+        if kind in _WRAPPERS:
+            inner = next((child for child in node.children() if child.is_named() and child.kind() != "comment"), None)
+            return self.fold(inner, depth + 1) if inner else (UNKNOWN,)
+        if kind == "ternary_expression":
+            return self._either(node.field("consequence"), node.field("alternative"), depth=depth)
+        if kind == "assignment_expression":
+            return self._either(node.field("right"), depth=depth)
+        if kind in {"identifier", "member_expression"}:
+            return self._named(node, depth)
+        if kind in {"call_expression", "new_expression"}:
+            return self._called(node, depth)
+        return (UNKNOWN,)
+
+    def _either(self, *nodes: SgNode | None, depth: int) -> tuple[str, ...]:
+        found = [value for node in nodes if node for value in self.fold(node, depth + 1)]
+        return tuple(dict.fromkeys(found))[:_MAX_ALTERNATIVES] or (UNKNOWN,)
+
+    def _concatenated(self, node: SgNode, depth: int) -> tuple[str, ...]:
+        if node.kind() == "template_string":
+            return self._joined((self._fragment(child, depth) for child in node.children()[1:-1]), "")
+        operator = node.field("operator")
+        sign = operator.text() if operator else ""
+        if sign in {"||", "??"}:
+            return self._either(node.field("left"), node.field("right"), depth=depth)
+        if sign == "&&":
+            return self._either(node.field("right"), depth=depth)
+        parts: list[SgNode] = []
+        current: SgNode | None = node
+        while current is not None and sign == "+":
+            right = current.field("right")
+            if right is None or len(parts) >= _MAX_PARTS:
+                return (UNKNOWN,)
+            parts.append(right)
+            current = current.field("left")
+            operator = current.field("operator") if current and current.kind() == "binary_expression" else None
+            sign = operator.text() if operator else ""
+        if current is None or not parts:
+            return (UNKNOWN,)
+        return self._joined((self.fold(part, depth + 1) for part in [current, *reversed(parts)]), "")
+
+    def _fragment(self, child: SgNode, depth: int) -> tuple[str, ...]:
+        return self.fold(child, depth + 1) if child.kind() == "template_substitution" else (_unescaped(child.text()),)
+
+    def _joined(self, parts: Iterable[tuple[str, ...]], separator: str) -> tuple[str, ...]:
+        found: tuple[str, ...] = ()
+        for number, part in enumerate(parts):
+            if number >= _MAX_PARTS:
+                return found
+            if not number:
+                found = part
+                continue
+            pairs = list(product(found, part))[:_MAX_ALTERNATIVES]
+            found = tuple((one + separator + other)[:_MAX_LENGTH] for one, other in pairs)
+        return found or ("",)
+
+    def _called(self, node: SgNode, depth: int) -> tuple[str, ...]:
+        callee = node.field("function") or node.field("constructor")
+        given = node.field("arguments")
+        if callee is None or given is None:
+            return (UNKNOWN,)
+        if given.kind() == "template_string":  # String.raw`...`
+            return self.fold(given, depth + 1)
+        arguments = arguments_of(given)
+        name = callee.text()[-40:].rpartition(".")[2]
+        if name == "URL" and arguments:  # new URL(path, base)
+            return self._joined((self.fold(part, depth + 1) for part in reversed(arguments[:2])), "")
+        if name in _RETURNS_ARGUMENT and arguments:
+            return tuple(_PERCENT.sub(_character, value) for value in self.fold(arguments[0], depth + 1))
+        receiver = callee.field("object")
+        if receiver is None:
+            return (UNKNOWN,)
+        if name in _RETURNS_RECEIVER:
+            return self.fold(receiver, depth + 1)
+        if name == "concat":
+            return self._joined((self.fold(part, depth + 1) for part in [receiver, *arguments]), "")
+        if name == "join" and receiver.kind() == "array":
+            separator = self.fold(arguments[0], depth + 1)[0] if arguments else ","
+            return self._joined((self.fold(part, depth + 1) for part in arguments_of(receiver)), separator)
+        return (UNKNOWN,)
+
+    def _named(self, node: SgNode, depth: int) -> tuple[str, ...]:
+        if node.kind() == "identifier" and (given := _argument(node)) is not None:
+            return self.fold(given, depth + 1) if given != node else (UNKNOWN,)
+        constants = self._block.constants
+        if known := constants.get(node.text()[:200]):
+            return self._either(*known, depth=depth)
+        if node.kind() == "member_expression":
+            holder, name = node.field("object"), node.field("property")
+            for known_object in constants.get(holder.text()[:200], ()) if holder and name else ():
+                if name and (value := _property(known_object, name.text())):
+                    return self.fold(value, depth + 1)
+        return (UNKNOWN,)
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text[:_MAX_LENGTH]
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], text[:_MAX_LENGTH])
+
+
+def _character(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def arguments_of(node: SgNode) -> list[SgNode]:
+    """Returns the first arguments of a call, or elements of an array."""
+    return [child for child in node.children()[:80] if child.is_named() and child.kind() != "comment"]
+
+
+def _property(node: SgNode, name: str) -> SgNode | None:
+    """Returns the value of a property of an object literal, or None."""
+    while node.kind() in _WRAPPERS:
+        inner = next((child for child in node.children() if child.is_named()), None)
+        if inner is None:
+            return None
+        node = inner
+    for pair in node.children()[:200] if node.kind() == "object" else ():
+        key = pair.field("key")
+        if key is not None and key.text().strip("'\"") == name:
+            return pair.field("value")
+    return None
+
+
+def _argument(name: SgNode) -> SgNode | None:
+    """Returns what a parameter is given: by the call in place, or by default. The name itself if that isn't known.
+
+    None if the name isn't a parameter.
+    """
+    written = name.text()
+    for function in name.ancestors()[:_MAX_ANCESTORS]:
+        if function.kind() not in _FUNCTIONS:
+            continue
+        parameters = function.field("parameters")
+        for place, parameter in enumerate(arguments_of(parameters) if parameters else ()):
+            pattern = parameter.field("pattern") or parameter.field("left") or parameter
+            if pattern.text() == written:
+                default = parameter.field("value") or parameter.field("right")
+                return _given_in_place(function, place) or default or name
+    return None
+
+
+def _given_in_place(function: SgNode, place: int) -> SgNode | None:
+    """Returns an argument of a function that is called where it is written, or None."""
+    callee, call = function, function.parent()
+    while call is not None and call.kind() in {"parenthesized_expression", "member_expression"}:
+        if call.kind() == "member_expression" and call.field("property") and not call.text().endswith(".call"):
+            return None
+        callee, call = call, call.parent()
+    if call is None or call.kind() != "call_expression" or call.field("function") != callee:
+        return None
+    given = call.field("arguments")
+    found = arguments_of(given) if given else []
+    place += callee.kind() == "member_expression"  # .call(this, ...)
+    return found[place] if place < len(found) else None
