@@ -25,7 +25,7 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import engine, files, libraries, loading, manifests, mechanisms
+from scan_execution.analysis import conditions, engine, files, libraries, loading, manifests, mechanisms, unknown
 from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
@@ -176,6 +176,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
     "scan_execution.analysis.catalogue:Catalogue.host_at": lambda text: catalogue().host_at(text),
     "scan_execution.analysis.catalogue:Catalogue.named_in": lambda text: [*catalogue().named_in(text)],
+    "scan_execution.analysis.catalogue:Catalogue.knows": lambda text: catalogue().knows(text),
     "scan_execution.analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
     "scan_execution.analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
     "scan_execution.analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
@@ -198,6 +199,11 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.sources:Source.inline_package": _read_sources,
     "scan_execution.analysis.values:_property": _read_blocks,
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
+    "scan_execution.analysis.unknown:may_load_unknown": (
+        lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),
+        FILE,
+    ),
+    "scan_execution.analysis.unknown:unknown_host": lambda text: unknown.unknown_host(catalogue(), f"//{text}"),
     "scan_execution.inventory.listing:Listing.take": _listed,
     "scan_execution.inventory.listing:Listing._take_signs": _listed,
     "scan_execution.inventory.manifests:parts_of": _inventory,

@@ -81,8 +81,6 @@ class Catalogue:
 
     def vendor_of(self, host: str, path: str = "") -> Vendor | None:
         """Returns the vendor of an address, or None if the catalogue doesn't contain it."""
-        if len(host) > _MAX_HOST:
-            return None
         for suffix in suffixes(host.lower().rstrip(".")):
             for prefix, vendor in self._by_host.get(suffix, ()):
                 if path.startswith(prefix):
@@ -91,8 +89,6 @@ class Catalogue:
 
     def knows(self, host: str) -> bool:
         """Returns whether the catalogue says anything about a host, also that it serves no tracker."""
-        if len(host) > _MAX_HOST:
-            return False
         return any(suffix in self._by_host or suffix in self._general for suffix in suffixes(host.lower().rstrip(".")))
 
     def addresses_in(self, text: str) -> Iterator[tuple[int, Vendor]]:
@@ -134,8 +130,8 @@ class Catalogue:
 
 
 def suffixes(host: str) -> Iterator[str]:
-    """Yields the host and every name above it, except the top-level domain."""
-    labels = host.split(".")
+    """Yields the host and every name above it, except the top-level domain. Yields nothing if it is no DNS name."""
+    labels = host.split(".") if len(host) <= _MAX_HOST else []
     return (".".join(labels[start:]) for start in range(len(labels) - 1))
 
 
