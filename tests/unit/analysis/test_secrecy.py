@@ -1,4 +1,4 @@
-"""What isn't a secret, though its name or form is like one's: public values, placeholders, examples, and texts."""
+"""Values that are no secrets, though they look like some: public ones, placeholders, examples, and texts."""
 
 import pytest
 
