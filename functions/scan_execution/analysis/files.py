@@ -154,7 +154,8 @@ def decode(content: bytes) -> str:
     return text
 
 
-# What makes lines long without being code: data in addresses and strings: base64, numbers such as the paths of vector graphics.
+# What makes lines long without being code: data in addresses and in strings, which is base64, or numbers such as those
+# of vector graphics.
 _DATA: Final = (
     r"data:[\w.+-]{1,60}+/[\w.+-]{1,60}+[;,][^\"'`)\s<>]*+"
     r"|[\"'`](?:[A-Za-z0-9+/=_-]{200,}+|[\d .,MmLlHhVvCcSsQqTtAaZzEe+-]{100,}+)(?=[\"'`])"

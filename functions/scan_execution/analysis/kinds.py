@@ -1,4 +1,7 @@
-"""Counts a project's code by kind: what was analyzed, and what wasn't, so that 0 findings can't look like more than it is."""
+"""Counts a project's code by kind: what was analyzed, and what wasn't.
+
+Without it, 0 findings in a project of a language that no rule reads would look like a clean bill of health.
+"""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _INTERPOLATED: Final = re.compile(r"[\#!$]\{[^{}\n]{0,300}+\}")
 _OPENING: Final = {"(": ")", "{": "}", "[": "]"}
 _MARKS: Final = re.compile(r"""[()\[\]{}]|"[^"\n]{0,1000}+"|'[^'\n]{0,1000}+'""")
 _NEAR: Final = 4_000
-_MAX_LINES: Final = 100_000
+_MAX_NESTED: Final = 20
 
 
 @dataclass(slots=True)
@@ -175,10 +175,8 @@ class _Reader:
         name, end = found[1].lower(), found.end()
         attributes_end = self._end_of_attributes(line, end)
         rest_start = attributes_end
-        nested = (
-            self._language == "pug"
-            and text.startswith(":", rest_start)
-            or (self._language == "slim" and name == "noscript" and text.startswith(":", rest_start))
+        nested = (self._language == "pug" and text.startswith(":", rest_start)) or (
+            self._language == "slim" and name == "noscript" and text.startswith(":", rest_start)
         )
         if name in _ELEMENTS:
             self._start_tag(line, name, end, attributes_end)
@@ -299,6 +297,8 @@ def _closing(text: str, opening: int) -> int:
     for found in _MARKS.finditer(text, opening, opening + _NEAR):
         if found[0] in _OPENING:
             depth += 1
+            if depth > _MAX_NESTED:
+                break
         elif len(found[0]) == 1:
             depth -= 1
             if depth == 0:

@@ -39,9 +39,10 @@ def read_line(markup: Markup, line: str, start: int, end: int) -> None:
         markup.turn(rest[later.end() :] if later and later[1].lower() == "if" else None, start, end)
     elif word == "end" or word.startswith(("endif", "endfor", "endwhile")):
         markup.close(start, "end")
-    elif word in _OTHER_BLOCKS or _BLOCK_END.search(line) or _ASSIGNED_BLOCK.search(line):
-        if not line.endswith(" end"):
-            markup.open("end", None, end)
+    elif not line.endswith(" end") and (
+        word in _OTHER_BLOCKS or _BLOCK_END.search(line) or _ASSIGNED_BLOCK.search(line)
+    ):
+        markup.open("end", None, end)
 
 
 def shows(text: str, start: int, end: int) -> bool:
@@ -202,16 +203,18 @@ class _Block:
             self._open("{")
         elif mark == "}":
             self._close(start, "{")
-        elif mark == ":":
-            if self._body_at is not None:
-                self._open(":")
+        elif mark == ":" and self._body_at is not None:
+            self._open(":")
         elif mark == ";":
-            self._writing = False
-            self._before_body()
-            self._keyword = ""
-            while self._single and self._single[-1] >= self._depth:
-                self._single.pop()
-                self._close(start, ";")
+            self._end_statement(start)
+
+    def _end_statement(self, start: int) -> None:
+        self._writing = False
+        self._before_body()
+        self._keyword = ""
+        while self._single and self._single[-1] >= self._depth:
+            self._single.pop()
+            self._close(start, ";")
 
     def _before_body(self) -> None:
         """Begins the body of a condition that has no braces, if there is one."""
