@@ -15,8 +15,9 @@ from controlplane.store import repositories
 from controlplane.store.leases import Lease
 from controlplane.store.repositories import UnknownRepository
 from controlplane.store.scans import execution, reads, reports
-from controlplane.store.scans.items import Coverage, Failure, ScanItem, UnknownScan
+from controlplane.store.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
 from scan_execution import analysis, folders, workspace
+from scan_execution.analysis.kinds import with_not_assessed
 from scan_execution.analysis.report import Examine
 from scan_execution.fixes import Project
 from scan_execution.inventory.listing import NOT_ANALYZED, Listing
@@ -67,8 +68,15 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     with stages.run("publish"):
         scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
         issue_count = publish_findings(scan, lease, result, unpacked.unread, Project.of(inventory))
-    coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped))
+    coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing))
     _complete(scan, lease, len(result.findings), issue_count, coverage)
+
+
+def _kinds(result: analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
+    """Returns the files by kind, those with the most files first."""
+    kinds = with_not_assessed(result.kinds, listing.not_assessed).items()
+    covered = (CoveredKind(name, kind.analyzed, kind.not_assessed) for name, kind in kinds)
+    return tuple(sorted(covered, key=lambda it: (-it.analyzed_files - it.unassessed_files, it.name)))
 
 
 def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> None:

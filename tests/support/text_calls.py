@@ -8,6 +8,7 @@ import tarfile
 import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from fnmatch import fnmatchcase
 from ipaddress import ip_network
@@ -32,6 +33,8 @@ from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.sources import Block, Source
 from scan_execution.analysis.values import values
+from scan_execution.analysis.templates import read_template
+from scan_execution.analysis.templates.dialects import DIALECTS
 from scan_execution.identities import Sight
 from scan_execution.inventory import manifests as stocked
 from scan_execution.inventory.listing import Listing
@@ -45,9 +48,11 @@ type Call = Callable[[str], object]
 _PROXY = (ip_network("192.0.2.0/24"),)
 _LIMITS = Limits()
 _LANGUAGES = ("html", "javascript", "typescript", "tsx", "python")
-# The usual limit on line length would hide the cost of the text.
-_ANY_LINE = Limits(max_line_length=10**9, minified_line_length=10**9)
+# The usual limits on line length would hide the cost of the text.
+_ANY_LINE = Limits(max_line_length=10**9, minified_line_length=10)
 BODY, FILE = 262_144, 131_072
+# One template of each language.
+TEMPLATES = [f"a.{extension}" for extension in {kind: name for name, kind in DIALECTS.items()}.values()]
 
 
 def as_bytes(text: str) -> bytes:
@@ -86,9 +91,22 @@ def _read_blocks(text: str) -> None:
         values(block, node)
 
 
+def _read_templates(text: str) -> None:
+    for path in TEMPLATES:
+        found = read_template(path, text)
+        assert found
+        found.tests_at(len(found.code) // 2), found.origin(len(found.code))
+
+
 def _locate(text: str) -> None:
     source = Source("a.js", text, "javascript", catalogue())
     engine.locate(source, 0, len(text), _LIMITS, (text[:100],))
+
+
+def _check_lines(text: str) -> None:
+    for language in ("html", "javascript"):
+        with suppress(files.Skipped):
+            files.check_lines(text, _ANY_LINE, language)
 
 
 def _check_depth(text: str) -> None:
@@ -187,7 +205,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.calls:Calls.of_setting": lambda text: vendor_calls().of_setting(text, text),
     "scan_execution.analysis.engine:locate": _locate,
     "scan_execution.analysis.files:check_depth": (_check_depth, FILE),
-    "scan_execution.analysis.files:check_lines": (lambda text: files.check_lines(text, _ANY_LINE), FILE),
+    "scan_execution.analysis.files:check_lines": (_check_lines, FILE),
     "scan_execution.analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
     "scan_execution.analysis.libraries:newest_is_outdated": _library,
     "scan_execution.analysis.manifests:_rule_of": _library,
@@ -198,6 +216,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
     "scan_execution.analysis.sources:Source.inline_package": _read_sources,
     "scan_execution.analysis.values:_property": _read_blocks,
+    "scan_execution.analysis.templates:read_template": (_read_templates, 16_384),
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "scan_execution.analysis.unknown:may_load_unknown": (
         lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),
@@ -258,6 +277,7 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.gates:_gate_of_uses": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
+    "scan_execution.analysis.templates.*": "parts of read_template, which is tested itself with every language",
     "scan_execution.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",
     "scan_execution.inventory.technologies:Technologies.packages_of": "a registry of ours",
     "system.documents:_read": "addresses of this deployment",

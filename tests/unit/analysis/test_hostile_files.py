@@ -11,12 +11,25 @@ from hypothesis import strategies as st
 
 from scan_execution.analysis import Limits
 from tests.support.analysis import analyze_files, analyze_folder
+from tests.support.text_calls import TEMPLATES
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
 
 
 def skipped(path, content, **limits):
     return dict(analyze_files([(path, content)], Limits(**limits)).skipped)
+
+
+# Parts of templates, which hypothesis puts together in ways that nobody writes.
+PIECES = [
+    b"{{", b"}}", b"{%", b"%}", b"{% if a %}", b"{% else %}", b"{% endif %}", b"<%", b"%>", b"<% if (a) { %>", b"<?php ",
+    b"?>", b"if (a) {", b"}", b"else",
+    b"echo '<script src=\"//hotjar.com\">';", b"<<<A\n", b"@if (a) {", b"@if(a)",
+    b"@endif", b"<#if a>", b"</#if>", b"<c:if test='a'>", b"#if(a)", b"#end", b"{if $a}", b"{/if}", b"% if a:\n",
+    b"---\n", b"{a && <b>", b"\n  script(src='//hotjar.com')", b"\n  %script{:src => '//hotjar.com'}", b"\n- if a\n",
+    b"\n- else",
+    b"\n script.\n  a()", b"\n:javascript\n  a()", b"<p v-if='a'>", b"</p>", b"(", b"'", b'"', b"\n", b"\xc3\xa4",
+]  # fmt: skip
 
 
 class TestSkips:
@@ -39,6 +52,20 @@ class TestSkips:
 
     def test_skips_a_minified_file(self):
         assert skipped("a.js", TRACKER.replace(b"\n", b"") * 200) == {"minified": 1}
+
+    @pytest.mark.parametrize("long", [
+        b'<svg viewBox="0 0 9 9"><path fill="#fff" d="%s"/></svg>' % (b"M10.5 20l-3 4" * 9_000),
+        b'<img src="data:image/png;base64,%s">' % (b"iVBORw0KGgo" * 9_000),
+        b"<p>%s</p>" % (b"A long paragraph without a break. " * 3_000),
+        b'<script type="application/ld+json">%s</script>' % (b'{"a": "b"}, ' * 1_500),
+        b"<script>%s</script>" % (b"function a(b){return b+1};" * 700),
+    ])  # fmt: skip
+    def test_reads_a_page_with_a_long_line_that_is_no_code(self, long):
+        page = b'<html>\n<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n' + long + b"\n</html>"
+        assert [finding.vendor_ids for finding in analyze_files([("a.html", page)]).findings[:1]] == [("hotjar",)]
+
+    def test_skips_a_minified_page(self):
+        assert skipped("a.html", b'<div class="a"><a href="/b">c</a></div>' * 500) == {"minified": 1}
 
     def test_skips_a_single_giant_line(self):
         assert skipped("a.js", b"x=" + b"1+" * 100_000 + b"1") == {"line too long": 1}
@@ -158,8 +185,8 @@ class TestFolders:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    path=st.sampled_from(["a.js", "a.ts", "a.tsx", "a.html", "a.vue", "a.py", "package.json", "yarn.lock"]),
-    content=st.binary(max_size=400),
+    path=st.sampled_from(["a.js", "a.ts", "a.tsx", "a.py", "package.json", "yarn.lock", *TEMPLATES]),
+    content=st.binary(max_size=400) | st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join),
     around=st.sampled_from([TRACKER, b'<script src="//hotjar.com">', b"document.cookie = `_ga=", b'{"dependencies":']),
 )
 def test_no_bytes_make_it_fail(path, content, around):

@@ -24,7 +24,7 @@ def _dialect(kind: str, syntaxes: str = "", indented: str = "") -> Dialect:
 
 _HTML: Final = _dialect("HTML", "braces scriptlets php controls")
 # By file extension. A longer one comes first: `blade.php` is no `php`.
-_DIALECTS: Final = {
+DIALECTS: Final = {
     **dict.fromkeys(("html", "htm", "xhtml"), _HTML),
     "blade.php": _dialect("Blade", "braces php blade"),
     **dict.fromkeys(("php", "phtml"), _dialect("PHP", "php")),
@@ -56,7 +56,6 @@ _DIALECTS: Final = {
     "haml": _dialect("Haml", indented="haml"),
     "slim": _dialect("Slim", indented="slim"),
 }
-TEMPLATE_EXTENSIONS: Final = frozenset(_DIALECTS)
 # What a template writes, by the extension before the template's own. Others write pages.
 _NO_PAGE: Final = re.compile(
     r"\.(?:md|mdx|markdown|txt|text|ya?ml|json|xml|rss|atom|css|scss|sass|less|sql|rb|py|go|java|cs|ex|exs|rs|sh|bash|conf|cfg|ini|toml|env"
@@ -82,4 +81,4 @@ def dialect_of(path: str) -> Dialect | None:
     if not rest:
         return None
     longer = f"{rest.rpartition('.')[2]}.{extension}"
-    return _DIALECTS.get(longer) or _DIALECTS.get(extension)
+    return DIALECTS.get(longer) or DIALECTS.get(extension)
