@@ -199,6 +199,8 @@ class _Block:
             self._depth -= 1
             if self._begins is not None and self._depth <= self._outside:
                 self._test, self._body_at, self._begins = self._text[self._begins : start], self._at, None
+        elif self._begins is not None:
+            return  # inside of a condition
         elif mark == "{":
             self._open("{")
         elif mark == "}":
