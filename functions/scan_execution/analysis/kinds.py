@@ -56,7 +56,7 @@ def kind_of(path: str, language: str | None) -> str | None:
     name = path.rpartition("/")[2]
     if prose := _PROSE.get(name.rpartition(".")[2].lower()):
         return prose
-    known = technologies().language_of(name)
+    known = technologies().language_of(name) if "." in name else None  # Gemfile and the like are manifests
     return None if known in _LOADS_NOTHING else known
 
 

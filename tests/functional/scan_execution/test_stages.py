@@ -336,7 +336,14 @@ class TestInventory:
     def test_manifests_are_counted_as_files_that_are_not_analyzed(self, line: Line):
         line.deliver()
         coverage = line.poll()["coverage"]
-        assert coverage == {"files": 9, "analyzedFiles": 3, "skipped": {"other kind of file": 6}, "kinds": []}
+        kinds = [
+            {"name": name, "analyzedFiles": analyzed, "unassessedFiles": unassessed}
+            for name, analyzed, unassessed in (
+                ("Ruby", 0, 2), ("ERB", 1, 0), ("HTML", 1, 0), ("JavaScript and TypeScript", 1, 0),
+                ("package manifests", 1, 0),
+            )
+        ]  # fmt: skip
+        assert coverage == {"files": 9, "analyzedFiles": 4, "skipped": {"other kind of file": 5}, "kinds": kinds}
 
     def test_is_null_for_a_scan_of_an_earlier_release(self, world: World, api: Api):
         company = world.company()

@@ -22,13 +22,12 @@ def skipped(path, content, **limits):
 
 # Parts of templates, which hypothesis puts together in ways that nobody writes.
 PIECES = [
-    b"{{", b"}}", b"{%", b"%}", b"{% if a %}", b"{% else %}", b"{% endif %}", b"<%", b"%>", b"<% if (a) { %>", b"<?php ",
-    b"?>", b"if (a) {", b"}", b"else",
-    b"echo '<script src=\"//hotjar.com\">';", b"<<<A\n", b"@if (a) {", b"@if(a)",
-    b"@endif", b"<#if a>", b"</#if>", b"<c:if test='a'>", b"#if(a)", b"#end", b"{if $a}", b"{/if}", b"% if a:\n",
-    b"---\n", b"{a && <b>", b"\n  script(src='//hotjar.com')", b"\n  %script{:src => '//hotjar.com'}", b"\n- if a\n",
-    b"\n- else",
-    b"\n script.\n  a()", b"\n:javascript\n  a()", b"<p v-if='a'>", b"</p>", b"(", b"'", b'"', b"\n", b"\xc3\xa4",
+    b"{{", b"}}", b"{%", b"%}", b"{% if a %}", b"{% else %}", b"{% endif %}", b"<%", b"%>", b"<% if (a) { %>",
+    b"<?php ", b"?>", b"if (a) {", b"}", b"else", b"echo '<script src=\"//hotjar.com\">';", b"<<<A\n", b"@if (a) {",
+    b"@if(a)", b"@endif", b"<#if a>", b"</#if>", b"<c:if test='a'>", b"#if(a)", b"#end", b"{if $a}", b"{/if}",
+    b"% if a:\n", b"---\n", b"{a && <b>", b"\n  script(src='//hotjar.com')", b"\n  %script{:src => '//hotjar.com'}",
+    b"\n- if a\n", b"\n- else", b"\n script.\n  a()", b"\n:javascript\n  a()", b"<p v-if='a'>", b"</p>", b"(", b"'",
+    b'"', b"\n", b"\xc3\xa4",
 ]  # fmt: skip
 
 

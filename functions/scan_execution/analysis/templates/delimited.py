@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 from scan_execution.analysis.templates.braces import Braces
-from scan_execution.analysis.templates.dialects import Dialect
+from scan_execution.analysis.templates.dialects import DIALECTS, Dialect
 from scan_execution.analysis.templates.directives import Directives
 from scan_execution.analysis.templates.elements import Elements
 from scan_execution.analysis.templates.includes import find_includes
@@ -37,10 +36,10 @@ _OPENERS: Final = {
 }
 
 
-@cache
-def _openers(syntaxes: frozenset[str]) -> re.Pattern[str] | None:
-    written = [written for name, written in _OPENERS.items() if name in syntaxes]
-    return re.compile("|".join(written), re.MULTILINE) if written else None
+_BY_SYNTAXES: Final = {
+    syntaxes: re.compile("|".join(written for name, written in _OPENERS.items() if name in syntaxes), re.MULTILINE)
+    for syntaxes in {dialect.syntaxes for dialect in DIALECTS.values() if dialect.syntaxes}
+}
 
 
 def _read_frontmatter(markup: Markup) -> None:
@@ -63,7 +62,7 @@ def read(markup: Markup, dialect: Dialect) -> None:
     find_includes(markup, dialect.kind)
     if "astro" in dialect.syntaxes:
         _read_frontmatter(markup)
-    openers = _openers(dialect.syntaxes)
+    openers = _BY_SYNTAXES.get(dialect.syntaxes)
     if openers is None:
         return
     reader = _Reader(markup, dialect)
