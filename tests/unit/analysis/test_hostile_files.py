@@ -20,7 +20,7 @@ def skipped(path, content, **limits):
     return dict(analyze_files([(path, content)], Limits(**limits)).skipped)
 
 
-# Parts of templates, which hypothesis puts together in ways that nobody writes.
+# Parts of templates, which hypothesis combines in unusual ways.
 PIECES = [
     b"{{", b"}}", b"{%", b"%}", b"{% if a %}", b"{% else %}", b"{% endif %}", b"<%", b"%>", b"<% if (a) { %>",
     b"<?php ", b"?>", b"if (a) {", b"}", b"else", b"echo '<script src=\"//hotjar.com\">';", b"<<<A\n", b"@if (a) {",

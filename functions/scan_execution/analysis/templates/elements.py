@@ -83,7 +83,7 @@ class Elements(Reader):
         return self._take(start, tag.end())
 
     def _tag(self, name: str, test: str, start: int, end: int, *, closes: bool) -> bool:
-        """Reads a tag of a condition. Returns False if it is none."""
+        """Reads a tag of a condition. Returns False if the tag is something else."""
         markup = self._markup
         if name in _CONDITIONAL_TAGS:
             block, is_condition = _CONDITIONAL_TAGS[name]

@@ -38,7 +38,7 @@ class Include(NamedTuple):
 
 @dataclass
 class Template:
-    """What a file writes. All offsets are those of `code`, except in `origin`."""
+    """The page that a file writes. All offsets are those of `code`, except in `origin`."""
 
     original: str
     code: str

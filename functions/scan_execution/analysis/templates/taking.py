@@ -1,4 +1,4 @@
-"""What the readers of all syntaxes share: finding the end of a delimiter, and taking what is before it."""
+"""The base of the readers of all syntaxes: finds the end of a delimiter, and takes what is before it."""
 
 from __future__ import annotations
 
