@@ -98,8 +98,8 @@ class TestConditions:
         ("a.cshtml", "@if (a) { <p>{ }</p> } else if (b) { X }", [("a", False), ("b", True)]),
     ])  # fmt: skip
     def test_names_the_conditions_and_whether_they_hold(self, path, text, expected):
-        template = read_template(path, text)
-        assert template.tests_at(text.index("X")) == expected
+        template = read_template(path, SCRIPT + text)
+        assert template.tests_at(len(SCRIPT) + text.index("X")) == expected
 
 
 class TestKinds:

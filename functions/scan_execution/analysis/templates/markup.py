@@ -249,6 +249,10 @@ class Markup:
         if len(self._includes) < MAX_INCLUDES:
             self._includes.append(Include(name[:200], offset))
 
+    @property
+    def contains_templates(self) -> bool:
+        return bool(self._includes)
+
     def script(self, start: int, end: int) -> None:
         self._scripts.append((start, end))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Final
 
 from scan_execution.analysis.templates.markup import Markup
@@ -12,6 +13,7 @@ SCRIPT_HELPER: Final = re.compile(r"""\bjavascript_include_tag[\s(]++["']((?:htt
 _ENQUEUE: Final = re.compile(r"""\s*+\(\s*+["'][^"'\n]{0,100}+["']\s*+,\s*+["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
 _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
+_LOADS: Final = re.compile(r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register)_script", re.IGNORECASE)
 _BLOCK_END: Final = re.compile(r"(?:\bdo(?:\s*+\|[^|]{0,100}+\|)?+|\bfn\b[^\n]{0,60}?->)\s*$")
 _FIRST_WORD: Final = re.compile(r"\s*+([A-Za-z]\w*+)")
 _OTHER_BLOCKS: Final = frozenset({"case", "while", "until", "begin", "cond", "for"})
@@ -74,6 +76,11 @@ class Code:
         self._text = markup.text
         self._hash_comments = kind in {"PHP", "Blade", "Smarty", "HTML"}
         self._unended = 0
+
+    @cached_property
+    def matters(self) -> bool:
+        """False if the file has no markup that loads something, and contains no other template."""
+        return self._markup.contains_templates or bool(_LOADS.search(self._text))
 
     def read(self, start: int, end: int) -> None:
         """Reads a block of code, without taking its last part."""
