@@ -57,10 +57,11 @@ _TOKEN: Final = re.compile(
     r"""|(?<![\w$>@.])(?P<word>if|elseif|else|endif|endforeach|endfor|endwhile|endswitch|foreach|for|while|switch|return|exit|die"""
     r"""|wp_(?:enqueue|register)_script|wp_die)\b"""
 )
+# The end is optional, so that a string without one is read only once.
 _STRINGS: Final = {
-    "'": re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+'", re.DOTALL),
-    '"': re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL),
-    "`": re.compile(r"`[^`\\]*+(?:\\.[^`\\]*+)*+`", re.DOTALL),
+    "'": re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+(')?+", re.DOTALL),
+    '"': re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(")?+', re.DOTALL),
+    "`": re.compile(r"`[^`\\]*+(?:\\.[^`\\]*+)*+(`)?+", re.DOTALL),
 }
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\{?\$[\w>-]++(?:\[[^\]\n]{0,60}+\])?+\}?+")
@@ -147,7 +148,7 @@ class _Block:
 
     def _string(self, quote: str, start: int) -> None:
         found = None if quote in self._dead_quotes else _STRINGS[quote].match(self._text, start, self._end)
-        if found is None:
+        if found is None or not found[1]:
             self._dead_quotes.add(quote)
             return
         self._at = found.end()
