@@ -95,8 +95,8 @@ class Code:
             if at < 0:
                 self._unended += 1
                 break
-            line = self._text.rfind("\n", start, at)
-            if line >= 0 and at - line < 200 and not self._text[line:at].strip():
+            line = self._text.rfind("\n", max(start, at - 200), at)
+            if line >= 0 and not self._text[line:at].strip():
                 return at
             at += len(name)
         return -1
