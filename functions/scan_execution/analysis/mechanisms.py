@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from scan_execution.analysis.gates import words
-from scan_execution.analysis.gates.options import GOOGLE, denied_by_default, in_comment
+from scan_execution.analysis.gates.options import GOOGLE_STARTS, denied_by_default, in_comment
 from scan_execution.analysis.report import Load
 from scan_execution.analysis.sources import Source
 
@@ -76,5 +76,5 @@ def sets_consent_mode(source: Source) -> bool:
     """Returns whether a file sets Google's consent defaults to denied before it loads anything of Google's."""
     if "denied" not in source.text:
         return False
-    first = next((start for start, vendor in source.addresses if vendor.id in GOOGLE), len(source.text))
-    return denied_by_default(source.text[:first])
+    start = source.first(GOOGLE_STARTS)
+    return denied_by_default(source.text[: start.start()] if start else source.text)

@@ -49,6 +49,9 @@ _PARAMETER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _IN_ATTRIBUTE: Final = re.compile(
     r"""(?<![\w-])(?:on:?|@|v-on:|\(|data-on-)([a-z]{2,20})(?:[.|][a-z.|]{1,40})?\)?\s{0,5}=\s{0,5}["'{]([^"'}<>]{1,200})"""
 )
+_STRING: Final = re.compile(
+    r"""(?<![\w$])([A-Za-z_$][\w$]{0,60}+)(?:\s{0,5}:\s{0,5}\w{1,20})?\s{0,5}[=:]\s{0,5}["'`]([^"'`\n]{1,100})["'`]"""
+)
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -80,6 +83,14 @@ class Index:
             names = {"rule": {"kind": "identifier"}} if block.language == "python" else _NAMES
             for node in block.root.find_all(names):  # type: ignore[call-overload]
                 found.setdefault(node.text(), []).append(Place(block, node))
+        return found
+
+    @cached_property
+    def strings(self) -> dict[str, str]:
+        """The first string that each name, field, or property is set to."""
+        found: dict[str, str] = {}
+        for match in _STRING.finditer(self._text):
+            found.setdefault(match[1], match[2])
         return found
 
     @cached_property

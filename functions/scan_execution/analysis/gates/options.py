@@ -19,6 +19,10 @@ _AUTO_BLOCKER: Final = re.compile(
 )
 GOOGLE: Final = frozenset({"google-analytics", "google-tag-manager", "google-ads", "firebase-analytics"})
 _DEFAULT: Final = re.compile(r"""["']consent["']\s{0,9},\s{0,9}["']default["']\s{0,9},\s{0,9}([^)]{0,1500})""")
+# The first command of a tag, after which defaults come too late.
+GOOGLE_STARTS: Final = re.compile(
+    r"""["']config["']\s{0,9},|["']?gtm\.start["']?\s{0,9}:|(?<![\w.])ga\(\s{0,9}["']create"""
+)
 _STORAGE: Final = re.compile(r"""["']?(\w{1,40}_storage)["']?\s{0,9}:\s{0,9}([^,}]{1,200})""")
 _COMMENT: Final = re.compile(r"//|\*|#|<!--")
 _WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
@@ -91,7 +95,7 @@ def in_comment(text: str, offset: int) -> bool:
 
 def waits_by_itself(source: Source, block: Block, node: SgNode, vendor: str, offset: int) -> bool:
     """Returns whether a setting in the file makes a vendor's own code wait for consent."""
-    if vendor in GOOGLE and denied_by_default(source.text[:offset], vendor):
+    if vendor in GOOGLE and denied_by_default(_before_start(source, node, offset), vendor):
         return True
     name = next((it for it in _CALLS_OF if vendor == it or vendor.startswith(f"{it}-")), "")
     if name and (found := source.first(_CALLS_OF[name])) and not in_comment(source.text, found.start()):
@@ -105,6 +109,15 @@ def waits_by_itself(source: Source, block: Block, node: SgNode, vendor: str, off
     if any(option.search(text) for text in _calls(source, name)):
         return True
     return option.search(_statement(node)) is not None
+
+
+def _before_start(source: Source, node: SgNode, offset: int) -> str:
+    """Returns the text before a tag of Google's starts: an asynchronous tag starts with its first command."""
+    start = source.first(GOOGLE_STARTS)
+    text = node.text()[:_MAX_CALL]
+    asynchronous = "async" in text and "gtag/js" in text
+    end = start.start() if start else offset
+    return source.text[: end if asynchronous else min(end, offset)]
 
 
 def _statement(node: SgNode) -> str:

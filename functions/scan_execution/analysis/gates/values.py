@@ -13,6 +13,7 @@ from scan_execution.analysis.gates.implied import (
     ALWAYS,
     CHOICE,
     FLAG,
+    MAYBE,
     NEVER,
     NOTHING,
     OTHER,
@@ -64,6 +65,8 @@ _NOT_CHOICE: Final = re.compile(
 _ENVIRONMENT: Final = re.compile(
     r"process\.env|import\.meta|(?<![\w.])(?:env|ENV|\$env|config|siteConfig|Config)[.\[(]"
 )
+_EMPTY: Final = frozenset({"", "{}", "[]", "null", "false", "undefined"})
+_MAX_PARTS: Final = 60
 _MAX_TEXT: Final = 400
 _MAX_RETURNS: Final = 20
 
@@ -106,7 +109,23 @@ def meaning(reader: Reader, block: Block, node: SgNode) -> Meaning:
         return _member(reader, block, node)
     if kind in {"call_expression", "new_expression"}:
         return _call(reader, block, node)
+    if kind == "object":
+        return _object(reader, block, node)
     return _literal(node)
+
+
+def _object(reader: Reader, block: Block, node: SgNode) -> Meaning:
+    """Returns the meaning of an object by what it takes from others, or by the categories that it allows."""
+    for part in node.children()[:_MAX_PARTS]:
+        inner = part.child(1) if part.kind() == "spread_element" else None
+        if inner is not None and (found := reader.meaning(block, inner)).kind is not Kind.OTHER:
+            return found
+        key, value = part.field("key"), part.field("value")
+        if key is not None and value is not None and value.kind() == "true":
+            name = key.text().strip("\"'")
+            if words.CATEGORY.fullmatch(name) or words.strength(name) > 0:
+                return ALWAYS
+    return NEVER
 
 
 def _is_type(node: SgNode) -> bool:
@@ -117,7 +136,7 @@ def _literal(node: SgNode) -> Meaning:
     kind = node.kind()
     if kind in {"false", "null", "undefined"}:
         return NEVER
-    if kind in {"true", "object", "array", "regex", "template_string"}:
+    if kind in {"true", "array", "regex", "template_string"}:
         return ALWAYS
     if kind == "number":
         return NEVER if node.text() in {"0", "0.0"} else ALWAYS
@@ -156,9 +175,16 @@ def _comparison(reader: Reader, block: Block, left: SgNode, right: SgNode) -> Me
             return STORED
         return FLAG if _SURE.search(written) and words.says_yes(written) else OTHER
     if found.kind is Kind.OTHER:
-        return OTHER
+        return _agreed(reader, value, written)
     falsy = literal.kind() != "string" and written in {"false", "0", ""}
     return compared(found, positive=words.says_yes(written), falsy=falsy)
+
+
+def _agreed(reader: Reader, value: SgNode, written: str) -> Meaning:
+    """Returns the meaning of comparing an unknown value with a word for consent, such as `status === 'allow'`."""
+    if not _SURE.match(written) or not words.says_yes(written) or _ENVIRONMENT.search(value.text()[:_MAX_TEXT]):
+        return OTHER
+    return FLAG if any(words.PACKAGE.fullmatch(it.module) for it in reader.index.imports.values()) else MAYBE
 
 
 def _is_constant(node: SgNode) -> bool:
@@ -172,6 +198,8 @@ def _constant(reader: Reader, node: SgNode) -> str:
             if declared.value is not None and _is_constant(declared.value):
                 return declared.value.text().strip("\"'")
     text = node.text()[:_MAX_TEXT]
+    if node.kind() == "member_expression" and (value := reader.index.strings.get(text.rpartition(".")[2])):
+        return value
     return text.strip("\"'`") if node.kind() in {"string", "template_string"} else text.rpartition(".")[2]
 
 

@@ -28,6 +28,7 @@ _LEAVES: Final = frozenset(
 _CATEGORY_KEY: Final = re.compile(
     r"""["']?(?:category|consent\w*|purposes?|cookieCategory|cookieCategories)["']?\s*:\s*\[?\s*["'`](\w+)"""
 )
+_BLOCKED: Final = re.compile(r"""["']?type["']?\s*:\s*["'`]text/plain""")
 _WAITS_FOR: Final = re.compile(r"(?:wait|until|when|require|ensure|ask|request|get)\w*[cC]onsent\w*$")
 _HANDS_ON: Final = re.compile(
     r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter|defineComponent|dynamic|lazy)"
@@ -192,7 +193,10 @@ def category_of(properties: SgNode) -> bool:
     """Returns whether an object names the category of consent that it belongs to."""
     for other in properties.children():
         if other.kind() == "pair":
-            match = _CATEGORY_KEY.match(other.text()[:200])
+            text = other.text()[:200]
+            if _BLOCKED.match(text):
+                return True
+            match = _CATEGORY_KEY.match(text)
             if match and words.CATEGORY.fullmatch(match[1]):
                 return True
     return False
