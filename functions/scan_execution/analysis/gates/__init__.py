@@ -43,7 +43,7 @@ _MAX_SLOTS: Final = 20
 def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None) -> Gating:
     """Returns whether the code of a node, which loads a vendor, waits for consent."""
     offset = block.start + node.range().start.index
-    if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, block, node, vendor, offset)):
+    if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, node, vendor, offset)):
         return CLOSED
     if in_template_gate(source, offset):
         return CLOSED

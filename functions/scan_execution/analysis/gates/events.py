@@ -7,11 +7,12 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from scan_execution.analysis.gates import markup, words
+from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
-from scan_execution.analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, both, either
-from scan_execution.analysis.gates.index import FUNCTIONS
-from scan_execution.analysis.gates.values import arguments_of, in_project
+from scan_execution.analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either
+from scan_execution.analysis.gates.index import FUNCTIONS, Declared, Place
+from scan_execution.analysis.gates.origins import in_project
+from scan_execution.analysis.gates.syntax import arguments_of, callee_of
 from scan_execution.analysis.gating import Export
 from scan_execution.analysis.sources import Block
 
@@ -28,6 +29,11 @@ _LISTENS: Final = re.compile(
     r"(?:addEventListener|attachEvent|on|one|once|bind|live|delegate|subscribe|listen|addListener|\$on|useEventListener|addHandler)"
 )
 _CLICKS: Final = re.compile(r"(?:click|submit|dblclick|tap|change)")
+# Events of consent tools. They fire when the visitor has chosen.
+_TOOLS_EVENT: Final = re.compile(
+    r"Cookiebot|OneTrust|cmplz|cookieyes|borlabs|^cc:|didomi|klaro|usercentrics|UC_|axeptio|iubenda|cookie-?first|cookiescript",
+    re.IGNORECASE,
+)
 _DISPATCHES: Final = {
     "rule": {
         "any": [
@@ -42,8 +48,11 @@ _DISPATCHES: Final = {
         ]
     }
 }
-_TIMERS: Final = re.compile(
-    r"(?:set(?:Timeout|Interval|Immediate)|use(?:Layout|Insertion)?Effect|onMount(?:ed)?|requestIdleCallback|requestAnimationFrame|queueMicrotask|\$|jQuery|nextTick|useCallback|useMemo|memo|forwardRef|Promise|defineNuxtPlugin|defineComponent|createApp|ready|then|catch|finally|map|forEach|filter|reduce|find|some|every|push)"
+# Functions that run their callback whatever the visitor chooses.
+_RUNS_ANYWAY: Final = re.compile(
+    r"(?:set(?:Timeout|Interval|Immediate)|use(?:Layout|Insertion)?Effect|onMount(?:ed)?|requestIdleCallback"
+    r"|requestAnimationFrame|queueMicrotask|\$|jQuery|nextTick|useCallback|useMemo|memo|forwardRef|Promise"
+    r"|defineNuxtPlugin|defineComponent|createApp|ready|catch|finally|map|forEach|filter|reduce|find|some|every|push)"
 )
 _HANDLER: Final = re.compile(
     r"(?:on|handle|after|when|if|did|callback|cb|success)_?\w*|callback|enable|accept\w*|js|init", re.IGNORECASE
@@ -51,7 +60,8 @@ _HANDLER: Final = re.compile(
 _ACTION: Final = re.compile(r"(?:on|handle)_?(?:click|press|tap|submit)\w*|(?:on)?click", re.IGNORECASE)
 _LABEL: Final = re.compile(r">([^<>{}]{1,120})<")
 _REFUSES_IN_LABEL: Final = re.compile(
-    r"declin|reject|refus|deny|opt[- ]?out|only (?:necessary|essential)|(?:necessary|essential) only|no,? thanks|ablehnen|nur notwendige|refuser",
+    r"declin|reject|refus|deny|opt[- ]?out|only (?:necessary|essential)|(?:necessary|essential) only|no,? thanks"
+    r"|ablehnen|nur notwendige",
     re.IGNORECASE,
 )
 _MAX_PLACES: Final = 20
@@ -69,41 +79,36 @@ def implied_by_callback(reader: Reader, block: Block, call: SgNode, argument: Sg
     callee = function.text()[-300:]
     name = callee.rpartition(".")[2]
     export = reader.index.imports.get(callee.partition(".")[0])
-    of_library = bool(words.LIBRARY.match(callee)) or (
-        export is not None and bool(words.PACKAGE.fullmatch(export.module))
-    )
-    given = arguments_of(call)
-    strings = [it.text()[1:-1][:200] for it in given if it.kind() in {"string", "template_string"}]
-    if of_library:
+    strings = [it.text()[1:-1][:200] for it in arguments_of(call) if it.kind() in {"string", "template_string"}]
+    if words.LIBRARY.match(callee) or (export is not None and words.PACKAGE.fullmatch(export.module)):
         if words.refuses(name) or any(map(words.refuses, strings)):
             raise Refused
         # A handler in an object of options is judged by its key.
         return NOTHING if argument.kind() == "object" else GIVEN
     if _LISTENS.fullmatch(name) and strings:
-        return _implied_by_event(reader, function, given, strings)
+        return _implied_by_event(reader, function, strings)
     if name == "then":
-        return _implied_by_promise(reader, block, function, argument)
+        return _implied_by_promise(reader, function, argument)
     if _CLICKS.fullmatch(name) and function.kind() == "member_expression":
         return _asked_for(function, [])
-    if _TIMERS.fullmatch(name):
-        return NOTHING
-    if (
-        words.refuses(name)
-        and words.ACCEPTS.search(re.sub(words.REFUSAL, "accept", name))
-        and argument.kind() != "object"
-    ):
+    return NOTHING if _RUNS_ANYWAY.fullmatch(name) else _implied_by_name(reader, call, name, export, argument)
+
+
+def _implied_by_name(reader: Reader, call: SgNode, name: str, export: Export | None, argument: SgNode) -> Implied:
+    """Returns what follows if a function that isn't of a consent library runs one of its arguments. Raises Refused."""
+    whole = argument.kind() == "object"
+    if not whole and words.refuses(name) and words.ACCEPTS.search(words.REFUSAL.sub("accept", name)):
         raise Refused
     if export is not None and in_project(export.module):
         likely = words.accepts(name) or words.strength(name) > 0
         return Implied(providers=frozenset({Export(export.module, export.name)}), unclear=likely)
-    if (declared := reader.index.declarations.get(callee)) and (helper := declared[0].value) is not None:
-        return _implied_by_helper(reader, declared[0].block, helper, given, argument, name)
-    if words.accepts(name) and argument.kind() != "object":
-        return GIVEN
-    return NOTHING
+    declared = next(iter(reader.index.declarations.get(callee_of(call), ())), None)
+    if declared is not None and declared.value is not None:
+        return _implied_by_helper(reader, declared, arguments_of(call), argument)
+    return GIVEN if words.accepts(name) and not whole else NOTHING
 
 
-def _implied_by_event(reader: Reader, function: SgNode, given: list[SgNode], strings: list[str]) -> Implied:
+def _implied_by_event(reader: Reader, function: SgNode, strings: list[str]) -> Implied:
     event = strings[0]
     if any(_ASKS_FOR.fullmatch(part.partition(".")[0]) for part in event.split()):
         return _asked_for(function, strings[1:])
@@ -116,11 +121,7 @@ def _implied_by_event(reader: Reader, function: SgNode, given: list[SgNode], str
         for place in places[1:]:
             found = either(found, reader.found(*place).implied)
         return found
-    if re.search(
-        r"Cookiebot|OneTrust|cmplz|cookieyes|borlabs|^cc:|didomi|klaro|usercentrics|UC_|axeptio|iubenda|cookiefirst|cookiescript",
-        event,
-        re.IGNORECASE,
-    ):
+    if _TOOLS_EVENT.search(event):
         return GIVEN
     if words.KEY.search(event) or words.strength(event) > 1:
         return GIVEN if words.accepts(event) else UNCLEAR
@@ -139,7 +140,7 @@ def _asked_for(function: SgNode, selectors: list[str]) -> Implied:
     return GIVEN
 
 
-def _dispatches(reader: Reader, event: str) -> list:
+def _dispatches(reader: Reader, event: str) -> list[Place]:
     found = []
     for block in reader.index.scripts:
         if block.language == "python" or event not in block.text:
@@ -147,11 +148,11 @@ def _dispatches(reader: Reader, event: str) -> list:
         for node in block.root.find_all(_DISPATCHES)[:200]:  # type: ignore[call-overload]
             first = next(iter(arguments_of(node)), None)
             if first is not None and first.text()[1:-1] == event:
-                found.append((block, node))
+                found.append(Place(block, node))
     return found[:_MAX_PLACES]
 
 
-def _implied_by_promise(reader: Reader, block: Block, function: SgNode, argument: SgNode) -> Implied:
+def _implied_by_promise(reader: Reader, function: SgNode, argument: SgNode) -> Implied:
     promise = function.field("object")
     if promise is None or argument.kind() not in FUNCTIONS or reader.index.parameters(argument):
         return NOTHING
@@ -159,14 +160,13 @@ def _implied_by_promise(reader: Reader, block: Block, function: SgNode, argument
     return GIVEN if "import(" not in text and words.accepts(text) and words.strength(text) > 1 else NOTHING
 
 
-def _implied_by_helper(  # noqa: PLR0917 - what is called, and with what
-    reader: Reader, block: Block, helper: SgNode, given: list[SgNode], argument: SgNode, name: str
-) -> Implied:
+def _implied_by_helper(reader: Reader, declared: Declared, given: list[SgNode], argument: SgNode) -> Implied:
     """Returns what follows if a function of this file calls the parameter that it gets an argument for."""
-    if helper.kind() not in FUNCTIONS:
+    helper = declared.value
+    parameters = helper.field("parameters") if helper is not None and helper.kind() in FUNCTIONS else None
+    if helper is None or parameters is None:
         return NOTHING
-    parameters = helper.field("parameters")
-    names = [it for it in parameters.children() if it.is_named()] if parameters is not None else []
+    names = [it for it in parameters.children() if it.is_named()]
     position = next((index for index, it in enumerate(given) if it == argument), len(names))
     if position >= len(names):
         return NOTHING
@@ -175,16 +175,16 @@ def _implied_by_helper(  # noqa: PLR0917 - what is called, and with what
     found: Implied | None = None
     for place in reader.index.uses.get(parameter.text(), ())[: _MAX_PLACES * 2]:
         at = place.node.range().start.index
-        if place.block is not block or not span.start.index <= at < span.end.index or place.node == parameter:
-            continue
-        implied = reader.found(block, place.node, helper).implied
-        found = implied if found is None else either(found, implied)
-    if found is not None and found != NOTHING:
-        return found
-    return UNCLEAR if words.accepts(name) and words.strength(name) > 1 else NOTHING
+        if place.block is declared.block and span.start.index <= at < span.end.index and place.node != parameter:
+            implied = reader.found(place.block, place.node, helper).implied
+            found = implied if found is None else either(found, implied)
+    name = declared.node.field("name")
+    if not found and name is not None and words.accepts(name.text()) and words.strength(name.text()) > 1:
+        return UNCLEAR
+    return found or NOTHING
 
 
-def implied_by_key(reader: Reader, block: Block, pair: SgNode, child: SgNode) -> Implied:
+def implied_by_key(reader: Reader, pair: SgNode, child: SgNode) -> Implied:
     """Returns what follows if an option, attribute, or method is called. Raises Refused."""
     key = pair.child(0) if pair.kind() != "method_definition" else pair.field("name")
     if key is None or key == child:
@@ -249,7 +249,7 @@ def implied_by_assignment(assignment: SgNode, child: SgNode) -> Implied:
     if left is None or left == child:
         return NOTHING
     target, _, name = left.text()[-200:].rpartition(".")
-    if words.refuses(name) and (words.refuses(name) and name.startswith("on")):
+    if words.refuses(name) and name.startswith("on"):
         raise Refused
     if name in {"onclick", "onsubmit", "onchange"} and not _PAGE.fullmatch(target):
         if words.refuses(target):
@@ -260,14 +260,8 @@ def implied_by_assignment(assignment: SgNode, child: SgNode) -> Implied:
     return GIVEN if words.accepts(name) and child.kind() in FUNCTIONS else NOTHING
 
 
-def implied_by_elements_event(event: str, source_text: str) -> Implied:
-    """Returns what follows if an attribute of an element for an event runs code."""
-    del source_text
+def implied_by_elements_event(event: str) -> Implied:
+    """Returns what follows if an attribute of an element for an event runs code. Raises Refused."""
     if words.refuses(event):
         raise Refused
     return GIVEN if _ASKS_FOR.fullmatch(event) or words.accepts(event) else NOTHING
-
-
-__all__ = [
-    "Refused", "both", "implied_by_assignment", "implied_by_callback", "implied_by_elements_event", "implied_by_key", "markup",
-]  # fmt: skip

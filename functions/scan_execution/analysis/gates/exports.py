@@ -11,7 +11,7 @@ from scan_execution.analysis.gates import markup, words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import NOTHING, Implied, either
 from scan_execution.analysis.gates.index import FUNCTIONS, Place
-from scan_execution.analysis.gates.values import arguments_of, returns_of
+from scan_execution.analysis.gates.syntax import arguments_of, returns_of
 from scan_execution.analysis.gating import DEFAULT, Provider
 from scan_execution.analysis.sources import SCRIPTS
 
@@ -61,7 +61,7 @@ def _exported(reader: Reader) -> Iterator[tuple[str, Place]]:
 def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
     """Returns what follows if an export says yes, shows its children, or calls its parameter."""
     block, node = place
-    if depth > 3:  # noqa: PLR2004
+    if depth > 3:
         return NOTHING
     kind = node.kind()
     if kind in FUNCTIONS:

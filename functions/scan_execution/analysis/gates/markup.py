@@ -9,9 +9,9 @@ from ast_grep_py import SgNode
 
 from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
-from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, both, either, negated
+from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either, negated
 from scan_execution.analysis.gates.index import FUNCTIONS
-from scan_execution.analysis.gates.values import imported, in_project
+from scan_execution.analysis.gates.origins import imported, in_project
 from scan_execution.analysis.sources import Block
 
 TAGS: Final = frozenset({"start_tag", "self_closing_tag", "jsx_self_closing_element", "jsx_opening_element"})
@@ -68,16 +68,12 @@ def tag_name(tag: SgNode) -> str:
     return found[1] if found else ""
 
 
-def opening(element: SgNode) -> SgNode | None:
-    return element.child(0)
-
-
 def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
     """Returns what follows if an element with this tag, or its content, is shown."""
     if tag_waits(tag):
         return GIVEN
     implied = _implied_by_component(reader, block, tag_name(tag))
-    return both(implied, _implied_by_attribute(reader, block, tag)) if block.language == "html" else implied
+    return both(implied, _implied_by_attribute(reader, tag)) if block.language == "html" else implied
 
 
 def _implied_by_component(reader: Reader, block: Block, name: str) -> Implied:
@@ -133,7 +129,7 @@ def children_of(reader: Reader, block: Block, function: SgNode) -> Implied:
     return found or NOTHING
 
 
-def _implied_by_attribute(reader: Reader, block: Block, tag: SgNode) -> Implied:
+def _implied_by_attribute(reader: Reader, tag: SgNode) -> Implied:
     text = tag.text()[:3000]
     found = NOTHING
     if match := _CONDITION.search(text):
@@ -158,7 +154,7 @@ def _implied_by_else(reader: Reader, tag: SgNode) -> Implied:
     return NOTHING
 
 
-def _meaning(reader: Reader, condition: str):
+def _meaning(reader: Reader, condition: str) -> Meaning:
     block = Block("javascript", condition, 0)
     root = block.root
     first = root.child(0)

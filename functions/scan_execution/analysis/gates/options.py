@@ -7,7 +7,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.sources import Source
 
 # Scripts that block everything after them on the page.
 _AUTO_BLOCKER: Final = re.compile(
@@ -93,7 +93,7 @@ def in_comment(text: str, offset: int) -> bool:
     return opened >= 0 and text.find("-->", opened, offset) < 0
 
 
-def waits_by_itself(source: Source, block: Block, node: SgNode, vendor: str, offset: int) -> bool:
+def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> bool:
     """Returns whether a setting in the file makes a vendor's own code wait for consent."""
     if vendor in GOOGLE and denied_by_default(_before_start(source, node, offset), vendor):
         return True

@@ -6,7 +6,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from scan_execution.analysis.gates import values, walk
+from scan_execution.analysis.gates import callers, expressions, walk
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found
 from scan_execution.analysis.gates.implied import OTHER, Implied, Meaning
 from scan_execution.analysis.gates.index import Index
@@ -36,7 +36,7 @@ class Reading:
             return OTHER
         self._meanings[node] = None
         self._depth += 1
-        found = values.meaning(self, block, node)
+        found = expressions.meaning(self, block, node)
         self._depth -= 1
         self._meanings[node] = found
         return found
@@ -55,7 +55,7 @@ class Reading:
             return self._callers[function] or WAITS
         self._callers[function] = None
         self._depth += 1
-        found = walk.callers(self, block, function) if self._depth < _MAX_DEPTH else RUNS
+        found = callers.callers(self, block, function) if self._depth < _MAX_DEPTH else RUNS
         self._depth -= 1
         self._callers[function] = found
         return found

@@ -1,4 +1,4 @@
-"""Values that change: state, stores, refs, variables, and storage. What they mean follows from the places that set them."""
+"""Values that change: state, stores, variables, and storage. What they mean follows from the places that set them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from scan_execution.analysis.gates.implied import (
 )
 from scan_execution.analysis.gates.index import FUNCTIONS, Declared, Place
 from scan_execution.analysis.gates.texts import by_name
+from scan_execution.analysis.sources import Block
 
 _SETTERS: Final = frozenset({"set", "next", "update", "setState"})
 _WRITES: Final = {
@@ -40,7 +41,7 @@ _KEY: Final = re.compile(r"""\(\s*["'`]([^"'`]{1,100})["'`]""")
 def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
     """Returns the meaning of a value that starts as the declaration says, and that other places set."""
     block, value = declared.block, declared.value
-    start, setters = _start(reader, declared)
+    start, setters = _start(declared)
     true = NEVER.true if start is None else reader.meaning(block, start).true
     places = list(_places(reader, name, setters))
     if not places:
@@ -93,7 +94,7 @@ def _is_constant(start: SgNode | None) -> bool:
     return start is not None and start.kind() in {"true", "false", "number", "string"}
 
 
-def _start(reader: Reader, declared: Declared) -> tuple[SgNode | None, set[str]]:
+def _start(declared: Declared) -> tuple[SgNode | None, set[str]]:
     """Returns the first value, and the functions that set another one."""
     value = declared.value
     setters: set[str] = set()
@@ -112,8 +113,8 @@ def _start(reader: Reader, declared: Declared) -> tuple[SgNode | None, set[str]]
     return value, setters
 
 
-def _places(reader: Reader, name: str, setters: set[str]) -> list[tuple[object, SgNode, SgNode | None]]:
-    found: list = []
+def _places(reader: Reader, name: str, setters: set[str]) -> list[tuple[Block, SgNode, SgNode | None]]:
+    found: list[tuple[Block, SgNode, SgNode | None]] = []
     for setter in setters:
         for place in reader.index.uses.get(setter, ())[: _MAX_PLACES * 2]:
             parent = place.node.parent()
@@ -123,8 +124,10 @@ def _places(reader: Reader, name: str, setters: set[str]) -> list[tuple[object, 
                 found.append((place.block, parent, _argument(parent)))
             else:
                 found.append((place.block, place.node, None))
-    for place in reader.index.assignments.get(name, ())[:_MAX_PLACES]:
-        found.append((place.block, place.node, place.node.field("right")))
+    found += [
+        (place.block, place.node, place.node.field("right"))
+        for place in reader.index.assignments.get(name, ())[:_MAX_PLACES]
+    ]
     for place in reader.index.uses.get(name, ())[: _MAX_PLACES * 2]:
         member = place.node.parent()
         call = member.parent() if member is not None and member.kind() == "member_expression" else None

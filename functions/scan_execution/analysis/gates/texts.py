@@ -107,14 +107,14 @@ class _Parser:
             self._take(frozenset({")"}))
             return found
         start, inside = self._at, 0
-        while token := self._next():
-            if token == "(":
+        while part := self._next():
+            if part == "(":
                 inside += 1
-            elif token == ")":
+            elif part == ")":
                 if not inside:
                     break
                 inside -= 1
-            elif not inside and (token in _AND or token in _OR or token in _EQUAL or token in _DIFFERENT):
+            elif not inside and (part in _AND or part in _OR or part in _EQUAL or part in _DIFFERENT):
                 break
             self._at += 1
         return _by_text(" ".join(self._tokens[start : self._at]))

@@ -1,0 +1,269 @@
+"""Finds out what runs a function: the places of the file that use its name, and the elements that name it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from scan_execution.analysis.gates import events, words
+from scan_execution.analysis.gates.context import RUNS, WAITS, Found, Reader, any_of
+from scan_execution.analysis.gates.events import Refused
+from scan_execution.analysis.gates.index import FUNCTIONS, MAX_ANCESTORS, Place
+from scan_execution.analysis.gating import DEFAULT
+from scan_execution.analysis.sources import Block
+
+_HANDS_ON: Final = re.compile(
+    r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter|defineComponent|dynamic|lazy)"
+)
+# Methods that run when their component or class is used.
+_LIFECYCLE: Final = frozenset({
+    "constructor", "render", "componentDidMount", "componentDidUpdate", "componentWillMount", "UNSAFE_componentWillMount",
+    "mounted", "created", "beforeMount", "beforeCreate", "setup", "ngOnInit", "ngAfterViewInit", "ngAfterContentInit",
+    "connectedCallback", "head", "updated", "activated", "async", "onMounted", "data", "install", "enhanceApp", "serverPrefetch", "fetch",
+})  # fmt: skip
+_MAX_USES: Final = 20
+_GLOBAL: Final = re.compile(r"(?:window|globalThis|self|global)\.")
+
+
+def callers(reader: Reader, block: Block, function: SgNode) -> Found:
+    """Returns what has to be true for a function to run, by the uses of its name."""
+    name, owner = name_of(function)
+    if not name:
+        return _around(reader, block, function)
+    if function.kind() == "method_definition" and name in _LIFECYCLE:
+        return _of_owner(reader, block, function)
+    uses = _uses(reader, function, name, property_only=owner)
+    ways = [_use(reader, use, name) for use in uses[:_MAX_USES]]
+    ways += _events(reader, name)
+    if ways:
+        return any_of(ways)
+    if words.accepts(name) and (
+        words.strength(name) > 1
+        or re.match(r"(?:on|handle)_?(?:accept|agree|allow|opt_?in|grant)", name, re.IGNORECASE)
+    ):
+        return WAITS
+    if owner:
+        return _of_owner(reader, block, function, name)
+    if exported := reader.index.exports.get(name):
+        return Found(callers=frozenset({exported}))
+    around = _outer(function)
+    if around is None:
+        return Found(callers=frozenset({name}))
+    # A function that its outer function gives to others, or never calls.
+    outer = reader.callers(block, around)
+    return outer._replace(handed_on=not outer.closed, callers=outer.callers)
+
+
+def _around(reader: Reader, block: Block, function: SgNode) -> Found:
+    """Returns what has to be true for a function without a name to run: it runs where it is written."""
+    parent = function.parent()
+    if parent is not None and parent.kind() == "export_statement":
+        return Found(callers=frozenset({DEFAULT}))
+    outer = _outer(function)
+    return reader.callers(block, outer) if outer is not None else _whole_default(function)
+
+
+def _whole_default(node: SgNode) -> Found:
+    """Returns that code in `export default ...` runs if the default export is used, or that it runs with the file."""
+    for ancestor in node.ancestors()[:20]:
+        if ancestor.kind() == "export_statement":
+            default = any(it.kind() == "default" for it in ancestor.children())
+            if default:
+                return Found(callers=frozenset({DEFAULT}))
+    return RUNS
+
+
+def _outer(function: SgNode) -> SgNode | None:
+    return next((it for it in function.ancestors()[:MAX_ANCESTORS] if it.kind() in FUNCTIONS), None)
+
+
+def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> Found:
+    """Returns what has to be true for a method to run: that its class or object is used."""
+    for ancestor in method.ancestors()[:20]:
+        kind = ancestor.kind()
+        if kind in {"class_declaration", "class"}:
+            named = ancestor.field("name")
+            if named is None:
+                return Found(callers=frozenset({DEFAULT}))
+            owner = named.text()
+            uses = _uses(reader, ancestor, owner, property_only=False)
+            if uses:
+                return any_of([_use(reader, use, owner) for use in uses[:_MAX_USES]])
+            return Found(callers=frozenset({reader.index.exports.get(owner, owner)}))
+        if kind == "variable_declarator":
+            named = ancestor.field("name")
+            owner = named.text()[:100] if named is not None else name
+            return Found(callers=frozenset({reader.index.exports.get(owner, owner)}))
+        if kind == "export_statement":
+            return Found(callers=frozenset({DEFAULT}))
+        if kind in FUNCTIONS:
+            return reader.callers(block, ancestor)._replace(handed_on=True)
+        if kind == "assignment_expression":
+            left = ancestor.field("left")
+            if left is not None and left.text().startswith("module.exports"):
+                return Found(callers=frozenset({name or DEFAULT}))
+        if kind in {"arguments", "call_expression"} and name == "":
+            return RUNS
+    return Found(callers=frozenset({name})) if name else RUNS
+
+
+def name_of(function: SgNode) -> tuple[str, bool]:
+    """Returns the name by which a function is called, and whether that is one of a property."""
+    if name := function.field("name"):
+        if function.kind() == "function_expression" and _runs_in_place(function):
+            return "", False
+        return name.text(), function.kind() == "method_definition"
+    parent = function.parent()
+    while parent is not None and parent.kind() in {
+        "call_expression",
+        "arguments",
+        "parenthesized_expression",
+        "as_expression",
+    }:
+        callee = parent.field("function")
+        if callee is not None and not _HANDS_ON.fullmatch(callee.text()[:60]):
+            return "", False
+        parent = parent.parent()
+    if parent is None:
+        return "", False
+    if parent.kind() == "variable_declarator":
+        name = parent.field("name")
+        return (name.text(), False) if name is not None and name.kind() == "identifier" else ("", False)
+    if parent.kind() in {"pair", "public_field_definition", "field_definition"}:
+        key = parent.field("key") or parent.field("name") or parent.field("property")
+        return (key.text().strip("\"'"), True) if key is not None else ("", False)
+    if parent.kind() == "assignment_expression":
+        left = parent.field("left")
+        name = left.text() if left is not None else ""
+        bare = _GLOBAL.sub("", name)
+        if re.fullmatch(r"[\w$]+", bare) and not bare.startswith("on"):
+            return bare, False
+        if re.fullmatch(r"(?:module\.)?exports\.\w+|[\w$]+\.prototype\.\w+|this\.\w+", name):
+            return name.rpartition(".")[2], True
+        if name == "module.exports":
+            return "", False
+    return "", False
+
+
+def _runs_in_place(function: SgNode) -> bool:
+    parent = function.parent()
+    return parent is not None and parent.kind() in {
+        "parenthesized_expression", "unary_expression", "arguments", "call_expression", "export_statement",
+    }  # fmt: skip
+
+
+def _uses(reader: Reader, function: SgNode, name: str, *, property_only: bool) -> list[Place]:
+    """Returns the places outside of a function that use its name, without declarations."""
+    declared = function.range()
+    found = []
+    for use in reader.index.uses.get(name, ())[: 10 * _MAX_USES]:
+        kind = use.node.kind()
+        at = use.node.range().start.index
+        own = declared.start.index <= at < declared.end.index
+        if own and use.block.root == function.get_root().root():
+            continue
+        if _declares(use.node):
+            continue
+        if (kind == "property_identifier") != property_only:
+            if kind != "property_identifier" or not _of_global(use.node):
+                continue
+        elif property_only and not _is_call_of_member(reader, use.node):
+            continue
+        found.append(use)
+    return found
+
+
+def _of_global(node: SgNode) -> bool:
+    parent = node.parent()
+    on = parent.field("object") if parent is not None and parent.kind() == "member_expression" else None
+    if parent is None or on is None or on.text() not in {"window", "globalThis", "self"}:
+        return False
+    around = parent.parent()
+    return not (around is not None and around.kind() == "assignment_expression" and around.field("left") == parent)
+
+
+def _is_call_of_member(reader: Reader, node: SgNode) -> bool:
+    """Returns whether a property is used as a method of an object that isn't imported from elsewhere."""
+    parent = node.parent()
+    if parent is None or parent.kind() != "member_expression":
+        return False
+    on = parent.field("object")
+    if on is None or on.text()[:100] in reader.index.imports:
+        return False
+    around = parent.parent()
+    return not (around is not None and around.kind() == "assignment_expression" and around.field("left") == parent)
+
+
+def _declares(use: SgNode) -> bool:
+    parent = use.parent()
+    if parent is None:
+        return False
+    kind = parent.kind()
+    if kind in {
+        "export_specifier",
+        "export_statement",
+        "import_specifier",
+        "import_clause",
+        "jsx_closing_element",
+        "formal_parameters",
+        "required_parameter",
+    }:
+        return True
+    if kind in {
+        "function_declaration",
+        "function_definition",
+        "class_declaration",
+        "variable_declarator",
+        "function_expression",
+    }:
+        return parent.field("name") == use
+    if kind in {"pair", "method_definition"}:
+        return (parent.field("key") or parent.field("name")) == use
+    if kind == "assignment_expression" and parent.field("left") == use:
+        return True
+    left = parent.field("left") if kind == "assignment_expression" else None
+    return left is not None and left.text().startswith(("module.exports", "exports."))
+
+
+def _use(reader: Reader, use: Place, name: str) -> Found:
+    found = reader.found(use.block, use.node)
+    if found.closed:
+        return found
+    parent = use.node.parent()
+    kind = parent.kind() if parent is not None else ""
+    if kind in {"pair", "array", "return_statement", "object", "shorthand_property_identifier"} or (
+        use.node.kind() == "shorthand_property_identifier"
+    ):
+        if _in_exports(use.node):
+            return Found(found.implied, frozenset({reader.index.exports.get(name, name)}))
+        return found._replace(handed_on=True)
+    if kind == "assignment_expression" and parent is not None:
+        left = parent.field("left")
+        if left is not None and _GLOBAL.match(left.text()):
+            return Found(found.implied, frozenset({left.text().partition(".")[2][:100]}))
+    return found
+
+
+def _in_exports(node: SgNode) -> bool:
+    for ancestor in node.ancestors()[:6]:
+        if ancestor.kind() == "assignment_expression":
+            left = ancestor.field("left")
+            return left is not None and "exports" in left.text()
+        if ancestor.kind() == "export_statement":
+            return True
+    return False
+
+
+def _events(reader: Reader, name: str) -> list[Found]:
+    """Returns what has to be true for elements' attributes to call a function."""
+    if reader.language != "html":
+        return []
+    found = []
+    for event in reader.index.events.get(name, ()):
+        try:
+            found.append(Found(events.implied_by_elements_event(event)))
+        except Refused:
+            found.append(RUNS)
+    return found
