@@ -19,16 +19,19 @@ _MANAGERS: Final = "consent-management"
 _IMPORT: Final = re.compile(r"""(?:from|import|require\(|import\()\s{0,9}["']([^"'\n]{2,100})["']""")
 # An access to storage, and the key that follows it.
 _ACCESS: Final = re.compile(
-    r"""(?:Storage|[cC]ookies?|COOKIES?|cookieStore|\$cookies|SecureStore|MMKV|getCookie|setCookie|useCookie|usePersist\w{0,20})(?:\([\w.]{0,40}\))?"""
-    r"""(?:\??\.(?:getItem|setItem|get|set|has|put|read|save|value|indexOf|includes|match|split|fetch))?[\s!=<>]{0,5}[(\[.=:]{1,2}\s{0,5}["'`/:]?([\w$.:-]{3,80})"""
+    r"""(?:Storage|[cC]ookies?|COOKIES?|cookieStore|\$cookies|SecureStore|MMKV|getCookie|setCookie|useCookie"""
+    r"""|usePersist\w{0,20})(?:\([\w.]{0,40}\))?"""
+    r"""(?:\??\.(?:getItem|setItem|get|set|has|put|read|save|value|indexOf|includes|match|split"""
+    r"""|fetch))?[\s!=<>]{0,5}[(\[.=:]{1,2}\s{0,5}["'`/:]?([\w$.:-]{3,80})"""
 )
 _KEY_CONSTANT: Final = re.compile(r"""[\w$]{1,60}\s{0,5}[=:]\s{0,5}["'`]([\w.:-]{4,60})["'`]""")
 _STORAGE: Final = re.compile(
     r"(?:local|session|Async)Storage|[cC]ookies?\.(?:get|set)|document\.cookie|cookieStore|[gs]etCookie|useCookie"
 )
 _WORDS: Final = (
-    "onsent", "ookie", "gdpr", "GDPR", "arteaucitron", "klaro", "Klaro", "idomi", "ptanon", "neTrust", "c15t", "orejime", "__tcfapi",
-    "_iub", "axeptio", "UC_UI", "sercentrics", "cmplz", "airgap", "Osano", "termly", "rejime", "ilktide", "dsgvo", "privacy", "racking", "nalytics",
+    "onsent", "ookie", "gdpr", "GDPR", "arteaucitron", "klaro", "Klaro", "idomi", "ptanon", "neTrust", "c15t", "rejime",
+    "__tcfapi", "_iub", "axeptio", "UC_UI", "sercentrics", "cmplz", "airgap", "Osano", "termly", "ilktide", "dsgvo",
+    "privacy", "racking", "nalytics",
 )  # fmt: skip
 _MAX_MATCHES: Final = 500
 

@@ -15,15 +15,20 @@ from scan_execution.analysis.gating import DEFAULT
 from scan_execution.analysis.sources import Block
 
 _HANDS_ON: Final = re.compile(
-    r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter|defineComponent|dynamic|lazy)"
+    r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter"
+    r"|defineComponent|dynamic|lazy)"
 )
 # Methods that run when their component or class is used.
 _LIFECYCLE: Final = frozenset({
-    "constructor", "render", "componentDidMount", "componentDidUpdate", "componentWillMount", "UNSAFE_componentWillMount",
+    "constructor", "render", "componentDidMount", "componentDidUpdate", "componentWillMount",
     "mounted", "created", "beforeMount", "beforeCreate", "setup", "ngOnInit", "ngAfterViewInit", "ngAfterContentInit",
-    "connectedCallback", "head", "updated", "activated", "async", "onMounted", "data", "install", "enhanceApp", "serverPrefetch", "fetch",
+    "connectedCallback", "head", "updated", "activated", "async", "onMounted", "data", "install", "enhanceApp",
+    "serverPrefetch", "fetch", "UNSAFE_componentWillMount",
 })  # fmt: skip
 _MAX_USES: Final = 20
+_AROUND: Final = frozenset({"call_expression", "arguments", "parenthesized_expression", "as_expression"})
+_WORD: Final = re.compile(r"[\w$]+")
+_PROPERTY: Final = re.compile(r"(?:module\.)?exports\.\w+|[\w$]+\.prototype\.\w+|this\.\w+")
 _GLOBAL: Final = re.compile(r"(?:window|globalThis|self|global)\.")
 
 
@@ -47,10 +52,10 @@ def callers(reader: Reader, block: Block, function: SgNode) -> Found:
     if owner:
         return _of_owner(reader, block, function, name)
     if exported := reader.index.exports.get(name):
-        return Found(callers=frozenset({exported}))
+        return _called(exported)
     around = _outer(function)
     if around is None:
-        return Found(callers=frozenset({name}))
+        return _called(name)
     # A function that its outer function gives to others, or never calls.
     outer = reader.callers(block, around)
     return outer._replace(handed_on=not outer.closed, callers=outer.callers)
@@ -60,7 +65,7 @@ def _around(reader: Reader, block: Block, function: SgNode) -> Found:
     """Returns what has to be true for a function without a name to run: it runs where it is written."""
     parent = function.parent()
     if parent is not None and parent.kind() == "export_statement":
-        return Found(callers=frozenset({DEFAULT}))
+        return _called(DEFAULT)
     outer = _outer(function)
     return reader.callers(block, outer) if outer is not None else _whole_default(function)
 
@@ -71,7 +76,7 @@ def _whole_default(node: SgNode) -> Found:
         if ancestor.kind() == "export_statement":
             default = any(it.kind() == "default" for it in ancestor.children())
             if default:
-                return Found(callers=frozenset({DEFAULT}))
+                return _called(DEFAULT)
     return RUNS
 
 
@@ -83,30 +88,28 @@ def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> F
     """Returns what has to be true for a method to run: that its class or object is used."""
     for ancestor in method.ancestors()[:20]:
         kind = ancestor.kind()
-        if kind in {"class_declaration", "class"}:
-            named = ancestor.field("name")
-            if named is None:
-                return Found(callers=frozenset({DEFAULT}))
+        named = ancestor.field("name")
+        if kind in {"class_declaration", "class"} and named is not None:
             owner = named.text()
-            uses = _uses(reader, ancestor, owner, property_only=False)
-            if uses:
-                return any_of([_use(reader, use, owner) for use in uses[:_MAX_USES]])
-            return Found(callers=frozenset({reader.index.exports.get(owner, owner)}))
-        if kind == "variable_declarator":
-            named = ancestor.field("name")
-            owner = named.text()[:100] if named is not None else name
-            return Found(callers=frozenset({reader.index.exports.get(owner, owner)}))
-        if kind == "export_statement":
-            return Found(callers=frozenset({DEFAULT}))
+            ways = [_use(reader, use, owner) for use in _uses(reader, ancestor, owner, property_only=False)[:_MAX_USES]]
+            return any_of(ways) if ways else _called(reader.index.exports.get(owner, owner))
+        if kind == "variable_declarator" and named is not None:
+            owner = named.text()[:100]
+            return _called(reader.index.exports.get(owner, owner))
+        if kind in {"export_statement", "class"}:
+            return _called(DEFAULT)
         if kind in FUNCTIONS:
             return reader.callers(block, ancestor)._replace(handed_on=True)
-        if kind == "assignment_expression":
-            left = ancestor.field("left")
-            if left is not None and left.text().startswith("module.exports"):
-                return Found(callers=frozenset({name or DEFAULT}))
-        if kind in {"arguments", "call_expression"} and name == "":
+        left = ancestor.field("left") if kind == "assignment_expression" else None
+        if left is not None and left.text().startswith("module.exports"):
+            return _called(name or DEFAULT)
+        if kind in {"arguments", "call_expression"} and not name:
             return RUNS
-    return Found(callers=frozenset({name})) if name else RUNS
+    return _called(name) if name else RUNS
+
+
+def _called(name: str) -> Found:
+    return Found(callers=frozenset({name}))
 
 
 def name_of(function: SgNode) -> tuple[str, bool]:
@@ -116,35 +119,29 @@ def name_of(function: SgNode) -> tuple[str, bool]:
             return "", False
         return name.text(), function.kind() == "method_definition"
     parent = function.parent()
-    while parent is not None and parent.kind() in {
-        "call_expression",
-        "arguments",
-        "parenthesized_expression",
-        "as_expression",
-    }:
+    while parent is not None and parent.kind() in _AROUND:
         callee = parent.field("function")
         if callee is not None and not _HANDS_ON.fullmatch(callee.text()[:60]):
             return "", False
         parent = parent.parent()
-    if parent is None:
-        return "", False
-    if parent.kind() == "variable_declarator":
+    return _name_in(parent) if parent is not None else ("", False)
+
+
+def _name_in(parent: SgNode) -> tuple[str, bool]:
+    """Returns the name that a parent gives to a function, and whether that is one of a property."""
+    kind = parent.kind()
+    if kind == "variable_declarator":
         name = parent.field("name")
         return (name.text(), False) if name is not None and name.kind() == "identifier" else ("", False)
-    if parent.kind() in {"pair", "public_field_definition", "field_definition"}:
+    if kind in {"pair", "public_field_definition", "field_definition"}:
         key = parent.field("key") or parent.field("name") or parent.field("property")
         return (key.text().strip("\"'"), True) if key is not None else ("", False)
-    if parent.kind() == "assignment_expression":
-        left = parent.field("left")
-        name = left.text() if left is not None else ""
-        bare = _GLOBAL.sub("", name)
-        if re.fullmatch(r"[\w$]+", bare) and not bare.startswith("on"):
-            return bare, False
-        if re.fullmatch(r"(?:module\.)?exports\.\w+|[\w$]+\.prototype\.\w+|this\.\w+", name):
-            return name.rpartition(".")[2], True
-        if name == "module.exports":
-            return "", False
-    return "", False
+    left = parent.field("left") if kind == "assignment_expression" else None
+    written = left.text()[:200] if left is not None else ""
+    bare = _GLOBAL.sub("", written)
+    if _WORD.fullmatch(bare) and not bare.startswith("on"):
+        return bare, False
+    return (written.rpartition(".")[2], True) if _PROPERTY.fullmatch(written) else ("", False)
 
 
 def _runs_in_place(function: SgNode) -> bool:

@@ -14,7 +14,6 @@ from scan_execution.analysis.gates.index import FUNCTIONS, Declared, Place
 from scan_execution.analysis.gates.origins import in_project
 from scan_execution.analysis.gates.syntax import arguments_of, callee_of
 from scan_execution.analysis.gating import Export
-from scan_execution.analysis.sources import Block
 
 # Events by which a visitor asks for something on one element.
 _ASKS_FOR: Final = re.compile(
@@ -71,7 +70,7 @@ class Refused(Exception):
     """The code runs when the visitor refuses."""
 
 
-def implied_by_callback(reader: Reader, block: Block, call: SgNode, argument: SgNode) -> Implied:
+def implied_by_callback(reader: Reader, call: SgNode, argument: SgNode) -> Implied:
     """Returns what follows if a call runs one of its arguments. Raises Refused."""
     function = call.field("function") or call.field("constructor")
     if function is None or function.kind() in FUNCTIONS:

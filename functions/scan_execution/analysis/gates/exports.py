@@ -13,7 +13,7 @@ from scan_execution.analysis.gates.implied import NOTHING, Implied, either
 from scan_execution.analysis.gates.index import FUNCTIONS, Place
 from scan_execution.analysis.gates.syntax import arguments_of, returns_of
 from scan_execution.analysis.gating import DEFAULT, Provider
-from scan_execution.analysis.sources import SCRIPTS
+from scan_execution.analysis.sources import SCRIPTS, Block
 
 _STORES: Final = frozenset(
     {"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"}
@@ -41,21 +41,25 @@ def _exported(reader: Reader) -> Iterator[tuple[str, Place]]:
         for declared in index.declarations.get(local, ())[:1]:
             yield name, Place(declared.block, declared.value if declared.value is not None else declared.node)
     for block in index.scripts:
-        if block.language not in SCRIPTS or "export" not in block.text:
-            continue
-        for statement in block.root.find_all(_DEFAULTS):  # type: ignore[call-overload]
-            value = statement.field("value") or statement.field("declaration")
-            if value is not None and value.kind() != "identifier":
-                yield DEFAULT, Place(block, value)
-        for assignment in block.root.find_all(_ASSIGNED):  # type: ignore[call-overload]
-            left, right = assignment.field("left"), assignment.field("right")
-            if left is None or right is None:
-                continue
-            if right.kind() in FUNCTIONS:
-                name = left.text().rpartition(".")[2]
-                yield DEFAULT if name == "exports" else name, Place(block, right)
-            for name, value in _properties(right):
+        if block.language in SCRIPTS and "export" in block.text:
+            for name, value in _exported_in_place(block):
                 yield name, Place(block, value)
+
+
+def _exported_in_place(block: Block) -> Iterator[tuple[str, SgNode]]:
+    """Yields the exports that have no name in the file."""
+    for statement in block.root.find_all(_DEFAULTS):  # type: ignore[call-overload]
+        value = statement.field("value") or statement.field("declaration")
+        if value is not None and value.kind() != "identifier":
+            yield DEFAULT, value
+    for assignment in block.root.find_all(_ASSIGNED):  # type: ignore[call-overload]
+        left, right = assignment.field("left"), assignment.field("right")
+        if left is None or right is None:
+            continue
+        if right.kind() in FUNCTIONS:
+            name = left.text().rpartition(".")[2]
+            yield DEFAULT if name == "exports" else name, right
+        yield from _properties(right)
 
 
 def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:

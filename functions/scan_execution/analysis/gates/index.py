@@ -47,7 +47,8 @@ _PYTHON_DECLARATIONS: Final = {"rule": {"kind": "function_definition"}}
 _ASSIGNMENTS: Final = {"rule": {"kind": "assignment_expression"}}
 _PARAMETER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _IN_ATTRIBUTE: Final = re.compile(
-    r"""(?<![\w-])(?:on:?|@|v-on:|\(|data-on-)([a-z]{2,20})(?:[.|][a-z.|]{1,40})?\)?\s{0,5}=\s{0,5}["'{]([^"'}<>]{1,200})"""
+    r"""(?<![\w-])(?:on:?|@|v-on:|\(|data-on-)([a-z]{2,20})(?:[.|][a-z."""
+    r"""|]{1,40})?\)?\s{0,5}=\s{0,5}["'{]([^"'}<>]{1,200})"""
 )
 _STRING: Final = re.compile(
     r"""(?<![\w$])([A-Za-z_$][\w$]{0,60}+)(?:\s{0,5}:\s{0,5}\w{1,20})?\s{0,5}[=:]\s{0,5}["'`]([^"'`\n]{1,100})["'`]"""
@@ -141,7 +142,7 @@ class Index:
 
     @cached_property
     def assignments(self) -> dict[str, list[Place]]:
-        """The assignments to each name, to its `value` (of a Vue ref), and to it as a property of `this` or `window`."""
+        """The assignments to each name, to its `value` (a Vue ref), and to it as a property of `this` or `window`."""
         found: dict[str, list[Place]] = {}
         for block in self.scripts:
             if block.language == "python":
@@ -209,20 +210,21 @@ def _exports(statement: SgNode) -> Iterator[tuple[str, str]]:
                 name, alias = specifier.field("name"), specifier.field("alias")
                 if name is not None:
                     yield name.text(), (alias or name).text()[:_MAX_LENGTH]
-        elif default and kind == "identifier":
-            yield part.text(), DEFAULT
-        elif default and kind == "call_expression":  # export default memo(Analytics)
-            given = part.field("arguments")
-            for argument in given.children() if given else ():
-                if argument.kind() == "identifier":
-                    yield argument.text(), DEFAULT
         elif kind in {"lexical_declaration", "variable_declaration"}:
-            for declarator in part.children():
-                if name := declarator.field("name"):
-                    for word in _WORD.findall(name.text()[:_MAX_LENGTH]):
-                        yield word, word
+            words = [_WORD.findall(name.text()[:_MAX_LENGTH]) for it in part.children() if (name := it.field("name"))]
+            yield from ((word, word) for found in words for word in found)
         elif name := part.field("name"):
             yield name.text(), DEFAULT if default else name.text()[:_MAX_LENGTH]
+        elif default:
+            yield from ((name, DEFAULT) for name in _given_to_default(part))
+
+
+def _given_to_default(value: SgNode) -> Iterator[str]:
+    """Yields the names in `export default Analytics` and `export default memo(Analytics)`."""
+    given = value.field("arguments") if value.kind() == "call_expression" else None
+    for part in given.children() if given is not None else [value]:
+        if part.kind() == "identifier":
+            yield part.text()
 
 
 def _assigned(assignment: SgNode) -> Iterator[tuple[str, str]]:
@@ -246,9 +248,9 @@ def _assigned(assignment: SgNode) -> Iterator[tuple[str, str]]:
 
 def _declared(block: Block, declarator: SgNode) -> Iterator[tuple[str, Declared]]:
     name, value = declarator.field("name"), declarator.field("value")
+    kind = name.kind() if name is not None else ""
     if name is None:
         return
-    kind = name.kind()
     if kind == "identifier":
         yield name.text(), Declared(block, declarator, value)
     elif kind == "array_pattern":
@@ -258,15 +260,19 @@ def _declared(block: Block, declarator: SgNode) -> Iterator[tuple[str, Declared]
                 yield part.text(), Declared(block, declarator, value, str(position))
     elif kind == "object_pattern":
         for part in name.children():
-            if part.kind() == "shorthand_property_identifier_pattern":
-                yield part.text(), Declared(block, declarator, value, part.text())
-            elif part.kind() == "object_assignment_pattern" and (left := part.field("left")):
-                yield left.text(), Declared(block, declarator, value, left.text())
-            elif part.kind() == "pair_pattern":
-                key, target = part.field("key"), part.field("value")
-                if key is not None and target is not None:
-                    for word in _WORD.findall(target.text()[:_MAX_LENGTH]):
-                        yield word, Declared(block, declarator, value, key.text())
+            for local, taken in _taken(part):
+                yield local, Declared(block, declarator, value, taken)
+
+
+def _taken(part: SgNode) -> Iterator[tuple[str, str]]:
+    """Yields the local name and the property of a part of an object's pattern."""
+    kind = part.kind()
+    if kind == "shorthand_property_identifier_pattern":
+        yield part.text(), part.text()
+    elif kind == "object_assignment_pattern" and (left := part.field("left")):
+        yield left.text(), left.text()
+    elif kind == "pair_pattern" and (key := part.field("key")) and (target := part.field("value")):
+        yield from ((word, key.text()) for word in _WORD.findall(target.text()[:_MAX_LENGTH]))
 
 
 _REQUIRE: Final = re.compile(r"""(?:await\s+)?(?:require|import)\(\s*["']([^"'\n]{1,300})["']\s*\)""")

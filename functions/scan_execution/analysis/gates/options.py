@@ -11,9 +11,12 @@ from scan_execution.analysis.sources import Source
 
 # Scripts that block everything after them on the page.
 _AUTO_BLOCKER: Final = re.compile(
-    r"data-blockingmode\s{0,9}=\s{0,9}\{?[\"']?auto|OtAutoBlock\.js|autoblocker\.js|/autoblocking/|data-cmp-ab\s{0,9}=|semiautomatic"
-    r"|termly\.io/resource-blocker|app\.termly\.io/embed\.min\.js[^>]{0,300}autoBlock=on|data-auto-block\s{0,9}=\s{0,9}[\"']on|cdn-cookieyes\.com/client_data|cmp\.osano\.com"
-    r"|cookie-script\.com/s/|uc-block\.bundle|privacy-proxy\.usercentrics\.eu|secureprivacy\.ai/script|transcend-cdn\.com/cm/|cs\.iubenda\.com/autoblocking|cdn\.enzuzo\.com|"
+    r"data-blockingmode\s{0,9}=\s{0,9}\{?[\"']?auto|OtAutoBlock\.js|autoblocker\.js|/autoblocking/"
+    r"|data-cmp-ab\s{0,9}=|semiautomatic"
+    r"|termly\.io/resource-blocker|app\.termly\.io/embed\.min\.js[^>]{0,300}autoBlock=on"
+    r"|data-auto-block\s{0,9}=\s{0,9}[\"']on|cdn-cookieyes\.com/client_data|cmp\.osano\.com"
+    r"|cookie-script\.com/s/|uc-block\.bundle|privacy-proxy\.usercentrics\.eu|secureprivacy\.ai/script"
+    r"|transcend-cdn\.com/cm/|cs\.iubenda\.com/autoblocking|cdn\.enzuzo\.com|"
     r"data-ketch-autoblock|airgap\.js",
     re.IGNORECASE,
 )
@@ -28,7 +31,8 @@ _COMMENT: Final = re.compile(r"//|\*|#|<!--")
 _WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
 # By vendor: settings in a call of the vendor's, or of its queue, that make it wait or do without identifiers.
 _OPTIONS: Final = {
-    "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default|disable_persistence)[\"']?\s{0,9}:(?!\s{0,9}false)"
+    "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default"
+    r"|disable_persistence)[\"']?\s{0,9}:(?!\s{0,9}false)"
     r"|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
     "mixpanel": r"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{0,9}:(?!\s{0,9}false)",
     "amplitude": r"optOut[\"']?\s{0,9}:(?!\s{0,9}false)|identityStorage[\"']?\s{0,9}:\s{0,9}[\"']none",
@@ -36,7 +40,8 @@ _OPTIONS: Final = {
     "rudderstack": r"preConsent[\"']?\s{0,9}:|consentManagement[\"']?\s{0,9}:",
     "segment": r"disable[\"']?\s{0,9}:(?!\s{0,9}false)",
     "snowplow": r"anonymousTracking[\"']?\s{0,9}:(?!\s{0,9}false)|stateStorageStrategy[\"']?\s{0,9}:\s{0,9}[\"']none",
-    "google-analytics": r"bootstrap[\"']?\s{0,9}:\s{0,9}false|(?:enabled|initMode)[\"']?\s{0,9}:\s{0,9}(?:false|[\"']manual)|(?:storage|client_storage)[\"']\s{0,9}:\s{0,9}[\"']none",
+    "google-analytics": r"bootstrap[\"']?\s{0,9}:\s{0,9}false|(?:enabled|initMode)[\"']?\s{0,9}:\s{0,9}(?:false"
+    r"|[\"']manual)|(?:storage|client_storage)[\"']\s{0,9}:\s{0,9}[\"']none",
     "google-tag-manager": r"(?:enabled|autoInit)[\"']?\s{0,9}:\s{0,9}false",
     "datadog": r"trackingConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:not-granted|pending)",
     "adobe-analytics": r"defaultConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:pending|out)",
@@ -49,7 +54,8 @@ _CALLS: Final = {
     "meta-pixel": r"fbq\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}[\"']revoke",
     "tiktok-pixel": r"ttq\.holdConsent|ttq\.revokeConsent",
     "microsoft-advertising": r"uetq[^;]{0,80}[\"']consent[\"']\s{0,9},\s{0,9}[\"']default[\"'][^;]{0,120}denied",
-    "clarity": r"clarity\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}false|clarity\(\s{0,9}[\"']consentv2[\"'][^;]{0,120}denied",
+    "clarity": r"clarity\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}false"
+    r"|clarity\(\s{0,9}[\"']consentv2[\"'][^;]{0,120}denied",
     "hubspot": r"addPrivacyConsentListener",
     "pinterest-tag": r"pintrk\(\s{0,9}[\"']setconsent[\"']\s{0,9},\s{0,9}false",
     "yandex-metrica": r"(?!)",

@@ -75,11 +75,11 @@ def _implied_by_sequence(reader: Reader, block: Block, sequence: SgNode, child: 
     return both(implied, _implied_by_case(reader, block, sequence)) if sequence.kind() == "switch_case" else implied
 
 
-def _implied_by_arguments(reader: Reader, block: Block, given: SgNode, child: SgNode) -> Implied:
+def _implied_by_arguments(reader: Reader, _: Block, given: SgNode, child: SgNode) -> Implied:
     call = given.parent()
     if call is None or call.kind() not in {"call_expression", "new_expression"}:
         return NOTHING
-    return events.implied_by_callback(reader, block, call, child)
+    return events.implied_by_callback(reader, call, child)
 
 
 def _implied_by_key(reader: Reader, _: Block, pair: SgNode, child: SgNode) -> Implied:
