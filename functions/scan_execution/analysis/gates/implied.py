@@ -1,4 +1,4 @@
-"""What a condition says about the visitor's choice: what follows if it holds, and what follows if it doesn't."""
+"""The meaning of a condition: what follows about the visitor's choice if it holds, and if it doesn't."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scan_execution.analysis.gating import Export
 
 
 class Implied(NamedTuple):
-    """What is known where a condition holds.
+    """The facts that are known if a condition holds.
 
     given: the visitor has consented. providers: the visitor has consented if one of these gives the choice.
     unclear: the visitor may have consented.
@@ -26,7 +26,7 @@ UNCLEAR: Final = Implied(unclear=True)
 
 
 class Kind(Enum):
-    """What a value is, which decides what follows from comparing it."""
+    """The kind of a value, which decides what follows from comparing it."""
 
     OTHER = "other"
     # True only with consent, false otherwise.
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 
 class Meaning(NamedTuple):
-    """What follows if a value is true, and if it is false."""
+    """The facts that follow if a value is true, and if it is false."""
 
     true: Implied = NOTHING
     false: Implied = NOTHING

@@ -1,4 +1,4 @@
-"""What one file shows about consent. Puts together the modules of this package, which need each other's answers."""
+"""Reads what one file shows about consent. Puts together the modules of this package, which need each other's answers."""
 
 from __future__ import annotations
 
