@@ -1,4 +1,4 @@
-"""What the modules of this package need from each other, because names, conditions, and callers refer to each other."""
+"""The interface between the modules of this package, whose names, conditions, and callers refer to each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scan_execution.analysis.sources import Block
 
 
 class Found(NamedTuple):
-    """What has to be true for code to run.
+    """The conditions under which code runs.
 
     callers: functions that run it, if the file itself doesn't call them. handed_on: a function that runs it is given to
     something that isn't known.

@@ -1,4 +1,4 @@
-"""What a file exports that gives the visitor's choice: functions, hooks, stores, values, and components that wait."""
+"""Finds the exports that give the visitor's choice: functions, hooks, stores, values, and components that wait."""
 
 from __future__ import annotations
 
