@@ -26,11 +26,17 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import conditions, engine, files, libraries, loading, manifests, mechanisms, unknown
+from scan_execution.analysis import conditions, engine, files, gating, libraries, loading, manifests, mechanisms, unknown
 from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
+from scan_execution.analysis.examine import examine
+from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.gates import CONSENT
+from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Use
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.links import Links
+from scan_execution.analysis.report import USES, Report
 from scan_execution.analysis.sources import Block, Source
 from scan_execution.analysis.values import values
 from scan_execution.analysis.templates import read_template
@@ -150,6 +156,21 @@ def _manifests(text: str) -> None:
         analyze_files([(f"a/{name}", as_bytes(text))])
 
 
+def _uses(text: str) -> None:
+    for path, language in (("a.tsx", "tsx"), ("a.vue", "html")):
+        with suppress(Skipped):
+            examine(path, f"{USES}{language} a", as_bytes(f"import a from './a'\n{text}"), _ANY_LINE)
+
+
+def _link(text: str) -> None:
+    links = Links([text, f"a/{text}.ts", "a/b.ts"])
+    links.add_providers(text, [gating.Provider(text, Export(text, text))])
+    links.add("a/b.ts", Report(uses=[Use(Export(module, text), OPEN) for module in ("", text, f"./{text}")]))
+    waits = Gating(Gate.CALLERS, (text,), (Export(text, text),))
+    links.frontier(text, waits)
+    links.verdict(text, waits)
+
+
 def _inventory(text: str) -> None:
     for path in ("package.json", "pyproject.toml", "requirements.txt", "Gemfile", "go.mod", "mix.exs", "a.csproj"):
         consume(iter(stocked.parts_of(path, text)))
@@ -217,6 +238,13 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.sources:Source.inline_package": _read_sources,
     "scan_execution.analysis.values:_property": _read_blocks,
     "scan_execution.analysis.templates:read_template": (_read_templates, 16_384),
+    "scan_execution.analysis.examine:_examine_uses": _uses,
+    **dict.fromkeys(
+        (
+            f"scan_execution.analysis.links:Links.{name}"
+            for name in ("add", "add_providers", "frontier", "is_read", "resolve", "verdict")
+        ),
+        _link,
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "scan_execution.analysis.unknown:may_load_unknown": (
         lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),
@@ -276,6 +304,9 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.values:_Folding._joined": "parts that fold has shortened",
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.gates:_gate_of_uses": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "scan_execution.analysis.exports:handed_on": "called by examine:_examine_uses, which is tested itself",
+    "scan_execution.analysis.links:Links._*": "called by the public methods, which are tested themselves",
+    "scan_execution.analysis.uses:*": "called by examine:_examine_uses, which is tested itself",
     "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
     "scan_execution.analysis.templates.*": "parts of read_template, which is tested itself with every language",
     "scan_execution.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",

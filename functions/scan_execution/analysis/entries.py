@@ -1,4 +1,4 @@
-"""Which files run by themselves: a browser opens them, or a framework loads them by their place in the project."""
+"""Knows which files run by themselves: in a browser that opens them, or in a framework by their place in the project."""
 
 from __future__ import annotations
 

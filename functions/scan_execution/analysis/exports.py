@@ -1,4 +1,4 @@
-"""What a file exports, and what it hands on of others.
+"""Reads what a file exports, and what it hands on of others.
 
 An export of the file itself is a use of the module ITSELF: the exported name runs the local one.
 """

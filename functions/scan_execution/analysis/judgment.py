@@ -1,4 +1,4 @@
-"""What the whole project adds to findings: confidence, what is unknown, and whether a consent manager is missing."""
+"""Adds what the whole project shows: confidence, what is unknown, and whether a consent manager is missing."""
 
 from __future__ import annotations
 

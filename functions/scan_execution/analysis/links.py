@@ -23,7 +23,7 @@ _MAX_PROVIDERS: Final = 200
 
 
 class Verdict(IntEnum):
-    """Whether code runs without consent, from no to yes."""
+    """Says whether code runs without consent, from no to yes."""
 
     GATED = 0
     UNUSED = 1
@@ -216,7 +216,7 @@ class Links:
 
 
 class _Walk:
-    """What was found on the way from code to whatever runs it."""
+    """Collects what is found on the way from code to whatever runs it."""
 
     def __init__(self) -> None:
         self.gated = False

@@ -1,4 +1,4 @@
-"""What a file runs of the project's other files: its imports, includes, and scripts, and the places that use them.
+"""Reads what a file runs of the project's other files: its imports, includes, and scripts, and where they are used.
 
 A static import runs the other file's code outside of functions. Each place that names what was imported may run it.
 """
