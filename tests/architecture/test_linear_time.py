@@ -13,7 +13,9 @@ from pydantic_core import SchemaValidator, core_schema
 
 from controlplane.store.table import table
 from scan_execution.analysis.calls import calls as vendor_calls
+from scan_execution.analysis.examine import examine
 from scan_execution.analysis.limits import Limits
+from scan_execution.analysis.report import USES
 from scan_execution.analysis.rules import rules
 from tests.support import growth, text_code
 from tests.support.analysis import analyze_files
@@ -224,6 +226,29 @@ class TestFunctions:
 
                 growth.cpu_seconds(lambda: analyze("a"))
                 slow += [(path, hostile, it) for it in [growth.excess(analyze, hostile.text, smallest=2_048)] if it]
+        assert slow == []
+
+    def test_the_uses_of_a_file_are_linear(self):
+        limits = Limits(max_seconds_per_file=1_000, max_line_length=10**9, minified_line_length=10**9)
+        codes = {
+            ("a.tsx", "tsx"): [
+                Hostile("", "import a from './a';\n"), Hostile("", "export { a } from './a';\n"),
+                Hostile("import a from './a';\n", "a();\n"), Hostile("import a from './a';\n", "a="),
+                Hostile("", "import('./a');\n"), Hostile("", "const a = lazy(() => import('./a'));\n"),
+            ],
+            ("a.vue", "html"): [
+                Hostile("<script>import a from './a'</script>", "<a/>\n"), Hostile("", "<script src=a.js>"),
+            ],
+        }  # fmt: skip
+        slow = []
+        for (path, language), hostiles in codes.items():
+            for hostile in hostiles:
+
+                def read(text: str, path: str = path, language: str = language) -> object:
+                    return examine(path, f"{USES}{language} a", text.encode(), limits)
+
+                growth.cpu_seconds(lambda: read("import a from './a'"))
+                slow += [(path, hostile, it) for it in [growth.excess(read, hostile.text, smallest=2_048)] if it]
         assert slow == []
 
     @pytest.mark.parametrize("planted", ["repeats", "copies", "counts"])

@@ -8,7 +8,6 @@ import tarfile
 import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields
 from fnmatch import fnmatchcase
 from ipaddress import ip_network
@@ -29,14 +28,12 @@ from scan_execution import workspace
 from scan_execution.analysis import conditions, engine, files, gating, libraries, loading, manifests, mechanisms, unknown
 from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.examine import examine
-from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gates import CONSENT
 from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links
-from scan_execution.analysis.report import USES, Report
+from scan_execution.analysis.report import Report
 from scan_execution.analysis.sources import Block, Source
 from scan_execution.analysis.values import values
 from scan_execution.analysis.templates import read_template
@@ -154,12 +151,6 @@ def _manifests(text: str) -> None:
     for name in ("package.json", "yarn.lock"):
         analyze_files([(f"a/{name}", as_bytes(f'{{"dependencies":{{"cookieconsent":"1","a":"{text}"}}}}'))])
         analyze_files([(f"a/{name}", as_bytes(text))])
-
-
-def _uses(text: str) -> None:
-    for path, language in (("a.tsx", "tsx"), ("a.vue", "html")):
-        with suppress(Skipped):
-            examine(path, f"{USES}{language} a", as_bytes(f"import a from './a'\n{text}"), _ANY_LINE)
 
 
 def _link(text: str) -> None:
@@ -304,9 +295,10 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.values:_Folding._joined": "parts that fold has shortened",
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.gates:_gate_of_uses": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "scan_execution.analysis.exports:handed_on": "called by examine:_examine_uses, which is tested itself",
+    "scan_execution.analysis.exports:handed_on": "reads a tree: test_the_uses_of_a_file_are_linear has many",
     "scan_execution.analysis.links:Links._*": "called by the public methods, which are tested themselves",
-    "scan_execution.analysis.uses:*": "called by examine:_examine_uses, which is tested itself",
+    "scan_execution.analysis.examine:_examine_uses": "reads a tree: test_the_uses_of_a_file_are_linear has many",
+    "scan_execution.analysis.uses:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
     "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
     "scan_execution.analysis.templates.*": "parts of read_template, which is tested itself with every language",
     "scan_execution.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",

@@ -1,4 +1,4 @@
-"""Knows which files run by themselves: in a browser that opens them, or in a framework by their place in the project."""
+"""Knows which files run by themselves: in a browser that opens them, or in a framework by their path."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from ast_grep_py import Config, SgNode
@@ -24,6 +25,7 @@ from scan_execution.analysis.report import MAX_USES
 from scan_execution.analysis.sources import SCRIPTS, Block, Source
 
 _MAX_USES_OF_NAME: Final = 20
+_MAX_NODES_OF_NAME: Final = 60
 _MAX_DEPTH: Final = 200
 _OWN_SCRIPT: Final = re.compile(r"""(?<![\w:/.@-])/{0,1}[\w@.~-]{1,100}(?:/[\w@.~-]{1,100}){0,12}""")
 _SCRIPT_NAME: Final = re.compile(r"\.[cm]?[jt]sx?$")
@@ -183,8 +185,10 @@ class _Reader:
         for name, export in self._imported.items():
             if name in in_markup:
                 continue
-            nodes = [*block.uses.get(name, ()), *shorthands.get(name, ())]
-            for node in [it for it in nodes if not _is_declaration(it)][:_MAX_USES_OF_NAME]:
+            nodes = [*block.uses.get(name, ())[:_MAX_NODES_OF_NAME], *shorthands.get(name, ())]
+            # Whether it is one takes longer the deeper a node is.
+            uses = (node for node in nodes[:_MAX_NODES_OF_NAME] if not _is_declaration(node))
+            for node in islice(uses, _MAX_USES_OF_NAME):
                 gate = self._gating(block, node)
                 yield from self._use(export, node, gate)
 
@@ -208,7 +212,7 @@ class _Reader:
             export = self._imported.get(kind.text().lstrip(": ")) if kind else None
             if export is not None and name is not None:
                 services[f"this.{name.text()}"] = export, self._gating(block, parameter)
-        called = set()
+        called: set[str] = set()
         for member in block.root.find_all(_MEMBERS) if services else ():
             instance, name = member.field("object"), member.field("property")
             if instance is not None and name is not None and instance.text() in services:
@@ -216,9 +220,9 @@ class _Reader:
                 export, gate = services[instance.text()][0], self._gating(block, member)
                 yield Use(export, gate)
                 yield Use(Export(export.module, name.text()[:MAX_LENGTH]), gate)
-        for instance, (export, gate) in services.items():
+        for service, (export, gate) in services.items():
             # The service may do something when it is made, or only in the methods.
-            yield Use(export, replace(gate, unclear=Unclear.CALLBACK) if instance in called else gate)
+            yield Use(export, replace(gate, unclear=Unclear.CALLBACK) if service in called else gate)
 
     # Markup
 
