@@ -4,6 +4,7 @@ A function is called directly if its other arguments are numbers, flags, collect
 has an adapter here. All others are exempt, with the reason why their text can't be hostile or is tested elsewhere.
 """
 
+import json
 import tarfile
 import tempfile
 import typing
@@ -87,9 +88,9 @@ def _read_sources(text: str) -> None:
         engine.triggers().possible(source)
 
 
-def _read_blocks(text: str) -> None:
-    block = Block("javascript", text, 0)
-    _ = block.constants
+def _fold(text: str) -> None:
+    # As a string, because the parser itself takes quadratic time for some invalid code.
+    block = Block("javascript", f"a.src = `${{{json.dumps(text)}}}.test/` + {json.dumps(text)}", 0)
     for node in block.root.find_all({"rule": {"any": [{"kind": "binary_expression"}, {"kind": "template_string"}]}}):
         values(block, node)
 
@@ -236,6 +237,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
             for name in ("add", "add_providers", "frontier", "is_read", "resolve", "verdict")
         ),
         _link,
+    "scan_execution.analysis.values:_property": _fold,
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "scan_execution.analysis.unknown:may_load_unknown": (
         lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),
