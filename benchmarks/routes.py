@@ -56,6 +56,7 @@ PAGES = {
     "/organizations/{organizationSlug}/delete",
     "/organizations/{organizationSlug}/projects/{projectSlug}",
     "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
+    "/organizations/{organizationSlug}/scans/{scanId}",
 }
 # These call the sign-in service, which isn't part of the project.
 EXTERNAL = {
@@ -278,6 +279,11 @@ def _project_page(world: World) -> Request:
     return {**_shown(world), "path": {"organizationSlug": "benchmark", "projectSlug": project["slug"]}}
 
 
+def _scan_page(world: World) -> Request:
+    scan = entities.sample_scan(world)
+    return {**_shown(world), "path": {"organizationSlug": "benchmark", "scanId": scan.scan_id}}
+
+
 REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/health"): _empty,
     ("GET", "/openapi.json"): _empty,
@@ -358,6 +364,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     },
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}"): _project_page,
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/consent"): _project_page,
+    ("GET", "/organizations/{organizationSlug}/scans/{scanId}"): _scan_page,
     ("GET", "/assets/{fileName}"): lambda world: _linked_file(world, "/", "/assets/"),
 }
 

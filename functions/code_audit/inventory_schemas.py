@@ -108,8 +108,8 @@ class ScanInventory(Wire):
 
     @classmethod
     def of(cls, scan: ScanItem, inventory: Inventory) -> Self:
-        """Returns what the organization may see: the vendors that the code loads would reveal locked findings."""
-        shown = inventory if scan.access == "full" else inventory.from_manifests_alone()
+        """Returns what the organization can read."""
+        shown = inventory.readable(scan)
         return cls(
             files=shown.files,
             languages=[InventoryLanguage(name=it.name, files=it.files, bytes=it.size_bytes) for it in shown.languages],

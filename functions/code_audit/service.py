@@ -10,11 +10,10 @@ from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.settings import settings
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, PublishScan, Queue
-from controlplane.store import inbox, repositories, waiting
-from controlplane.store.inbox_items import InboxItem
+from controlplane.store import repositories, waiting
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import findings, reads, requests, unlocks
-from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.findings import PublishedFinding
 from controlplane.store.scans.items import RequestItem, ScanItem, Status
 from controlplane.store.scans.reads import ScanPage
 from controlplane.store.table import Leg
@@ -149,7 +148,7 @@ def list_scans(
     return reads.list_scans(organization_id, limit, after, own_id, status)
 
 
-def list_visible_issues(scan: ScanItem) -> list[tuple[FindingItem, InboxItem | None]]:
+def list_visible_issues(scan: ScanItem) -> list[PublishedFinding]:
     """Returns the readable findings with their inbox items, most urgent first. Empty if the findings have expired.
 
     Raises ScanNotCompleted, ScanWithoutResult, UnlockRequired.
@@ -158,14 +157,9 @@ def list_visible_issues(scan: ScanItem) -> list[tuple[FindingItem, InboxItem | N
         raise ScanNotCompleted(scan)
     if scan.status != "completed":
         raise ScanWithoutResult(scan)
-    if scan.findings_expired:
-        return []
-    if scan.access == "locked" and scan.locked_count:
+    if scan.access == "locked" and scan.locked_count and not scan.findings_expired:
         raise UnlockRequired(scan)
-    found = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
-    item_ids = [findings.as_discovery(scan, finding).item_id for finding in found]
-    items = inbox.find_items(item_ids)
-    return [(finding, items.get(item_id)) for finding, item_id in zip(found, item_ids, strict=True)]
+    return findings.list_readable(scan)
 
 
 # Unlocking

@@ -20,4 +20,7 @@ Submits = Annotated[WebSession, RequiresSession(_LOOK, form=True)]
 
 OrganizationSlug = Annotated[str, Path(alias="organizationSlug")]
 ProjectSlug = Annotated[str, Path(alias="projectSlug")]
+ScanPath = Annotated[str, Path(alias="scanId")]
+# How many findings the previous pages showed.
+AfterFinding = Annotated[int, Query(ge=0, le=10_000)]
 Text = Annotated[str | None, Query(max_length=4096)]

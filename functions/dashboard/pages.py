@@ -96,6 +96,11 @@ def _hour(timestamp: str) -> str:
     return f"{_day(timestamp)}, between {timestamp[11:13]}:00 and {timestamp[11:13]}:59 UTC"
 
 
+def _counted(number: int, nouns: str) -> str:
+    """Formats a number with what it counts: `12 files` or, if it is one, `1 file`."""
+    return f"{number:,} {nouns.removesuffix('s') if number == 1 else nouns}"
+
+
 _templates.globals.update(
     address=address,
     brand=settings.service_brand.capitalize(),
@@ -104,7 +109,7 @@ _templates.globals.update(
     regions=REGIONS,
     token_field=FORM_TOKEN,
 )
-_templates.filters.update(date=_date, day=_day, hour=_hour, minute=_minute)
+_templates.filters.update(counted=_counted, date=_date, day=_day, hour=_hour, minute=_minute)
 
 
 def page(

@@ -9,6 +9,7 @@ from dashboard import (
     organization_routes,
     overview_routes,
     project_routes,
+    scan_routes,
     session_routes,
     sign_in_routes,
 )
@@ -21,4 +22,5 @@ ROUTERS = (
     session_routes.router,
     organization_routes.router,
     project_routes.router,
+    scan_routes.router,
 )

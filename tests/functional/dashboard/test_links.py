@@ -7,6 +7,7 @@ from urllib.parse import urljoin
 from controlplane.core.urls import public_base_url
 from controlplane.store import invitations, projects
 from tests.support.api import Api
+from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser
 from tests.support.operations import operations_at
 from tests.support.world import Person, World
@@ -52,8 +53,11 @@ def test_every_link_of_a_member_leads_to_a_page(visitor: Browser, world: World, 
         limits=invitations.Limits(100, 20),
         extra_legs={},
     )
+    repository = world.connected_repository(company)
+    scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
     own = f"/organizations/{company.slug}"
     pages = {own, f"{own}/delete", f"{own}/projects/{project.slug}", f"{own}/projects/{project.slug}/consent"}
+    pages |= {f"{own}/projects/{repository.name}", f"{own}/scans/{scan.scan_id}", "/docs/unlockScan.md"}
     assert {*pages, "/invitations/blocked", "/docs/updateProject.md"} <= crawl(visitor)
 
 

@@ -90,12 +90,18 @@ def get_project_by_slug(organization_id: str, slug: str) -> tuple[ProjectItem, s
 
     All reads are consistent. Raises UnknownProject.
     """
+    project_id, plan = resolve_slug(organization_id, slug)
+    return get_project(project_id), plan
+
+
+def resolve_slug(organization_id: str, slug: str) -> tuple[ProjectId, str]:
+    """Returns the ID of the project that has or had that slug, and the organization's plan. Raises UnknownProject."""
     holder, organization = table.batch_get(
         [keys.project_slug(organization_id, slug), keys.organization(organization_id)]
     )
     if holder is None or organization is None:
         raise UnknownProject
-    return get_project(ProjectId.stored(holder["projectId"])), organization["plan"]
+    return ProjectId.stored(holder["projectId"]), organization["plan"]
 
 
 def slug_of(name: str) -> str:

@@ -144,6 +144,12 @@ def list_repositories(organization_id: str, limit: int, after: str | None) -> Re
     return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
 
 
+def list_all_repositories(organization_id: str) -> list[RepositoryItem]:
+    """Returns all repositories of the organization, which the operator connects one at a time."""
+    page = table.query(keys.organization_pk(organization_id), prefix=keys.REPOSITORY_PREFIX)
+    return [RepositoryItem.from_item(item) for item in page.items]
+
+
 def find_linked_projects(repositories: Iterable[RepositoryItem]) -> dict[str, ProjectItem]:
     """Returns the projects linked to these repositories, by id, without deleted ones."""
     project_ids = dict.fromkeys(link.project_id for repository in repositories for link in repository.links)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Self, cast
 
 from controlplane.core import ids
 from controlplane.core.ids import InboxItemId, RepositoryId, ScanId
-from controlplane.store import keys
+from controlplane.store import inbox, keys
 from controlplane.store.codec import present
-from controlplane.store.inbox_items import Confidence, Discovery, Evidence, Fix, Priority
+from controlplane.store.inbox_items import Confidence, Discovery, Evidence, Fix, InboxItem, Priority
 from controlplane.store.keys import Key
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table
@@ -170,12 +170,37 @@ def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem])
     )
 
 
-def list_findings(scan_id: ScanId, attempt: int, count: int) -> list[FindingItem]:
-    """Returns the attempt's most urgent findings, in order, at most `count`. Consistent: access depends on it."""
-    if count == 0:
+def list_findings(scan_id: ScanId, attempt: int, count: int, skip: int = 0) -> list[FindingItem]:
+    """Returns the attempt's most urgent findings after the first `skip`, in order, at most `count`.
+
+    Consistent: access depends on it.
+    """
+    if count <= 0:
         return []
-    page = table.query(keys.scan_pk(scan_id), prefix=keys.finding_prefix(attempt), limit=count, consistent=True)
+    after = keys.finding(scan_id, attempt, skip - 1).sk if skip else None
+    prefix = keys.finding_prefix(attempt)
+    page = table.query(keys.scan_pk(scan_id), prefix=prefix, after=after, limit=count, consistent=True)
     return [FindingItem.from_item(item) for item in page.items]
+
+
+class PublishedFinding(NamedTuple):
+    """A finding with its inbox item, or None if it has none."""
+
+    finding: FindingItem
+    item: InboxItem | None
+
+
+def list_readable(scan: ScanItem, skip: int = 0, at_most: int | None = None) -> list[PublishedFinding]:
+    """Returns the findings that the scan's access makes readable, after the first `skip`, most urgent first.
+
+    Empty if they have expired or the scan isn't completed. Consistent.
+    """
+    count = 0 if scan.findings_expired else scan.visible_count - skip
+    count = count if at_most is None else min(count, at_most)
+    found = list_findings(scan.scan_id, scan.findings_attempt, count, skip)
+    item_ids = [item_id_of(scan.repository_id, finding.fingerprint) for finding in found]
+    items = inbox.find_items(item_ids)
+    return [PublishedFinding(finding, items.get(it)) for finding, it in zip(found, item_ids, strict=True)]
 
 
 def delete_attempts_before(scan_id: ScanId, attempt: int) -> None:

@@ -107,8 +107,13 @@ class Inventory:
     vendors: tuple[UsedVendor, ...] = ()
     truncated: bool = False
 
-    def from_manifests_alone(self) -> Self:
-        """Returns the inventory without what the analysis found: vendors that only the code loads, and from where."""
+    def readable(self, scan: ScanItem) -> Self:
+        """Returns what the scan's access makes readable. What the analysis found would reveal locked findings.
+
+        That is: vendors that only the code loads, and from which hosts and in how many files vendors are loaded.
+        """
+        if scan.access == "full":
+            return self
         named = tuple(
             replace(it, hosts=(), loading_files=None, ungated_files=None) for it in self.vendors if it.packages
         )

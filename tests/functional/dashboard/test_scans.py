@@ -1,0 +1,372 @@
+"""GET /organizations/{organizationSlug}/scans/{scanId}, and the scans on the page of a project."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controlplane.core import ids
+from controlplane.core.ids import ScanId
+from controlplane.store import inbox, projects, repositories
+from controlplane.store.inbox_items import Fix
+from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans import findings
+from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.inventories import Inventory, UsedVendor, VendorPackage
+from controlplane.store.scans.items import Coverage, CoveredKind, Progress, ScanItem
+from controlplane.store.table import Put, Update, table
+from dashboard.scans import FINDINGS_PER_PAGE, LATEST
+from tests.functional.conftest import FakeClock
+from tests.support.api import Reply
+from tests.support.audits import make_issue, make_scan
+from tests.support.browser import Browser, text_of
+from tests.support.world import Company, Person, World
+
+ISSUES = [make_issue(number) for number in range(1, 6)]
+HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+POSTHOG = UsedVendor(
+    vendor_id="posthog",
+    name="PostHog",
+    category="analytics",
+    packages=(VendorPackage("posthog-js", "1.2.0", "package.json"),),
+    hosts=("eu.posthog.com",),
+    loading_files=2,
+    ungated_files=1,
+)
+HOTJAR = UsedVendor(vendor_id="hotjar", name="Hotjar", category="analytics", loading_files=1, ungated_files=0)
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+@pytest.fixture
+def repository(world: World, company: Company) -> RepositoryItem:
+    return world.connected_repository(company, name="shop")
+
+
+def full_scan(repository: RepositoryItem, issues: Sequence[FindingItem] = ISSUES) -> ScanItem:
+    """Creates a scan with full access. The first scan of a repository is a free preview, so it isn't that one."""
+    used = repositories.get_repository(repository.repository_id).preview_used
+    return make_scan(repository, again=None if used else "full", access="full", issues=issues)
+
+
+def change(scan: ScanItem, **values: Any) -> None:
+    """Sets attributes of the stored scan."""
+    settings = ", ".join(f"#{name} = :{name}" for name in values)
+    table.update(Update(scan.key, f"SET {settings}", values=values))
+
+
+def take_inventory(scan: ScanItem, *vendors: UsedVendor, truncated: bool = False) -> None:
+    table.put(Put(Inventory(files=10, vendors=vendors, truncated=truncated).to_item(scan.scan_id)))
+
+
+def show(browser: Browser, company: Company, scan_id: str, query: str = "") -> Reply:
+    return browser.get(f"/organizations/{company.slug}/scans/{scan_id}{query}")
+
+
+def words(browser: Browser, company: Company, scan: ScanItem, query: str = "") -> str:
+    reply = show(browser, company, scan.scan_id, query)
+    assert reply.status == 200
+    return text_of(reply)
+
+
+class TestStatus:
+    def test_a_queued_scan_offers_to_reload(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scan = make_scan(repository, status="queued")
+        reply = show(visitor, company, scan.scan_id)
+        assert "This scan hasn't started yet. Reload this page" in text_of(reply)
+        assert f'href="/organizations/{company.slug}/scans/{scan.scan_id}"' in reply.text
+        assert "The vendors are listed once the scan has read the package manifests." in text_of(reply)
+        assert "Findings" not in text_of(reply)
+
+    def test_a_running_scan_names_its_stage(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scan = make_scan(repository, status="running")
+        stages = {
+            "Stage 1 of 4: downloading the commit. ": Progress("fetch", "running", 0),
+            "Stage 3 of 4: searching the files for findings, 12 of 40 files done. ": Progress(
+                "analyze", "running", 2, 12, 40
+            ),
+        }
+        for sentence, progress in stages.items():
+            change(scan, progress=progress.to_item())
+            assert sentence in words(visitor, company, scan)
+
+    def test_a_failed_scan_says_why(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        shown = words(visitor, company, make_scan(repository, status="failed"))
+        assert "This scan failed: Too large. Use the API to start another one." in shown
+        assert "This scan has no inventory of vendors." in shown
+        assert "Findings" not in shown
+
+    def test_a_canceled_scan_says_so(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scan = make_scan(repository, status="queued")
+        change(scan, status="canceled")
+        assert "This scan was canceled." in words(visitor, company, scan)
+
+    def test_a_scan_shows_what_was_scanned(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scan = full_scan(repository)
+        change(scan, rootDirectory="apps/web")
+        reply = show(visitor, company, scan.scan_id)
+        for text in ("Scan of shop", "Branch main", "Folder apps/web", scan.head_commit_sha[:12], "Status Completed"):
+            assert text in text_of(reply)
+        assert f'href="{repository.html_url}/commit/{scan.head_commit_sha}"' in reply.text
+        assert f'href="/organizations/{company.slug}/projects/shop"' in reply.text
+
+    def test_a_scan_of_a_deleted_project_is_shown_without_it(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = full_scan(repository)
+        visitor.api.delete(f"/v1/projects/{scan.project_id}", company.owner.token)
+        reply = show(visitor, company, scan.scan_id)
+        assert reply.status == 200
+        assert "/projects/" not in reply.text
+
+
+class TestFindings:
+    def test_a_finding_is_shown_with_its_place_and_fix(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        fix = Fix("Waits for consent.", "html", '<script data-src="a.js"></script>', ("c15t@^2.2",))
+        issue = replace(ISSUES[0], fix=fix)
+        scan = full_scan(repository, [issue])
+        found = inbox.publish_finding(findings.as_discovery(scan, issue))
+        inbox.change_status(found, "accepted", found.version, company.owner.user_id, None)
+        reply = show(visitor, company, scan.scan_id)
+        assert (
+            "Google Analytics loads before consent P1 High severity High confidence Accepted "
+            "A script of googletagmanager.com is loaded before anybody agreed. src/app.tsx , line 1 <script> "
+            "How to fix it Load it in the consent callback. Waits for consent. It needs c15t@^2.2 . "
+            '<script data-src="a.js"></script> Further reading:' in text_of(reply)
+        )
+        assert f'href="{issue.location.permalink}"' in reply.text
+
+    def test_a_finding_of_low_confidence_says_what_is_unknown(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        unknown = "The analysis can't tell whether the caller waits for consent."
+        issue = replace(ISSUES[0], confidence="low", description=unknown)
+        shown = words(visitor, company, full_scan(repository, [issue]))
+        assert f"Low confidence Open {unknown}" in shown
+
+    def test_findings_are_in_order_of_urgency(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        shown = words(visitor, company, full_scan(repository))
+        assert re.findall(r"src/app\.tsx , line (\d)", shown) == list("12345")
+        assert "locked" not in shown
+
+    def test_a_free_preview_shows_three_and_the_price_of_the_others(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        shown = words(visitor, company, make_scan(repository, issues=ISSUES))
+        assert re.findall(r"src/app\.tsx , line (\d)", shown) == list("123")
+        locked = (
+            "2 findings more are locked. An owner of the organization can use the API to unlock them for 50 credits."
+        )
+        assert locked in shown
+
+    def test_a_locked_scan_shows_only_the_number_and_the_price(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        reply = show(visitor, company, make_scan(repository, again="locked", issues=ISSUES[:1]).scan_id)
+        assert "1 finding is locked. An owner" in text_of(reply)
+        assert "unlock it for 50 credits." in text_of(reply)
+        assert "src/app.tsx" not in reply.text
+
+    def test_expired_findings_are_not_shown(
+        self, visitor: Browser, company: Company, repository: RepositoryItem, now: FakeClock
+    ):
+        scan = full_scan(repository)
+        change(scan, findingsExpireAt=int(now.seconds) + 100_000)
+        assert "A later scan replaced this one. Its findings expire on" in words(visitor, company, scan)
+        change(scan, findingsExpireAt=int(now.seconds) - 1)
+        shown = words(visitor, company, scan)
+        assert "The findings of this scan expired on" in shown
+        assert "src/app.tsx" not in shown
+
+    def test_many_findings_are_on_several_pages(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        count = 2 * FINDINGS_PER_PAGE + 1
+        scan = full_scan(repository, [make_issue(number) for number in range(1, count + 1)])
+        query, seen = "", []
+        while query is not None:
+            reply = show(visitor, company, scan.scan_id, query)
+            seen.append(re.findall(r"src/app\.tsx , line (\d+)", text_of(reply)))
+            following = re.search(r'href="[^"?]*/scans/[^"?]*(\?after=\d+)"', reply.text)
+            query = following[1] if following else None
+        assert [len(page) for page in seen] == [FINDINGS_PER_PAGE, FINDINGS_PER_PAGE, 1]
+        assert [int(line) for page in seen for line in page] == list(range(1, count + 1))
+        assert "Findings 101 to 101 of 101" in words(visitor, company, scan, "?after=100")
+        assert "There are no further findings." in words(visitor, company, scan, "?after=101")
+        for wrong in ("-1", "x", "99999", ""):
+            assert show(visitor, company, scan.scan_id, f"?after={wrong}").status == 400
+
+    def test_no_page_goes_past_the_preview(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scan = make_scan(repository, issues=ISSUES)
+        for after, lines in ((1, ["2", "3"]), (3, []), (4, [])):
+            shown = words(visitor, company, scan, f"?after={after}")
+            assert re.findall(r"src/app\.tsx , line (\d)", shown) == lines
+
+
+class TestCoverage:
+    def test_no_findings_say_nothing_about_files_that_were_not_assessed(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = full_scan(repository, [])
+        kinds = (CoveredKind("ERB templates", 61, 0), CoveredKind("Ruby files", 0, 240), CoveredKind("PHP files", 0, 1))
+        change(scan, coverage=Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds).to_item())
+        shown = words(visitor, company, scan)
+        assert (
+            "The scan found nothing in the 61 files that it analyzed. That says nothing about the 241 files that "
+            "it didn't assess ." in shown
+        )
+        assert (
+            "Coverage 412 files, of which 61 were analyzed. Of 61 ERB templates, 61 were analyzed. "
+            "240 Ruby files weren't assessed. 1 PHP file wasn't assessed. "
+            "A scan without findings says nothing about files that weren't assessed. "
+            "Skipped files Other kind of file 100 Minified 2" in shown
+        )
+
+    def test_a_scan_of_an_earlier_release_has_no_kinds(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = full_scan(repository, [])
+        earlier = Coverage(10, 9, {}).to_item()
+        del earlier["kinds"]
+        change(scan, coverage=earlier)
+        shown = words(visitor, company, scan)
+        assert "The scan found nothing in the 9 files that it analyzed. Coverage" in shown.replace("  ", " ")
+        assert "This scan didn't count files by kind." in shown
+
+
+class TestVendors:
+    def test_a_vendor_says_how_often_it_is_loaded_without_consent(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = full_scan(repository)
+        cases = {
+            "PostHog ( posthog-js 1.2.0 ): loaded in 2 files, 1 without consent, from eu.posthog.com": POSTHOG,
+            "Hotjar : loaded in 1 file, none without consent": HOTJAR,
+            "Hotjar : loaded in 1 file": replace(HOTJAR, ungated_files=None),
+            "Hotjar : not loaded by the analyzed files": replace(HOTJAR, loading_files=0),
+        }
+        for sentence, vendor in cases.items():
+            take_inventory(scan, vendor)
+            assert f"Vendors {sentence}" in words(visitor, company, scan)
+        take_inventory(scan)
+        assert "No known vendor is used." in words(visitor, company, scan)
+
+    def test_a_scan_without_full_access_hides_what_the_analysis_found(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = make_scan(repository, issues=ISSUES)
+        take_inventory(scan, POSTHOG, HOTJAR, truncated=True)
+        shown = words(visitor, company, scan)
+        assert "Vendors PostHog ( posthog-js 1.2.0 ) The repository has more" in shown
+        for hidden in ("Hotjar", "eu.posthog.com", "loaded in"):
+            assert hidden not in shown
+        take_inventory(scan, HOTJAR)
+        assert "The package manifests name no known vendor." in words(visitor, company, scan)
+
+
+class TestHostileText:
+    def test_texts_of_the_repository_are_escaped(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        place = replace(ISSUES[0].location, path=HOSTILE, snippet=HOSTILE)
+        fix = Fix(HOSTILE, "html", HOSTILE, (HOSTILE,))
+        issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
+        scan = full_scan(repository, [issue])
+        take_inventory(
+            scan, replace(POSTHOG, name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
+        )
+        change(scan, branch=HOSTILE, rootDirectory=HOSTILE, repositoryName=HOSTILE)
+        coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),))
+        change(scan, coverage=coverage.to_item())
+        for address in (f"/organizations/{company.slug}/scans/{scan.scan_id}", project_page(company, "shop")):
+            reply = visitor.get(address)  # check_page checks that it has no script
+            assert reply.status == 200
+            assert "{{739*911}}" in text_of(reply)
+            assert "673229" not in text_of(reply)
+            assert "<script" not in reply.text
+            assert "&lt;script&gt;" in reply.text
+
+
+class TestNotShown:
+    def test_another_organizations_scan_looks_like_a_missing_one(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        foreign = world.company()
+        scan = make_scan(world.connected_repository(foreign), issues=ISSUES)
+        own = full_scan(repository)
+        unknown = ScanId.of(company.organization_id, ids.new_local())
+        addresses = [
+            (foreign.slug, scan.scan_id),
+            (company.slug, scan.scan_id),
+            (foreign.slug, own.scan_id),
+            (company.slug, unknown),
+            *((company.slug, text) for text in ("x", "scn_x", "%23", "x" * 2000, "%C3%A9")),
+        ]
+        replies = [visitor.get(f"/organizations/{slug}/scans/{scan_id}") for slug, scan_id in addresses]
+        assert {reply.status for reply in replies} == {404}
+        assert len({reply.text for reply in replies}) == 1
+
+    def test_every_member_sees_a_scan_until_they_leave(
+        self, browser: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        scan = full_scan(repository)
+        member = world.member(company)
+        browser.signed_in(member.user_id)
+        assert show(browser, company, scan.scan_id).status == 200
+        world.leave(company, member)
+        assert show(browser, company, scan.scan_id).status == 404
+
+
+def project_page(company: Company, slug: str) -> str:
+    return f"/organizations/{company.slug}/projects/{slug}"
+
+
+class TestOnTheProjectsPage:
+    def test_the_latest_scans_are_listed_with_links(
+        self, visitor: Browser, company: Company, repository: RepositoryItem, now: FakeClock
+    ):
+        scans = []
+        for count in range(LATEST + 1):
+            scans.append(full_scan(repository, ISSUES[:count]))
+            now.advance(1)
+        reply = visitor.get(project_page(company, "shop"))
+        linked = re.findall(r'href="/organizations/[^"/]+/scans/([^"]+)"', reply.text)
+        assert linked == [scan.scan_id for scan in reversed(scans)][:LATEST]
+        assert "Completed, 5 findings" in text_of(reply)
+        assert "Completed, 1 finding " in text_of(reply)
+        running = make_scan(repository, status="running")
+        assert "Running shop" in text_of(visitor.get(project_page(company, "shop")))
+        assert show(visitor, company, running.scan_id).status == 200
+
+    def test_scans_for_other_projects_of_the_repository_are_not_listed(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        other = projects.create_project(
+            company.organization_id, "Blog", region="eu-central", addresses=[], branding="assent"
+        )
+        repositories.link_project(repository.repository_id, Link(other.project_id, None, "blog", False))
+        full_scan(repository)
+        shown = text_of(visitor.get(project_page(company, "blog")))
+        assert "There are no recent scans of shop for this project." in shown
+
+    def test_a_project_without_a_repository_says_so(self, visitor: Browser, company: Company):
+        projects.create_project(company.organization_id, "Blog", region="eu-central", addresses=[], branding="assent")
+        shown = text_of(visitor.get(project_page(company, "blog")))
+        assert "No repository is linked to this project." in shown
+
+    def test_the_scans_of_several_repositories_are_listed_together(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem, now: FakeClock
+    ):
+        second = world.connected_repository(company, linked=False, name="widgets")
+        second = repositories.link_project(
+            second.repository_id, Link(repository.links[0].project_id, None, None, False)
+        )
+        scans = []
+        for scanned in (repository, second):
+            scans.append(make_scan(scanned))
+            now.advance(1)
+        reply = visitor.get(project_page(company, "shop"))
+        assert re.findall(r'/scans/([^"]+)"', reply.text) == [scan.scan_id for scan in reversed(scans)]
