@@ -31,6 +31,7 @@ _NOTE = "note of a sign-in"
 _PAGES = {"/", "/device", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
+_SCAN_PAGE = re.compile(rf"/organizations/{_SLUG}/scans/[a-z0-9_]{{1,64}}")
 _ORGANIZATION_PAGE = re.compile(rf"/organizations/{_SLUG}(?:/delete)?")
 _DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
 
@@ -130,9 +131,8 @@ def provider_sign_out_url() -> str | None:
 
 def own_page(target: str | None) -> str:
     """Returns the target if it is a dashboard page, or else `/`, which prevents open redirects."""
-    if target is not None and (
-        target in _PAGES or any(page.fullmatch(target) for page in (_DEVICE_PAGE, _PROJECT_PAGE, _ORGANIZATION_PAGE))
-    ):
+    patterns = (_DEVICE_PAGE, _PROJECT_PAGE, _SCAN_PAGE, _ORGANIZATION_PAGE)
+    if target is not None and (target in _PAGES or any(pattern.fullmatch(target) for pattern in patterns)):
         return target
     return "/"
 

@@ -82,6 +82,23 @@ class Stack:
             with error:
                 return error.code, json.load(error)
 
+    def scan(self) -> dict[str, Any]:
+        """Returns a completed scan of the demo's repository, with the project that it is linked to."""
+        owner = self.person()
+        token, organization = owner["accessToken"], f"organizationId={owner['organizationId']}"
+        repository = self.call(f"/v1/code-audit/repositories?{organization}", token=token)[1]["data"][0]
+        scans = f"/v1/code-audit/scans?{organization}"
+        if not self.call(scans, token=token)[1]["data"]:
+            status, started = self.call(scans, {"repositoryId": repository["id"]}, token)
+            assert status == 202, started
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            found = self.call(f"{scans}&status=completed", token=token)[1]["data"]
+            if found:
+                return {**found[0], "project": repository["projects"][0]}
+            time.sleep(0.5)
+        raise AssertionError("the scan wasn't completed")
+
     def device(self) -> "Device":
         body = {
             "clientId": "assent-cli",
