@@ -188,12 +188,12 @@ class TestFindings:
     def test_many_findings_are_on_several_pages(self, visitor: Browser, company: Company, repository: RepositoryItem):
         count = 2 * FINDINGS_PER_PAGE + 1
         scan = full_scan(repository, [make_issue(number) for number in range(1, count + 1)])
-        query, seen = "", []
-        while query is not None:
+        query, seen = "?after=0", []
+        while query:
             reply = show(visitor, company, scan.scan_id, query)
             seen.append(re.findall(r"src/app\.tsx , line (\d+)", text_of(reply)))
             following = re.search(r'href="[^"?]*/scans/[^"?]*(\?after=\d+)"', reply.text)
-            query = following[1] if following else None
+            query = following[1] if following else ""
         assert [len(page) for page in seen] == [FINDINGS_PER_PAGE, FINDINGS_PER_PAGE, 1]
         assert [int(line) for page in seen for line in page] == list(range(1, count + 1))
         assert "Findings 101 to 101 of 101" in words(visitor, company, scan, "?after=100")
