@@ -11,6 +11,7 @@ from itertools import islice
 from scan_execution.analysis import files, manifests, site_configuration
 from scan_execution.analysis.engine import analyze_source, locate, source_of
 from scan_execution.analysis.fingerprints import Fingerprints
+from scan_execution.analysis.gates import providers
 from scan_execution.analysis.gating import OPEN, Gate, Gating, Unclear
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
@@ -73,7 +74,8 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits) -> Report:
     _, language, stems = asked.split(" ")
     lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
-    return Report(lines, uses=uses_of(source, frozenset(filter(None, stems.split(","))), limits))
+    wanted = frozenset(filter(None, stems.split(",")))
+    return Report(lines, uses=uses_of(source, wanted, limits), providers=providers(source))
 
 
 def _add_settings(report: Report, source: Source, limits: Limits) -> None:

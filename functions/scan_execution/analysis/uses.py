@@ -93,7 +93,7 @@ class _Reader:
         return gating(self._source, block, node)
 
     def _includes(self) -> Iterator[Use]:
-        for module, offset in getattr(self._source, "includes", ()):
+        for module, offset in self._source.includes:
             if self._wanted(module):
                 yield Use(Export(module, WHOLE), self._gating_at(offset))
 

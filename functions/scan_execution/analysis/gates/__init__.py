@@ -22,7 +22,7 @@ from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, 
 from scan_execution.analysis.report import MAX_PROVIDERS
 from scan_execution.analysis.sources import Block, Source
 
-__all__ = ["checked", "gating", "providers", "runs_on_load", "template_gates"]
+__all__ = ["checked", "gating", "in_template_gate", "providers", "runs_on_load", "template_gates"]
 
 # Files that a framework or a page runs, so that what they export is run, too.
 _ENTRY: Final = re.compile(
