@@ -75,16 +75,20 @@ def _assignment(reader: Reader, block: Block, node: SgNode) -> Meaning:
 
 def _object(reader: Reader, block: Block, node: SgNode) -> Meaning:
     """Returns the meaning of an object by what it takes from others, or by the categories that it allows."""
+    refused = False
     for part in node.children()[:_MAX_PARTS]:
         inner = part.child(1) if part.kind() == "spread_element" else None
         if inner is not None and (found := reader.meaning(block, inner)).kind is not Kind.OTHER:
             return found
         key, value = part.field("key"), part.field("value")
-        if key is not None and value is not None and value.kind() == "true":
-            name = key.text().strip("\"'")
-            if words.CATEGORY.fullmatch(name) or words.strength(name) > 0:
+        if key is None or value is None or value.kind() not in {"true", "false"}:
+            continue
+        name = key.text().strip("\"'")
+        if words.CATEGORY.fullmatch(name) or words.strength(name) > 0:
+            if value.kind() == "true":
                 return ALWAYS
-    return NEVER
+            refused = True
+    return NEVER if refused else OTHER
 
 
 def _is_type(node: SgNode) -> bool:
