@@ -65,8 +65,11 @@ def any_of(ways: list[Found]) -> Found:
 
 
 class Reader(Protocol):
-    language: str
-    index: Index
+    @property
+    def language(self) -> str: ...
+
+    @property
+    def index(self) -> Index: ...
 
     def meaning(self, block: Block, node: SgNode) -> Meaning:
         """Returns what an expression says about the visitor's choice."""

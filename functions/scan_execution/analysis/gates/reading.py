@@ -1,4 +1,4 @@
-"""Reads what one file shows about consent. Puts together the modules of this package, which need each other's answers."""
+"""Reads what one file shows about consent. Joins the modules of this package."""
 
 from __future__ import annotations
 
@@ -76,4 +76,5 @@ def reading_of(source: Source) -> Reading:
     """Returns the answers about a file, which are kept with it."""
     if source.consent is None:
         source.consent = Reading(source)
-    return source.consent
+    reading: Reading = source.consent
+    return reading
