@@ -26,11 +26,11 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import conditions, engine, files, gating, libraries, loading, manifests, mechanisms, unknown
+from scan_execution.analysis import conditions, engine, files, gates, gating, libraries, loading, manifests, mechanisms, unknown
 from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
-from scan_execution.analysis.gates import CONSENT
+from scan_execution.analysis.gates import options
 from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links
@@ -100,6 +100,12 @@ def _read_templates(text: str) -> None:
         found = read_template(path, text)
         assert found
         found.tests_at(len(found.code) // 2), found.origin(len(found.code))
+
+
+def _read_options(text: str) -> None:
+    for source in _sources(text):
+        for vendor in options._STARTS_OF:
+            options._calls(source, vendor)
 
 
 def _locate(text: str) -> None:
@@ -220,6 +226,9 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.files:check_depth": (_check_depth, FILE),
     "scan_execution.analysis.files:check_lines": (_check_lines, FILE),
     "scan_execution.analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
+    "scan_execution.analysis.gates:template_gates": lambda text: gates.template_gates(text, holds=True),
+    "scan_execution.analysis.gates.options:_calls": _read_options,
+    "scan_execution.analysis.mechanisms:_has": _read_sources,
     "scan_execution.analysis.libraries:newest_is_outdated": _library,
     "scan_execution.analysis.manifests:_rule_of": _library,
     "scan_execution.analysis.examine:_examine_manifest": _manifests,
@@ -296,11 +305,11 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.report:has_loader": "an id of ours",
     "scan_execution.analysis.values:_Folding._joined": "parts that fold has shortened",
     "scan_execution.analysis.engine:_applies": "a language of ours",
-    "scan_execution.analysis.gates:_gate_of_uses": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.exports:handed_on": "reads a tree: test_the_uses_of_a_file_are_linear has many",
     "scan_execution.analysis.links:Links._*": "called by the public methods, which are tested themselves",
     "scan_execution.analysis.examine:_examine_uses": "reads a tree: test_the_uses_of_a_file_are_linear has many",
     "scan_execution.analysis.uses:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
+    "scan_execution.analysis.gates*": "names in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
     "scan_execution.analysis.templates.*": "parts of read_template, which is tested itself with every language",
     "scan_execution.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",

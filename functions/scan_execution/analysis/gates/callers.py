@@ -29,6 +29,7 @@ _MAX_USES: Final = 20
 _AROUND: Final = frozenset({"call_expression", "arguments", "parenthesized_expression", "as_expression"})
 _WORD: Final = re.compile(r"[\w$]+")
 _PROPERTY: Final = re.compile(r"(?:module\.)?exports\.\w+|[\w$]+\.prototype\.\w+|this\.\w+")
+_ACCEPTS: Final = re.compile(r"(?:on|handle)_?(?:accept|agree|allow|opt_?in|grant)", re.IGNORECASE)
 _GLOBAL: Final = re.compile(r"(?:window|globalThis|self|global)\.")
 
 
@@ -44,10 +45,7 @@ def callers(reader: Reader, block: Block, function: SgNode) -> Found:
     ways += _events(reader, name)
     if ways:
         return any_of(ways)
-    if words.accepts(name) and (
-        words.strength(name) > 1
-        or re.match(r"(?:on|handle)_?(?:accept|agree|allow|opt_?in|grant)", name, re.IGNORECASE)
-    ):
+    if words.accepts(name) and (words.strength(name) > 1 or _ACCEPTS.match(name)):
         return WAITS
     if owner:
         return _of_owner(reader, block, function, name)

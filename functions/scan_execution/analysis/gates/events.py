@@ -63,6 +63,8 @@ _REFUSES_IN_LABEL: Final = re.compile(
     r"|ablehnen|nur notwendige",
     re.IGNORECASE,
 )
+_SELECTOR: Final = re.compile(r"[.#\[a-z]")
+_ON_ACCEPT: Final = re.compile(r"(?:on|handle|after|when|if|did|accept)", re.IGNORECASE)
 _MAX_PLACES: Final = 20
 
 
@@ -111,7 +113,7 @@ def _implied_by_event(reader: Reader, function: SgNode, strings: list[str]) -> I
     event = strings[0]
     if any(_ASKS_FOR.fullmatch(part.partition(".")[0]) for part in event.split()):
         return _asked_for(function, strings[1:])
-    if not re.search(r"[a-z]", event):
+    if not event.strip():
         return NOTHING
     if words.refuses(event):
         raise Refused
@@ -132,7 +134,7 @@ def _asked_for(function: SgNode, selectors: list[str]) -> Implied:
     """Returns that the visitor asks for something by an event of one element, but not of the whole page."""
     target = function.field("object")
     text = target.text()[:300] if target is not None else ""
-    if _PAGE.fullmatch(text) and not any(re.match(r"[.#\[a-z]", it) for it in selectors):
+    if _PAGE.fullmatch(text) and not any(_SELECTOR.match(it) for it in selectors):
         return NOTHING
     if words.refuses(" ".join([text, *selectors])):
         raise Refused
@@ -203,7 +205,7 @@ def implied_by_key(reader: Reader, pair: SgNode, child: SgNode) -> Implied:
         if _ASKS_FOR.fullmatch(name):
             return GIVEN
         return GIVEN if words.accepts(name) else NOTHING
-    if words.accepts(name) and re.match(r"(?:on|handle|after|when|if|did|accept)", name, re.IGNORECASE):
+    if words.accepts(name) and _ON_ACCEPT.match(name):
         return GIVEN
     return GIVEN if _belongs_to_library(reader, pair) else NOTHING
 

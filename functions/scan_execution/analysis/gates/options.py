@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
 from ast_grep_py import SgNode
@@ -63,12 +64,12 @@ _CALLS: Final = {
 }
 # How calls of a vendor begin that contain its settings.
 _STARTS: Final = {
-    "posthog": r"posthog\w*\.init\(|<PostHogProvider\b|PostHog\(",
-    "mixpanel": r"mixpanel\w*\.init\(|Mixpanel\(",
-    "amplitude": r"amplitude\w*(?:\.getInstance\(\))?\.init\(|(?<![\w.])init(?:All)?\(",
+    "posthog": r"posthog\w{0,20}\.init\(|<PostHogProvider\b|PostHog\(",
+    "mixpanel": r"mixpanel\w{0,20}\.init\(|Mixpanel\(",
+    "amplitude": r"amplitude\w{0,20}(?:\.getInstance\(\))?\.init\(|(?<![\w.])init(?:All)?\(",
     "countly": r"Countly\.init\(|Countly\s{0,9}=|CountlyConfig",
-    "rudderstack": r"\w*(?:rudder|RudderAnalytics)\w*\.load\(|analytics\.load\(",
-    "segment": r"\w*(?:analytics|Analytics\w*)\.load\(",
+    "rudderstack": r"\w{0,20}(?:rudder|RudderAnalytics)\w{0,20}\.load\(|analytics\.load\(",
+    "segment": r"\w{0,20}(?:analytics|Analytics\w{0,20})\.load\(",
     "snowplow": r"newTracker[\"']?|trackerConfiguration",
     "google-analytics": r"VueGtag|createGtag\(|gtag\s{0,9}:\s{0,9}\{|ga\(|ReactGA\.initialize\(",
     "google-tag-manager": r"gtm\s{0,9}:\s{0,9}\{|createGtm\(",
@@ -81,6 +82,8 @@ _OPTIONS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _OPTION
 _CALLS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _CALLS.items()}
 _MAX_CALL: Final = 3000
 _MAX_STARTS: Final = 20
+_MAX_NAMES: Final = 300
+_OBJECT: Final = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]{0,60}+)(?:\s{0,9}:[^=\n{]{1,80})?\s{0,9}=\s{0,9}\{")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -135,17 +138,16 @@ def _statement(node: SgNode) -> str:
 def _calls(source: Source, vendor: str) -> list[str]:
     """Returns the texts of a vendor's calls, and of the objects that are given to them by name."""
     found = []
-    for number, match in enumerate(_STARTS_OF[vendor].finditer(source.text)):
-        if number >= _MAX_STARTS:
-            break
+    objects: dict[str, int] | None = None
+    for match in islice(_STARTS_OF[vendor].finditer(source.text), _MAX_STARTS):
         if in_comment(source.text, match.start()):
             continue
         text = balanced(source.text, match.end() - 1)
         found.append(text)
-        for name in set(_NAME.findall(text[:300])):
-            declared = re.search(rf"(?<![\w.]){re.escape(name)}\s{{0,9}}(?::[^=\n]{{1,80}})?=\s{{0,9}}\{{", source.text)
-            if declared:
-                found.append(balanced(source.text, declared.end() - 1))
+        if objects is None:
+            objects = {it[1]: it.end() - 1 for it in _OBJECT.finditer(source.text)}
+        names = set(_NAME.findall(text[:_MAX_NAMES])) & objects.keys()
+        found += [balanced(source.text, objects[name]) for name in names]
     return found
 
 

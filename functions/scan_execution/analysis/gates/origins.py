@@ -31,7 +31,7 @@ from scan_execution.analysis.sources import Block
 
 _STORAGE: Final = re.compile(
     r"(?:local|session)Storage|AsyncStorage|SecureStore|MMKV|(?<![a-z])[cC]ookies?(?:Store|Storage)?\b"
-    r"|(?:get|read|use|load|fetch)_?Cookies?|use\w*Storage\w*|[sS]torage\b|getItem\b|\$\.cookie|usePersist\w*|get_?cookie"
+    r"|(?:get|read|use|load|fetch)_?Cookies?|use\w{0,20}Storage\w{0,20}|[sS]torage\b|getItem\b|\$\.cookie|usePersist|get_?cookie"
 )
 # Functions that return what they are given, or a part of it.
 _PASSES_ON: Final = re.compile(
@@ -47,6 +47,7 @@ _PACKAGE: Final = re.compile(
     r"[\w.-]+|(?:node|next|react|vue|nuxt|svelte|firebase|gatsby|lodash|rxjs|expo|@angular|@nuxt|@sveltejs|@vueuse|@remix-run"
     r"|@tanstack|@ionic|@reduxjs|@mui|@chakra-ui|@headlessui|@apollo|@sentry|@types)/.*"
 )
+_QUESTION: Final = re.compile(r"(?:is|has|can|should|may)[A-Z_]")
 _PROJECT: Final = re.compile(r"[./~#$]|@/|@\w+/\w+/")
 # Properties of a library's or hook's answer that aren't the choice.
 _NOT_CHOICE: Final = re.compile(
@@ -97,7 +98,7 @@ def imported(export: Export, strength_of: str = "") -> Meaning:
     if words.refuses(name):
         return OTHER
     unclear = words.strength(name) > 0
-    flag = by_name(name).kind is Kind.FLAG or bool(re.match(r"(?:is|has|can|should|may)[A-Z_]", name))
+    flag = by_name(name).kind is Kind.FLAG or bool(_QUESTION.match(name))
     return Meaning(Implied(providers=frozenset({export}), unclear=unclear), NOTHING, Kind.FLAG if flag else Kind.CHOICE)
 
 

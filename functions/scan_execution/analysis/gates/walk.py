@@ -26,10 +26,10 @@ _LEAVES: Final = frozenset(
     {"return_statement", "throw_statement", "raise_statement", "continue_statement", "break_statement"}
 )
 _CATEGORY_KEY: Final = re.compile(
-    r"""["']?(?:category|consent\w*|purposes?|cookieCategory|cookieCategories)["']?\s*:\s*\[?\s*["'`](\w+)"""
+    r"""["']?(?:category|consent\w{0,20}|purposes?|cookieCategory|cookieCategories)["']?\s{0,9}:\s{0,9}\[?\s{0,9}["'`](\w+)"""
 )
-_BLOCKED: Final = re.compile(r"""["']?type["']?\s*:\s*["'`]text/plain""")
-_WAITS_FOR: Final = re.compile(r"(?:wait|until|when|require|ensure|ask|request|get)\w*[cC]onsent\w*$")
+_BLOCKED: Final = re.compile(r"""["']?type["']?\s{0,9}:\s{0,9}["'`]text/plain""")
+_WAITS_FOR: Final = re.compile(r"(?:wait|until|when|require|ensure|ask|request|get)\w{0,20}[cC]onsent\w{0,20}$")
 
 
 def found(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> Found:

@@ -32,7 +32,7 @@ PACKAGE: Final = re.compile(
     r"|(?:@[\w-]+/)?(?:react|vue|ngx?|nuxt|gatsby|angular|svelte|next|solid|preact|ember)"
     r"-(?:plugin-)?(?:cookie-?(?:consent|banner|law|notice|control|bot|manager|hub|yes|first)|gdpr|consent|klaro"
     r"|onetrust|usercentrics|iubenda|didomi|tarteaucitron|axeptio)[\w-]*"
-    r"|cookie-?consent(?:-js|-banner)?|cookie-though|orejime|gdpr-cookie[\w-]*|@?cookieyes[\w/-]*|osano[\w-]*"
+    r"|cookie-?consent(?:-js|-banner)?|cookie-though|orejime|gdpr-cookie[\w-]*|@?cookieyes[\w-]*|osano[\w-]*"
     r"|@osano/[\w-]+|ketch[\w-]*|@ketch[\w-]*/[\w-]+"
     r"|@transcend-io/[\w-]+|secureprivacy[\w-]*|termly[\w-]*|complianz[\w-]*|@iubenda/[\w-]+|iubenda[\w-]*"
     r"|@usercentrics/[\w-]+|@didomi/[\w-]+|axeptio[\w-]*"
@@ -42,7 +42,7 @@ PACKAGE: Final = re.compile(
     r"|cookiefirst[\w-]*|civic-cookie-control|@analytics/cookie-consent|"
     r"@cookie-consent/[\w-]+|@beyonk/gdpr-cookie-consent-banner|svelte-cookie-consent|cc-cookie[\w-]*"
     r"|django-cookie-consent|cookie_consent|expo-tracking-transparency"
-    r"|react-native-tracking-transparency|react-native-google-mobile-ads/consent)(?:/[\w./-]*)?"
+    r"|react-native-tracking-transparency|react-native-google-mobile-ads/consent)(?:/[\w./-]{0,200})?"
 )
 # A key under which a visitor's choice is stored.
 KEY: Final = re.compile(
