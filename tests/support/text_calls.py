@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from fnmatch import fnmatchcase
 from ipaddress import ip_network
@@ -26,7 +27,17 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import conditions, engine, files, gates, gating, libraries, loading, manifests, mechanisms, unknown
+from scan_execution.analysis import (
+    engine,
+    files,
+    gates,
+    gating,
+    libraries,
+    loading,
+    manifests,
+    mechanisms,
+    unknown,
+)
 from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.fingerprints import Fingerprints
@@ -36,9 +47,9 @@ from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links
 from scan_execution.analysis.report import Report
 from scan_execution.analysis.sources import Block, Source
-from scan_execution.analysis.values import values
 from scan_execution.analysis.templates import read_template
 from scan_execution.analysis.templates.dialects import DIALECTS
+from scan_execution.analysis.values import values
 from scan_execution.identities import Sight
 from scan_execution.inventory import manifests as stocked
 from scan_execution.inventory.listing import Listing
@@ -237,15 +248,14 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
     "scan_execution.analysis.sources:Source.inline_package": _read_sources,
-    "scan_execution.analysis.values:_property": _read_blocks,
     "scan_execution.analysis.templates:read_template": (_read_templates, 16_384),
-    "scan_execution.analysis.examine:_examine_uses": _uses,
     **dict.fromkeys(
         (
             f"scan_execution.analysis.links:Links.{name}"
             for name in ("add", "add_providers", "frontier", "is_read", "resolve", "verdict")
         ),
         _link,
+    ),
     "scan_execution.analysis.values:_property": _fold,
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "scan_execution.analysis.unknown:may_load_unknown": (

@@ -40,6 +40,7 @@ _EQUAL: Final = frozenset({"==", "==="})
 _DIFFERENT: Final = frozenset({"!=", "!=="})
 _SURE: Final = re.compile(r"accept|agree|grant|consent|opt[-_]?in|allow", re.IGNORECASE)
 _EMPTY: Final = frozenset({"", "{}", "[]", "null", "false", "undefined"})
+_MISSING: Final = frozenset({"null", "undefined"})
 _MAX_PARTS: Final = 60
 
 
@@ -139,6 +140,8 @@ def _comparison(reader: Reader, block: Block, left: SgNode, right: SgNode) -> Me
         return FLAG if _SURE.search(written) and words.says_yes(written) else OTHER
     if found.kind is Kind.OTHER:
         return _agreed(reader, value, written)
+    if written in _MISSING:
+        return negated(found._replace(false=NOTHING))
     falsy = literal.kind() != "string" and written in {"false", "0", ""}
     return compared(found, positive=words.says_yes(written), falsy=falsy)
 

@@ -33,6 +33,9 @@ _STORAGE: Final = re.compile(
     r"(?:local|session)Storage|AsyncStorage|SecureStore|MMKV|(?<![a-z])[cC]ookies?(?:Store|Storage)?\b"
     r"|(?:get|read|use|load|fetch)_?Cookies?|use\w{0,20}Storage\w{0,20}|[sS]torage\b|getItem\b|\$\.cookie|usePersist|get_?cookie"
 )
+_STORAGE_OBJECT: Final = re.compile(
+    r"[\w$.]{0,60}?(?:(?:local|session)Storage|[cC]ookies?|COOKIES|cookieStore)(?:\(\))?"
+)
 # Functions that return what they are given, or a part of it.
 _PASSES_ON: Final = re.compile(
     r"(?:JSON\.parse|Boolean|String|Number|parseInt|decodeURIComponent|unescape|atob|structuredClone|new Set"
@@ -200,7 +203,7 @@ def of_member(reader: Reader, block: Block, node: SgNode) -> Meaning:
     if on is None or key is None:
         return OTHER
     name = key.text().strip("\"'`")
-    if _STORAGE.search(on.text()[-60:]):
+    if _STORAGE_OBJECT.fullmatch(on.text()[:MAX_TEXT]):
         return _stored(reader, name)
     found = property_of(reader, block, on, name)
     if found is not None:

@@ -31,6 +31,7 @@ _OR: Final = frozenset({"||", "or", "OR", "??"})
 _NOT: Final = frozenset({"!", "not", "NOT"})
 _EQUAL: Final = frozenset({"==", "===", "eq", "is", "="})
 _DIFFERENT: Final = frozenset({"!=", "!==", "<>", "ne", "neq"})
+_MISSING: Final = frozenset({"null", "None", "nil", "undefined", "blank", "empty"})
 _READS_STORAGE: Final = re.compile(r"cookie|storage|session", re.IGNORECASE)
 _PREFIX: Final = re.compile(r"(?:if|elseif|elsif|elif|unless|when|with)\b")
 
@@ -86,6 +87,10 @@ class _Parser:
             if self._take(_NOT):  # is not
                 different = True
             literal = self._literal()
+            if not literal and not self._next():  # cut off
+                return value
+            if literal in _MISSING:
+                return value if different else negated(value)
             found = compared(value, positive=words.says_yes(literal), falsy=literal in {"false", "False", "0", ""})
             return negated(found) if different else found
         if self._at == start:
