@@ -17,8 +17,8 @@ from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.exports import MAX_LENGTH, assigned_exports, handed_on, own_exports
 from scan_execution.analysis.files import Skipped, check_depth
-from scan_execution.analysis.gates import gating, in_template_gate
-from scan_execution.analysis.gating import ANY, CLOSED, DEFAULT, OPEN, WHOLE, Export, Gating, Unclear, Use
+from scan_execution.analysis.gates import gating, template_gating
+from scan_execution.analysis.gating import ANY, DEFAULT, OPEN, WHOLE, Export, Gate, Gating, Unclear, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.modules import COMPONENT_FILES, joined, stem
 from scan_execution.analysis.report import MAX_USES
@@ -99,10 +99,12 @@ class _Reader:
 
     def _gating_at(self, offset: int) -> Gating:
         """Returns the gating of a place in the markup where a template has put something else."""
-        if in_template_gate(self._source, offset):
-            return CLOSED
+        written = template_gating(self._source, offset)
+        if written.gate is Gate.CLOSED:
+            return written
         main = self._source.main
-        return self._gating(main, _element_at(main.root, offset))
+        found = self._gating(main, _element_at(main.root, offset))
+        return found if found != OPEN else written
 
     # Imports and exports
 

@@ -13,7 +13,9 @@ from typing import Final
 from ast_grep_py import SgNode
 
 from scan_execution.analysis.gates import walk
+from scan_execution.analysis.gates.context import Found, within
 from scan_execution.analysis.gates.exports import providers_in
+from scan_execution.analysis.gates.implied import NOTHING, Implied, both
 from scan_execution.analysis.gates.options import blocked_by_script, waits_by_itself
 from scan_execution.analysis.gates.reading import reading_of
 from scan_execution.analysis.gates.running import runs_on_load
@@ -22,7 +24,7 @@ from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, 
 from scan_execution.analysis.report import MAX_PROVIDERS
 from scan_execution.analysis.sources import Block, Source
 
-__all__ = ["checked", "gating", "in_template_gate", "providers", "runs_on_load", "template_gates"]
+__all__ = ["checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
 
 # Files that a framework or a page runs, so that what they export is run, too.
 _ENTRY: Final = re.compile(
@@ -45,9 +47,7 @@ def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None
     offset = block.start + node.range().start.index
     if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, node, vendor, offset)):
         return CLOSED
-    if in_template_gate(source, offset):
-        return CLOSED
-    found = reading_of(source).found(block, node).gating()
+    found = within(_implied_by_template(source, offset), reading_of(source).found(block, node)).gating()
     if found.gate is Gate.CALLERS and DEFAULT in found.callers and _ENTRY.search(source.path):
         return Gating(Gate.OPEN, (), found.providers, found.unclear) if found.providers or found.unclear else OPEN
     return found
@@ -66,10 +66,17 @@ def _slots_wait(source: Source) -> bool:
     return bool(slots) and all(gating(source, source.main, slot).gate is Gate.CLOSED for slot in slots[:_MAX_SLOTS])
 
 
-def in_template_gate(source: Source, offset: int) -> bool:
+def template_gating(source: Source, offset: int) -> Gating:
     """Returns whether a template writes what is at a place only with consent."""
-    tests = source.template_conditions(offset)
-    return any(template_gates(test.text, holds=test.holds) is CLOSED for test in tests)
+    return Found(_implied_by_template(source, offset)).gating()
+
+
+def _implied_by_template(source: Source, offset: int) -> Implied:
+    """Returns what follows from the template's conditions if it writes what is at a place."""
+    found = NOTHING
+    for test in source.template_conditions(offset):
+        found = both(found, implied_by_text(test.text, holds=test.holds))
+    return found
 
 
 def template_gates(text: str, *, holds: bool) -> Gating:

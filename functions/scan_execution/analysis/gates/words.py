@@ -83,7 +83,7 @@ _STRONG: Final = re.compile(
 )
 # Names of values that may be the visitor's choice, or a setting of the site.
 _WEAK: Final = re.compile(
-    r"(?:allow|permit|enable|accept|agree|can|should)(?:ed|s)?_?(?:to_?)?(?:track|analytics|marketing|statistics|ads"
+    r"(?:allow|permit|enable|accept|agree|can|should)(?:ed|s)?_?(?:to_?|write_?|use_?|set_?|load_?)?(?:track|analytics|marketing|statistics|ads"
     r"|cookies?)"
     r"|(?:track|tracking|analytics|marketing|statistics|cookies?|ads)_?(?:is_?|are_?)?(?:allow|permit|approv|enabl"
     r"|accept|ok(?![a-z]))"
