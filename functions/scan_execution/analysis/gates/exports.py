@@ -9,7 +9,7 @@ from ast_grep_py import SgNode
 
 from scan_execution.analysis.gates import markup, words
 from scan_execution.analysis.gates.context import Reader
-from scan_execution.analysis.gates.implied import NOTHING, Implied, either
+from scan_execution.analysis.gates.implied import NEVER, NOTHING, Implied, either
 from scan_execution.analysis.gates.index import FUNCTIONS, Place
 from scan_execution.analysis.gates.syntax import arguments_of, returns_of
 from scan_execution.analysis.gating import DEFAULT, Provider
@@ -75,8 +75,8 @@ def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
     if kind in {"class_declaration", "class"}:
         body = node.field("body")
         methods = [it for it in body.children() if it.kind() == "method_definition"] if body is not None else []
-        return _first(reader.meaning(block, method).true for method in methods[:_MAX_PROPERTIES])
-    implied = reader.meaning(block, node).true
+        return _first(_choice(reader, block, method) for method in methods[:_MAX_PROPERTIES])
+    implied = _choice(reader, block, node)
     if kind in {"call_expression", "new_expression"} and not implied.given and not implied.providers:
         callee = node.field("function") or node.field("constructor")
         name = callee.text()[-60:].rpartition(".")[2] if callee is not None else ""
@@ -94,9 +94,15 @@ def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
     return implied
 
 
+def _choice(reader: Reader, block: Block, node: SgNode) -> Implied:
+    """Returns what follows if a value is true. A constant isn't the visitor's choice."""
+    meaning = reader.meaning(block, node)
+    return NOTHING if meaning == NEVER else meaning.true
+
+
 def _implied_by_function(reader: Reader, place: Place, depth: int) -> Implied:
     block, function = place
-    implied = reader.meaning(block, function).true
+    implied = _choice(reader, block, function)
     if implied.given or implied.providers:
         return implied
     shown = markup.children_of(reader, block, function)
