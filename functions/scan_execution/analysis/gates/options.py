@@ -30,16 +30,18 @@ GOOGLE_STARTS: Final = re.compile(
 _STORAGE: Final = re.compile(r"""["']?(\w{1,40}_storage)["']?\s{0,9}:\s{0,9}([^,}]{1,200})""")
 _COMMENT: Final = re.compile(r"//|\*|#|<!--")
 _WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
+# A setting is on, or on unless the visitor has consented.
+_YES: Final = r"\s{0,9}(?:true|!0|!+[\w.]{0,60}(?:onsent|ccept|llow|pted))"
 # By vendor: settings in a call of the vendor's, or of its queue, that make it wait or do without identifiers.
 _OPTIONS: Final = {
     "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default"
-    r"|disable_persistence)[\"']?\s{0,9}:(?!\s{0,9}false)"
+    rf"|disable_persistence)[\"']?\s{{0,9}}:{_YES}"
     r"|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
-    "mixpanel": r"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{0,9}:(?!\s{0,9}false)",
-    "amplitude": r"optOut[\"']?\s{0,9}:(?!\s{0,9}false)|identityStorage[\"']?\s{0,9}:\s{0,9}[\"']none",
-    "countly": r"require_consent[\"']?\s{0,9}:(?!\s{0,9}false)",
+    "mixpanel": rf"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{{0,9}}:{_YES}",
+    "amplitude": rf"optOut[\"']?\s{{0,9}}:{_YES}" r"|identityStorage[\"']?\s{0,9}:\s{0,9}[\"']none",
+    "countly": rf"require_consent[\"']?\s{{0,9}}:{_YES}",
     "rudderstack": r"preConsent[\"']?\s{0,9}:|consentManagement[\"']?\s{0,9}:",
-    "segment": r"disable[\"']?\s{0,9}:(?!\s{0,9}false)",
+    "segment": rf"disable[\"']?\s{{0,9}}:{_YES}",
     "snowplow": r"anonymousTracking[\"']?\s{0,9}:(?!\s{0,9}false)|stateStorageStrategy[\"']?\s{0,9}:\s{0,9}[\"']none",
     "google-analytics": r"bootstrap[\"']?\s{0,9}:\s{0,9}false|(?:enabled|initMode)[\"']?\s{0,9}:\s{0,9}(?:false"
     r"|[\"']manual)|(?:storage|client_storage)[\"']\s{0,9}:\s{0,9}[\"']none",
@@ -55,7 +57,7 @@ _CALLS: Final = {
     "meta-pixel": r"fbq\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}[\"']revoke",
     "tiktok-pixel": r"ttq\.holdConsent|ttq\.revokeConsent",
     "microsoft-advertising": r"uetq[^;]{0,80}[\"']consent[\"']\s{0,9},\s{0,9}[\"']default[\"'][^;]{0,120}denied",
-    "clarity": r"clarity\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}false"
+    "microsoft-clarity": r"clarity\(\s{0,9}[\"']consent[\"']\s{0,9},\s{0,9}false"
     r"|clarity\(\s{0,9}[\"']consentv2[\"'][^;]{0,120}denied",
     "hubspot": r"addPrivacyConsentListener",
     "pinterest-tag": r"pintrk\(\s{0,9}[\"']setconsent[\"']\s{0,9},\s{0,9}false",
@@ -80,6 +82,8 @@ _STARTS: Final = {
 _STARTS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _STARTS.items()}
 _OPTIONS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _OPTIONS.items()}
 _CALLS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _CALLS.items()}
+# Settings of the same names that are about something else.
+_DEBUGGING: Final = re.compile(r"debug\s{0,9}:\s{0,9}\{[^{}]{0,400}\}")
 _MAX_CALL: Final = 3000
 _MAX_STARTS: Final = 20
 _MAX_NAMES: Final = 300
@@ -115,9 +119,8 @@ def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> b
     option = _OPTIONS_OF[name]
     if source.first(option) is None:
         return False
-    if any(option.search(text) for text in _calls(source, name)):
-        return True
-    return option.search(_statement(node)) is not None
+    texts = [*_calls(source, name), _statement(node)]
+    return any(option.search(_DEBUGGING.sub("", text)) for text in texts)
 
 
 def _before_start(source: Source, node: SgNode, offset: int) -> str:
