@@ -27,7 +27,7 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import (
+from scan_execution.analysis import (, engine, files, gating, libraries, loading, manifests, mechanisms, unknown
     engine,
     files,
     gates,
@@ -248,6 +248,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
     "scan_execution.analysis.sources:Source.inline_package": _read_sources,
+    "scan_execution.analysis.values:_property": _fold,
     "scan_execution.analysis.templates:read_template": (_read_templates, 16_384),
     **dict.fromkeys(
         (

@@ -1,4 +1,4 @@
-"""What the inventory says about vendors: the files that load them, and the places without consent."""
+"""The inventory counts the files that load a vendor, and those that load it without consent."""
 
 from tests.support.analysis import analyze_files
 

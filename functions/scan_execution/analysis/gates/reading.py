@@ -1,4 +1,4 @@
-"""Reads what one file shows about consent. Joins the modules of this package."""
+"""Reads what one file shows about consent: combines the modules of this package, which need each other's answers."""
 
 from __future__ import annotations
 
@@ -76,5 +76,4 @@ def reading_of(source: Source) -> Reading:
     """Returns the answers about a file, which are kept with it."""
     if source.consent is None:
         source.consent = Reading(source)
-    reading: Reading = source.consent
-    return reading
+    return source.consent
