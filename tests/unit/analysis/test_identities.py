@@ -11,7 +11,7 @@ from controlplane.store.scans.history import WHOLE_PROJECT, HistoryItem
 from scan_execution.analysis import Finding, Location
 from scan_execution.analysis.files import is_analyzed
 from scan_execution.analysis.fingerprints import Fingerprints
-from scan_execution.analysis.scan import MISSING
+from scan_execution.analysis.judgment import MISSING
 from scan_execution.identities import Sight, identify
 from tests.support.analysis import analyze_files
 

@@ -242,8 +242,8 @@ def _assigned(assignment: SgNode) -> Iterator[tuple[str, str]]:
                 value = part.field("value")
                 named = value if value is not None and value.kind() == "identifier" else key
                 yield named.text(), key.text()[:_MAX_LENGTH]
-    elif own := right.field("name"):
-        yield own.text(), DEFAULT if name == "exports" else name
+    elif function := right.field("name"):
+        yield function.text(), DEFAULT if name == "exports" else name
 
 
 def _declared(block: Block, declarator: SgNode) -> Iterator[tuple[str, Declared]]:

@@ -74,6 +74,6 @@ class Reading:
 
 def reading_of(source: Source) -> Reading:
     """Returns the answers about a file, which are kept with it."""
-    if source.consent is None:
-        source.consent = Reading(source)
-    return source.consent
+    reading: Reading = source.consent or Reading(source)
+    source.consent = reading
+    return reading

@@ -131,8 +131,10 @@ def _places(reader: Reader, name: str, setters: set[str]) -> list[tuple[Block, S
     for place in reader.index.uses.get(name, ())[: _MAX_PLACES * 2]:
         member = place.node.parent()
         call = member.parent() if member is not None and member.kind() == "member_expression" else None
-        method = member.field("property") if member and call and call.kind() == "call_expression" else None
-        if call is not None and method is not None and method.text() in _SETTERS:
+        if member is None or call is None or call.kind() != "call_expression":
+            continue
+        method = member.field("property")
+        if method is not None and method.text() in _SETTERS:
             found.append((place.block, call, _argument(call)))
     return found
 
