@@ -44,7 +44,7 @@ _MAX_HOSTS: Final = 3
 
 @dataclass
 class Loads:
-    """The files that load a vendor, some of the hosts that they load it from, and the places without consent."""
+    """The number of files that load a vendor, how many of them surely don't wait for consent, and some hosts."""
 
     files: int = 0
     hosts: list[str] = field(default_factory=list)
@@ -291,11 +291,17 @@ class _Scan:
     def _finish(self, links: Links) -> Analysis:
         loaded = set(self._result.loads)
         findings = []
+        started, ungated = set[tuple[str, str]](), set[tuple[str, str]]()
         for found in self._found_so_far:
             judged = None if self._has_loader(found, loaded) else self._judged(found, links)
-            if judged is not None:
-                findings.append(judged)
-                self._count_ungated(judged, started=found.started)
+            if judged is None:
+                continue
+            findings.append(judged)
+            if judged.category == "trackers":
+                places = {(vendor_id, judged.location.path) for vendor_id in judged.vendor_ids}
+                started |= places if found.started else set()
+                ungated |= places if judged.confidence != "low" else set()
+        self._count_places(started, ungated)
         findings += self._missing_consent_manager(findings)
         findings.sort(key=urgency)
         self._drop(findings[self._limits.max_findings :])
@@ -317,12 +323,12 @@ class _Scan:
         """Returns whether a finding is a mere start call, and something in the project loads the vendor's code."""
         return found.started and any(has_loader(vendor_id, loaded) for vendor_id in found.finding.vendor_ids)
 
-    def _count_ungated(self, finding: Finding, *, started: bool) -> None:
-        """Counts the file among those that load the finding's vendor without consent, unless that is in doubt."""
-        for vendor_id in finding.vendor_ids if finding.category == "trackers" else ():
-            loads = self._result.loads.setdefault(vendor_id, Loads())
-            loads.files += started
-            loads.ungated += finding.confidence != "low"
+    def _count_places(self, started: AbstractSet[tuple[str, str]], ungated: AbstractSet[tuple[str, str]]) -> None:
+        """Counts files by vendor: those that start code loaded elsewhere, and those that surely don't wait."""
+        for vendor_id, _ in started:
+            self._result.loads.setdefault(vendor_id, Loads()).files += 1
+        for vendor_id, _ in ungated:
+            self._result.loads.setdefault(vendor_id, Loads()).ungated += 1
 
     def _missing_consent_manager(self, findings: list[Finding]) -> list[Finding]:
         if MISSING not in self._rules or self._result.asks_for_consent or self._result.incomplete:

@@ -56,11 +56,13 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     """Returns the inventory with the files that load each vendor, after the analysis."""
     looked_for = _looked_for()
     vendors = {
-        it.vendor_id: replace(it, loading_files=0) if it.category in looked_for else it for it in inventory.vendors
+        it.vendor_id: replace(it, loading_files=0, ungated_files=0) if it.category in looked_for else it
+        for it in inventory.vendors
     }
     for vendor_id, found in loads.items():
         used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
-        vendors[vendor_id] = replace(used, hosts=tuple(found.hosts), loading_files=found.files)
+        counts = {"loading_files": found.files, "ungated_files": found.ungated}
+        vendors[vendor_id] = replace(used, hosts=tuple(found.hosts), **counts)
     # Keeps the vendors of the manifests if there are too many.
     kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
     return replace(

@@ -267,17 +267,17 @@ class TestInventory:
             "vendors": [
                 {
                     "id": "hotjar", "name": "Hotjar", "category": "session-replay", "packages": [],
-                    "hosts": ["static.hotjar.com"], "loadingFiles": 1, "ungatedFiles": None,
+                    "hosts": ["static.hotjar.com"], "loadingFiles": 1, "ungatedFiles": 1,
                 },
                 {
                     "id": "mixpanel", "name": "Mixpanel", "category": "analytics",
                     "packages": [{"name": "mixpanel-browser", "version": None, "path": "package.json"}],
-                    "hosts": [], "loadingFiles": 0, "ungatedFiles": None,
+                    "hosts": [], "loadingFiles": 0, "ungatedFiles": 0,
                 },
                 {
                     "id": "posthog", "name": "PostHog", "category": "analytics",
                     "packages": [{"name": "posthog-js", "version": "^1.2.0", "path": "package.json"}],
-                    "hosts": ["eu.posthog.com"], "loadingFiles": 1, "ungatedFiles": None,
+                    "hosts": ["eu.posthog.com"], "loadingFiles": 1, "ungatedFiles": 0,
                 },
                 {
                     "id": "stripe", "name": "Stripe", "category": "payments",
@@ -287,6 +287,18 @@ class TestInventory:
             ],
             "truncated": False,
         }  # fmt: skip
+
+    def test_counts_the_settings_of_a_site_as_files_that_load_a_vendor(self, world: World, api: Api, sqs: FakeSqs):
+        line = Line(world, api, sqs, again="full")
+        files: dict[str, str | bytes] = {
+            "mkdocs.yml": "site_name: Docs\ngoogle_analytics: ['UA-98765432-1', auto]\n",
+            "package.json": '{"dependencies": {"posthog-js": "1.2.0"}}',
+            "src/main.js": "import posthog from 'posthog-js';\nposthog.init('phc_1');\nposthog.init('phc_2');\n",
+        }
+        line.deliver(FakeHost(archives={SHA: archive(files)}))
+        shown = {it["id"]: it for it in line.poll()["inventory"]["vendors"]}
+        counts = {vendor: (it["loadingFiles"], it["ungatedFiles"]) for vendor, it in shown.items()}
+        assert counts == {"google-analytics": (1, 1), "posthog": (1, 1)}
 
     @pytest.mark.parametrize("access", ["free-preview", "locked"])
     def test_of_a_scan_with_locked_findings_shows_only_what_manifests_name(

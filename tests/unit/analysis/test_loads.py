@@ -24,3 +24,10 @@ def test_counts_a_start_call_only_if_nothing_else_loads_the_vendor():
 
 def test_counts_a_setting_of_the_site():
     assert counts("google-analytics", mkdocs_yml=b"google_analytics: ['UA-98765432-1', auto]\n") == (1, 1)
+
+
+def test_counts_a_file_once_for_several_findings():
+    other = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-2.js';\n"
+    page = b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n'
+    assert counts("hotjar", index_html=page * 2, main_js=other * 2) == (2, 2)
+    assert counts("google-analytics", main_js=CONFIG * 2, other_js=CONFIG) == (2, 2)
