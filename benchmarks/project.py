@@ -46,9 +46,14 @@ def functions() -> dict[str, Function]:
 
 
 def _value(template: dict[str, Any], name: str, value: Any) -> str:
-    """Returns a variable's deployed value: the literal, the parameter's default, or a placeholder for AWS's values."""
+    """Returns a variable's deployed value: the literal, the parameter's default, or a placeholder for AWS's values.
+
+    Of a condition, returns what applies to a stack without the optional parameters.
+    """
     if name in DEPLOYED:
         return DEPLOYED[name]
+    if isinstance(value, dict) and "Fn::If" in value:
+        return _value(template, name, value["Fn::If"][2])
     if isinstance(value, dict) and "Ref" in value and value["Ref"] in template["Parameters"]:
         return str(template["Parameters"][value["Ref"]].get("Default", ""))
     return "" if isinstance(value, dict) else str(value)
