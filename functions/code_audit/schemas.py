@@ -123,7 +123,7 @@ class Reason(Wire):
 class CoveredKind(Wire):
     """The files of one kind."""
 
-    name: str = Field(description="The kind of file.", examples=["ERB templates"])
+    name: str = Field(description="The kind of file.", examples=["ERB"])
     analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[61])
     unassessed_files: int = Field(
         description="The number of files that weren't: the analysis doesn't read this kind, or skipped them.",

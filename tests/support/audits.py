@@ -69,7 +69,7 @@ def make_scan(
             running,
             len(issues),
             len(issues),
-            Coverage(10, 9, {"minified": 1}, (CoveredKind("ERB templates", 9, 1),)),
+            Coverage(10, 9, {"minified": 1}, (CoveredKind("ERB", 9, 1),)),
         )
     if status == "failed":
         failures.fail_attempted(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)

@@ -63,7 +63,7 @@ class Test200:
                 "files": 10,
                 "analyzedFiles": 9,
                 "skipped": {"minified": 1},
-                "kinds": [{"name": "ERB templates", "analyzedFiles": 9, "unassessedFiles": 1}],
+                "kinds": [{"name": "ERB", "analyzedFiles": 9, "unassessedFiles": 1}],
             },
             "findingsExpireAt": None,
             "inventory": None,

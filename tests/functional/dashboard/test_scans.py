@@ -213,7 +213,7 @@ class TestCoverage:
         self, visitor: Browser, company: Company, repository: RepositoryItem
     ):
         scan = full_scan(repository, [])
-        kinds = (CoveredKind("ERB templates", 61, 0), CoveredKind("Ruby files", 0, 240), CoveredKind("PHP files", 0, 1))
+        kinds = (CoveredKind("ERB", 61, 0), CoveredKind("Ruby", 0, 240), CoveredKind("package manifests", 0, 1))
         change(scan, coverage=Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds).to_item())
         shown = words(visitor, company, scan)
         assert (
@@ -221,8 +221,8 @@ class TestCoverage:
             "it didn't assess ." in shown
         )
         assert (
-            "Coverage 412 files, of which 61 were analyzed. Of 61 ERB templates, 61 were analyzed. "
-            "240 Ruby files weren't assessed. 1 PHP file wasn't assessed. "
+            "Coverage 412 files, of which 61 were analyzed. ERB: 61 of 61 files analyzed "
+            "Ruby: 0 of 240 files analyzed Package manifests: 0 of 1 file analyzed "
             "A scan without findings says nothing about files that weren't assessed. "
             "Skipped files Other kind of file 100 Minified 2" in shown
         )
