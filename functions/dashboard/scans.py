@@ -1,13 +1,14 @@
 """Business rules of the scans' pages: which scan a URL identifies, and what its organization can read of it."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import ProjectId, RepositoryId, ScanId
 from controlplane.store import keys, organizations, projects
 from controlplane.store.organizations import Membership
-from controlplane.store.parallel import read_both
+from controlplane.store.parallel import read_both, read_each
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.findings import PublishedFinding
@@ -69,10 +70,10 @@ def _find_project(project_id: ProjectId) -> ProjectItem | None:
 
 def list_latest(project_id: ProjectId, repository_ids: Sequence[RepositoryId]) -> list[ScanItem]:
     """Returns the project's latest scans among the latest of its repositories, newest first."""
-    listed = [
-        scan
-        for repository_id in repository_ids
-        for scan in reads.list_scans(repository_id.organization_id, _READ_FOR_LATEST, None, repository_id).scans
-        if scan.project_id == project_id
-    ]
-    return sorted(listed, key=lambda scan: scan.created_at, reverse=True)[:LATEST]
+
+    def list_scans(repository_id: RepositoryId) -> list[ScanItem]:
+        return reads.list_scans(repository_id.organization_id, _READ_FOR_LATEST, None, repository_id).scans
+
+    listed = chain.from_iterable(read_each(list_scans, repository_ids))
+    own = (scan for scan in listed if scan.project_id == project_id)
+    return sorted(own, key=lambda scan: scan.created_at, reverse=True)[:LATEST]
