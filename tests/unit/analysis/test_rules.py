@@ -10,46 +10,28 @@ from scan_execution.analysis.findings import CATEGORIES
 from scan_execution.analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
 from tests.support.analysis import analyze_files
 
-RULE = {rule.id: rule for rule in rules()}
 NOT_CONDITIONS = {"once_per_vendor"}
 
 
-def samples(kind):
-    return [
-        pytest.param(rule.id, sample, id=f"{rule.id}-{number}")
-        for rule in rules()
-        for number, sample in enumerate(rule.samples[kind])
-    ]
-
-
-def found(sample):
+def ids_found(sample):
     files = sample if isinstance(sample, list) else [sample]
     # The mark keeps secret scanners from flagging a sample.
-    return analyze_files((file["path"], file["code"].replace("¦", "").encode()) for file in files)
-
-
-@pytest.mark.parametrize(("rule_id", "sample"), samples("match"))
-def test_every_matching_sample_matches(rule_id, sample):
-    analysis = found(sample)
+    analysis = analyze_files((file["path"], file["code"].replace("¦", "").encode()) for file in files)
     assert not analysis.skipped
-    assert rule_id in {finding.rule_id for finding in analysis.findings}
+    return {finding.rule_id for finding in analysis.findings}
 
 
-@pytest.mark.parametrize(("rule_id", "sample"), samples("clean"))
-def test_no_other_sample_matches(rule_id, sample):
-    analysis = found(sample)
-    assert not analysis.skipped
-    assert rule_id not in {finding.rule_id for finding in analysis.findings}
-
-
-@pytest.mark.parametrize("rule_id", RULE)
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
 class TestEveryRule:
-    def test_every_rule_has_a_sample_of_either_kind(self, rule_id):
-        assert RULE[rule_id].samples["match"]
-        assert RULE[rule_id].samples["clean"]
+    def test_a_rule_matches_its_samples_and_no_clean_ones(self, rule):
+        assert rule.samples["match"]
+        assert rule.samples["clean"]
+        for sample in rule.samples["match"]:
+            assert rule.id in ids_found(sample), sample
+        for sample in rule.samples["clean"]:
+            assert rule.id not in ids_found(sample), sample
 
-    def test_every_rule_says_what_is_wrong_and_what_to_do(self, rule_id):
-        rule = RULE[rule_id]
+    def test_a_rule_says_what_is_wrong_and_what_to_do(self, rule):
         assert len(rule.title) <= 90
         assert not rule.title.endswith(".")
         assert len(rule.description) > 60
@@ -57,33 +39,37 @@ class TestEveryRule:
         assert rule.references
         assert all(re.match(r"https://[\w.-]+/", reference) for reference in rule.references)
 
-    def test_every_rule_names_only_known_conditions(self, rule_id):
-        assert RULE[rule_id].where.keys() <= CONDITIONS.keys() | NOT_CONDITIONS
 
-    def test_every_rule_names_the_languages_that_it_matches(self, rule_id):
-        rule = RULE[rule_id]
+def test_every_rule_names_only_known_conditions():
+    assert {name for rule in rules() for name in rule.where} <= CONDITIONS.keys() | NOT_CONDITIONS
+
+
+def test_every_rule_names_the_languages_that_it_matches():
+    known = {*LANGUAGES.values(), "html", "vue", "svelte", "jsx"}
+    for rule in rules():
         if rule.engine != "syntax":
-            return
-        known = {*LANGUAGES.values(), "html", "vue", "svelte", "jsx"}
-        assert set(rule.languages) <= known
+            continue
+        assert set(rule.languages) <= known, rule.id
         for name, group in GROUPS.items():
             if group & rule.match.keys():
-                assert set(rule.languages) & {*group, *(["jsx", "vue"] if name == "script" else [])}, name
+                assert set(rule.languages) & {*group, *(["jsx", "vue"] if name == "script" else [])}, (rule.id, name)
 
-    def test_no_rule_causes_every_file_to_be_parsed(self, rule_id):
-        rule = RULE[rule_id]
-        assert rule.engine != "syntax" or rule.triggers or rule.vendor_categories or rule.package_categories
 
-    def test_every_rules_samples_are_in_files_that_are_read(self, rule_id):
-        for kind in ("match", "clean"):
-            for sample in RULE[rule_id].samples[kind]:
-                for file in sample if isinstance(sample, list) else [sample]:
-                    assert language_of(file["path"].rpartition("/")[2])
-                    assert reason_to_skip(file["path"]) is None
+def test_no_rule_causes_every_file_to_be_parsed():
+    for rule in rules():
+        assert rule.engine != "syntax" or rule.triggers or rule.vendor_categories or rule.package_categories, rule.id
+
+
+def test_every_rules_samples_are_in_files_that_are_read():
+    samples = [sample for rule in rules() for kind in ("match", "clean") for sample in rule.samples[kind]]
+    for sample in samples:
+        for file in sample if isinstance(sample, list) else [sample]:
+            assert language_of(file["path"].rpartition("/")[2]), file
+            assert reason_to_skip(file["path"]) is None, file
 
 
 def test_there_are_at_least_40_rules_in_six_families():
-    assert len(RULE) == len(rules()) >= 40
+    assert len({rule.id for rule in rules()}) == len(rules()) >= 40
     assert {rule.category for rule in rules()} == set(CATEGORIES)
 
 
