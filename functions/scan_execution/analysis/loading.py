@@ -86,6 +86,8 @@ def _addresses(block: Block, place: SgNode) -> Iterator[str]:
 
 def _at(source: Source, address: str) -> Loaded | None:
     vendor = source.catalogue.first_in(address)
+    if vendor is not None and vendor.id == "facebook-sdk":  # the same host serves the pixel, per language
+        vendor = calls().of_path(address.strip("\"'`")) or vendor
     if vendor is not None:
         if vendor.id == "google-analytics" and any(mark in address for mark in TAGS_OF_ADS):
             vendor = source.catalogue.vendors["google-ads"]

@@ -45,8 +45,13 @@ _NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
+_COMPONENTS: Final = (".vue", ".svelte")
+_MAX_COMPONENTS: Final = 200
 _NEW_LINE: Final = re.compile("\n")
 _HOLDS_SCRIPT: Final = re.compile(r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode")
+# The beginning of a string that is a page or the head of one, which a server writes.
+_PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
+_LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
 _CONSTANTS: Final[Config] = {
     "rule": {
@@ -76,6 +81,10 @@ _WRITTEN_SCRIPTS: Final[list[Rule]] = [
         },
     },
 ]
+_PAGES_IN_STRINGS: Final[Rule] = {
+    "any": [{"kind": "template_string"}, {"kind": "string"}],
+    "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
+}
 _SCRIPTS_IN_JSX: Final[Config] = {
     "rule": {
         "any": [
@@ -88,11 +97,12 @@ _SCRIPTS_IN_JSX: Final[Config] = {
                 "inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
             },
             *_WRITTEN_SCRIPTS,
+            _PAGES_IN_STRINGS,
         ],
     }
 }
 _CODE: Final = re.compile(r"[(=]")
-_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": _WRITTEN_SCRIPTS}}
+_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": [*_WRITTEN_SCRIPTS, _PAGES_IN_STRINGS]}}
 
 
 class Loaded(NamedTuple):
@@ -271,11 +281,13 @@ class Source:
         """The file's own tree first, then the scripts inside it."""
         found = [self.main]
         if self.language == "html":
-            found.extend(self._script_elements())
+            found.extend(_script_elements(self.main))
+            if self.path.endswith(_COMPONENTS):
+                found.extend(self._components())
         if self.template and self.template.scripts:
             found.extend(self._outer_scripts(self.template))
         for block in list(found):
-            if block.language in SCRIPTS and _HOLDS_SCRIPT.search(block.text):
+            if block.language in SCRIPTS and (_HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
                 found.extend(_scripts_in_strings(block))
         return found
 
@@ -321,20 +333,37 @@ class Source:
         """The other templates that the file contains, by their names as written."""
         return self.template.includes if self.template else []
 
-    def _script_elements(self) -> Iterator[Block]:
-        if "<script" not in self.text.lower():
+    def _components(self) -> Iterator[Block]:
+        """Yields the components of known packages that the markup of a Vue or Svelte file contains."""
+        names = {found[1] for found in _COMPONENT.finditer(self.text)} & self.imported.keys()
+        if not names:
             return
-        for element in self.main.root.find_all(_SCRIPT_ELEMENTS):
-            tag = element.child(0)
-            body = next((child for child in element.children() if child.kind() == "raw_text"), None)
-            if tag is None or body is None:
-                continue
-            opening = tag.text()
-            kind = _TYPE.search(opening)
-            if kind and not _RUNS.fullmatch(kind[1].lower()):
-                continue
-            language = "typescript" if _TYPESCRIPT.search(opening) else "javascript"
-            yield Block(language, body.text(), body.range().start.index, self.main, element)
+        tags: Config = {
+            "rule": {
+                "any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}],
+                "has": {"kind": "tag_name", "regex": f"^(?:{'|'.join(sorted(names))})$"},
+            }
+        }
+        for tag in self.main.root.find_all(tags)[:_MAX_COMPONENTS]:
+            if name := tag.find({"rule": {"kind": "tag_name"}}):
+                yield Block("tsx", f"<{name.text()}/>", tag.range().start.index, self.main, tag)
+
+
+def _script_elements(page: Block) -> Iterator[Block]:
+    """Yields the scripts inside the elements of a page."""
+    if "<script" not in page.text.lower():
+        return
+    for element in page.root.find_all(_SCRIPT_ELEMENTS):
+        tag = element.child(0)
+        body = next((child for child in element.children() if child.kind() == "raw_text"), None)
+        if tag is None or body is None:
+            continue
+        opening = tag.text()
+        kind = _TYPE.search(opening)
+        if kind and not _RUNS.fullmatch(kind[1].lower()):
+            continue
+        language = "typescript" if _TYPESCRIPT.search(opening) else "javascript"
+        yield Block(language, body.text(), page.start + body.range().start.index, page, element)
 
 
 def _scripts_in_strings(block: Block) -> Iterator[Block]:
@@ -342,6 +371,11 @@ def _scripts_in_strings(block: Block) -> Iterator[Block]:
     for string in block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX):
         # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
-        if not _CODE.search(text) or text.lstrip().startswith("<"):
-            continue
-        yield Block("javascript", text, block.start + string.range().start.index + 1, block, string)
+        start = block.start + string.range().start.index + 1
+        if text.lstrip().startswith("<"):
+            if _LOADS_IN_PAGE.search(text) and "\\" not in text:
+                page = Block("html", text, start, block, string)
+                yield page
+                yield from _script_elements(page)
+        elif _CODE.search(text):
+            yield Block("javascript", text, start, block, string)

@@ -34,6 +34,7 @@ _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
 _RETURNS_ARGUMENT: Final = frozenset(
     {"unescape", "decodeURIComponent", "decodeURI", "encodeURI", "String", "toValue", "ref"}
 )
+_LOOPS: Final = frozenset({"forEach", "map", "each"})
 _RETURNS_RECEIVER: Final = frozenset({"replace", "trim", "toString", "toLowerCase", "href", "valueOf"})
 
 
@@ -136,7 +137,16 @@ class _Folding:
             return self._joined((self.fold(part, depth + 1) for part in arguments_of(receiver)), separator)
         return (UNKNOWN,)
 
+    def _elements(self, node: SgNode, depth: int) -> tuple[str, ...]:
+        """Folds the elements of an array literal, or of a constant that is one."""
+        if node.kind() == "identifier":
+            known = self._block.constants.get(node.text()[:200])
+            node = known[0] if known else node
+        return self._either(*arguments_of(node), depth=depth) if node.kind() == "array" else (UNKNOWN,)
+
     def _named(self, node: SgNode, depth: int) -> tuple[str, ...]:
+        if node.kind() == "identifier" and (array := _looped(node)) is not None:
+            return self._elements(array, depth)
         if node.kind() == "identifier" and (given := _argument(node)) is not None:
             return self.fold(given, depth + 1) if given != node else (UNKNOWN,)
         constants = self._block.constants
@@ -194,6 +204,32 @@ def _argument(name: SgNode) -> SgNode | None:
             if pattern.text() == written:
                 default = parameter.field("value") or parameter.field("right")
                 return _given_in_place(function, place) or default or name
+    return None
+
+
+def _elements(function: SgNode) -> SgNode | None:
+    """Returns what a function is called with one by one, for example the array of `[...].forEach(function)`."""
+    arguments = function.parent()
+    call = arguments.parent() if arguments is not None and arguments.kind() == "arguments" else None
+    callee = call.field("function") if call is not None else None
+    method = callee.field("property") if callee is not None else None
+    return callee.field("object") if callee is not None and method is not None and method.text() in _LOOPS else None
+
+
+def _looped(name: SgNode) -> SgNode | None:
+    """Returns the array whose elements a name takes in a loop, or None."""
+    written = name.text()
+    for around in name.ancestors()[:_MAX_ANCESTORS]:
+        if around.kind() == "for_in_statement":
+            left = around.field("left")
+            if left is not None and left.text().rpartition(" ")[2] == written:
+                return around.field("right")
+        elif around.kind() in _FUNCTIONS:
+            first = around.field("parameter")  # src => ...
+            if first is None and (parameters := around.field("parameters")) is not None:
+                first = next(iter(arguments_of(parameters)), None)
+            if first is not None and (first.field("pattern") or first).text() == written:
+                return _elements(around)
     return None
 
 

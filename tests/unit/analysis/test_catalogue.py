@@ -13,7 +13,7 @@ PATTERNS = [(vendor, pattern) for vendor in VENDORS for pattern in vendor.domain
 CATEGORIES = {
     "analytics", "tag-manager", "marketing", "session-replay", "social", "chat", "feedback", "ab-testing",
     "error-monitoring", "cookieless-analytics", "consent-management", "payments", "captcha", "video", "maps", "fonts",
-    "cdn", "other",
+    "cdn", "other", "widgets",
 }  # fmt: skip
 HOST = r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}"
 
@@ -173,8 +173,9 @@ class TestThirdParties:
             "js.stripe.com": "payments",
             "fonts.googleapis.com": "fonts",
             "maps.googleapis.com": "maps",
-            "utteranc.es": "other",
-            "giscus.app": "other",
+            "utteranc.es": "widgets",
+            "giscus.app": "widgets",
+            "cdn.commento.io": "other",
         }.items():
             assert catalogue().first_in(f"https://{host}").category == category, host
 
