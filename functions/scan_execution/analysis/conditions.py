@@ -100,7 +100,19 @@ def _ungated(candidate: Candidate, wanted: bool) -> bool:
     candidate.gating = gating(
         candidate.source, candidate.block, candidate.node, candidate.vendor.id if candidate.vendor else None
     )
+    if candidate.gating.gate is not Gate.CLOSED and (place := _inserting(candidate)) is not None:
+        inside = gating(candidate.source, candidate.block, place)
+        if inside.gate is Gate.CLOSED:
+            candidate.gating = inside
     return (candidate.gating.gate is not Gate.CLOSED) is wanted
+
+
+def _inserting(candidate: Candidate) -> SgNode | None:
+    """Returns the place that adds the script, if the candidate calls a function of the same file that does it."""
+    callee = candidate.node.field("function") if candidate.node.kind() == "call_expression" else None
+    if callee is None or callee.kind() not in {"identifier", "member_expression"}:
+        return None
+    return candidate.block.inserters.get(callee.text()[-_LONGEST_NAME:].rpartition(".")[2])
 
 
 def _unchecked(candidate: Candidate, wanted: bool) -> bool:

@@ -19,6 +19,13 @@ _PLACEHOLDER: Final = re.compile(
     r"\{\{[^{}]{0,200}\}\}|\{%[^%]{0,200}%\}|<%[^%]{0,200}%>|[$#]\{[^{}]{0,200}\}|<\?[^?]{0,200}\?>|\{[\w.]{1,80}\}"
 )
 _WORD: Final = re.compile(r"[\w$]+")
+# Names of functions of other files that add scripts, as far as names can say it, and addresses of scripts.
+_ADDS: Final = re.compile(
+    r"^(?:load|inject|insert|append|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
+)
+_SCRIPT: Final = re.compile(r"\.js\b|/(?:js|tag|sdk)\b")
+_LONGEST_NAME: Final = 100
+_LONGEST_ARGUMENTS: Final = 600
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
 _ADDRESS_OF_MARKUP: Final = re.compile(r"""\bsrc\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
 _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
@@ -39,6 +46,8 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
         yield start
         return
     place = node if capture is None else node.get_match(capture)
+    if place is None and capture == "URL":
+        place = _inserted(block, node)
     if place is None:
         if element := calls().of_element(node.text()[:1_000]):
             yield Loaded(element, "")
@@ -59,6 +68,19 @@ def _started(source: Source, node: SgNode) -> Loaded | None:
     address = source.catalogue.first_in(arguments.text())
     host = source.catalogue.host_at(arguments.text()) if address is shape.vendor else ""
     return Loaded(shape.vendor, host, not shape.alone)
+
+
+def _inserted(block: Block, node: SgNode) -> SgNode | None:
+    """Returns the arguments of a call that adds a script with the address it is given, or that sends a beacon."""
+    sent, callee = node.get_match("SENT"), node.field("function")
+    if sent is None or callee is None:
+        return None
+    name = callee.text()[-_LONGEST_NAME:].rpartition(".")[2]
+    if name == "sendBeacon" or name in block.inserters:
+        return sent
+    if callee.kind() == "identifier" and _ADDS.search(name) and _SCRIPT.search(sent.text()[:_LONGEST_ARGUMENTS]):
+        return sent
+    return None
 
 
 def _addresses(block: Block, place: SgNode) -> Iterator[str]:

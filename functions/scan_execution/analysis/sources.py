@@ -17,6 +17,7 @@ from ast_grep_py import Config, Rule, SgNode, SgRoot
 
 from scan_execution.analysis.calls import Shape, calls
 from scan_execution.analysis.catalogue import Catalogue, Vendor
+from scan_execution.analysis.inserting import inserters_of
 from scan_execution.analysis.templates import Template
 from scan_execution.analysis.templates.markup import Include, Test
 from scan_execution.analysis.unknown import may_load_unknown, own_names
@@ -149,6 +150,11 @@ class Block:
                 if len(known) < _MAX_VALUES:
                     known.append(value)
         return found
+
+    @cached_property
+    def inserters(self) -> dict[str, SgNode]:
+        """The functions that add a script or a frame whose address they are given, by name."""
+        return inserters_of(self.root)
 
     @cached_property
     def loaded(self) -> dict[tuple[SgNode, str | None], tuple[Loaded, ...]]:
