@@ -26,7 +26,8 @@ from scan_execution.sandbox import Sandbox
 
 # Verdicts on loads of a vendor: the analysis should report the first, and must not report the last two.
 UNGATED: Final = "ungated"
-WRONG: Final = frozenset({"gated", "dead", "wrong"})
+DEAD: Final = "dead"
+WRONG: Final = frozenset({"gated", DEAD, "wrong"})
 # Reporting them is neither right nor wrong.
 NEUTRAL: Final = frozenset({"cookieless", "same", "unclear"})
 # Verdicts on findings of other kinds: the vendor's column has `rule:ID`.
@@ -119,6 +120,8 @@ def compare(
             )  # fmt: skip
             place = claimed if claimed in verdicts or named is None else named
             verdict = verdicts.get(place)
+            if verdict == DEAD and finding.confidence == "low":
+                continue  # it says that nothing was found that runs the code
             if verdict in {UNGATED, RIGHT}:
                 result.right.add(place)
             elif verdict in WRONG:

@@ -49,7 +49,9 @@ _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
 _COMPONENTS: Final = (".vue", ".svelte")
 _MAX_COMPONENTS: Final = 200
 _NEW_LINE: Final = re.compile("\n")
-_HOLDS_SCRIPT: Final = re.compile(r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode")
+_HOLDS_SCRIPT: Final = re.compile(
+    r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode|\[\s*[\"']script[\"']"
+)
 # The beginning of a string that is a page or the head of one, which a server writes.
 _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
 _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
@@ -80,6 +82,11 @@ _WRITTEN_SCRIPTS: Final[list[Rule]] = [
             "kind": "arguments",
             "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
         },
+    },
+    # ["script", {}, "…"], as VitePress configures a page's head.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
     },
 ]
 _PAGES_IN_STRINGS: Final[Rule] = {
