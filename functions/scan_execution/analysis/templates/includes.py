@@ -20,6 +20,7 @@ _PHP: Final = re.compile(r"\b(?:(?:include|require)(?:_once)?+|get_template_part
 _BY_KIND: Final = {
     "Blade": re.compile(
         r"(?<![\w@])@(?:include\w*+|component|each|livewire)\s*+\([^\"'\n]{0,80}+[\"']([\w.:/-]{1,200}+)[\"']"
+        r"|<x-([\w.-]{1,200}+)"
     ),
     "Razor": re.compile(
         r"(?:Html\.(?:Render)?+Partial(?:Async)?+|RenderPage|Component\.InvokeAsync)\s*+\(\s*+\"([^\"\n]{1,200}+)\""
@@ -37,7 +38,7 @@ _BY_KIND: Final = {
 }
 _BY_KIND["Slim"] = _BY_KIND["Haml"]
 _ANY: Final = re.compile(
-    r"include|render|partial|template|require|embed|import|\{>|section|snippet|component|RenderPage", re.IGNORECASE
+    r"include|<x-|render|partial|template|require|embed|import|\{>|section|snippet|component|RenderPage", re.IGNORECASE
 )
 
 
