@@ -3,8 +3,8 @@
 import json
 import re
 from collections import Counter
-
-import pytest
+from collections.abc import Callable
+from typing import Any
 
 from controlplane.core.errors import CATALOG
 from controlplane.core.scopes import API_KEY_SCOPES
@@ -22,11 +22,18 @@ UNCOUNTED = {401, 413}
 ROUTES = {operation.name: operation for operation in operations() if operation.route.include_in_schema}
 
 
-def _named(operation: DocumentedOperation) -> str:
-    return operation.name
+def every_operation(check: Callable[[Any, DocumentedOperation], None]) -> Callable[[Any], None]:
+    """Turns a check of one operation into a test of all. The failure names the operation."""
 
+    def test(self: Any) -> None:
+        for operation in documented_operations():
+            try:
+                check(self, operation)
+            except AssertionError as failure:
+                failure.add_note(operation.name)
+                raise
 
-every_operation = pytest.mark.parametrize("operation", documented_operations(), ids=_named)
+    return test
 
 
 def _requires(operation: DocumentedOperation):
