@@ -61,8 +61,9 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     }
     for vendor_id, found in loads.items():
         used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
-        counts = {"loading_files": found.files, "ungated_files": found.ungated}
-        vendors[vendor_id] = replace(used, hosts=tuple(found.hosts), **counts)
+        vendors[vendor_id] = replace(
+            used, hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
+        )
     # Keeps the vendors of the manifests if there are too many.
     kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
     return replace(

@@ -38,7 +38,7 @@ _OPTIONS: Final = {
     rf"|disable_persistence)[\"']?\s{{0,9}}:{_YES}"
     r"|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
     "mixpanel": rf"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{{0,9}}:{_YES}",
-    "amplitude": rf"optOut[\"']?\s{{0,9}}:{_YES}" r"|identityStorage[\"']?\s{0,9}:\s{0,9}[\"']none",
+    "amplitude": rf"optOut[\"']?\s{{0,9}}:{_YES}|identityStorage[\"']?\s{{0,9}}:\s{{0,9}}[\"']none",
     "countly": rf"require_consent[\"']?\s{{0,9}}:{_YES}",
     "rudderstack": r"preConsent[\"']?\s{0,9}:|consentManagement[\"']?\s{0,9}:",
     "segment": rf"disable[\"']?\s{{0,9}}:{_YES}",
