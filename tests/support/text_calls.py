@@ -27,7 +27,7 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import (, engine, files, gating, libraries, loading, manifests, mechanisms, unknown
+from scan_execution.analysis import (
     engine,
     files,
     gates,
@@ -257,7 +257,6 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
         ),
         _link,
     ),
-    "scan_execution.analysis.values:_property": _fold,
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "scan_execution.analysis.unknown:may_load_unknown": (
         lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),

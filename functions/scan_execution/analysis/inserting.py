@@ -21,7 +21,8 @@ _SOURCES: Final[Config] = {
     }
 }
 _FUNCTIONS: Final = frozenset({
-    "function_expression", "arrow_function", "function_declaration", "method_definition", "generator_function_declaration",
+    "function_declaration", "function_expression", "arrow_function", "method_definition",
+    "generator_function_declaration",
 })  # fmt: skip
 _NAMED: Final = frozenset({
     "variable_declarator", "pair", "assignment_expression", "public_field_definition", "field_definition",
