@@ -15,6 +15,8 @@ type Range = tuple[int, int]
 
 # Recognizes any generated value by its name. The rules that recognize a provider's format say more.
 _BY_NAME: Final = "hard-coded-client-secret"
+# Is as severe as the rule about passwords, payment, and health data, which says more.
+_ANY_FIELD: Final = "personal-data-in-event"
 # Says that a tracker runs on refusal, as the finding about a tracker inside of it does.
 _ON_REFUSAL: Final = "tracker-runs-on-refusal"
 
@@ -44,8 +46,8 @@ def _fact(rule: Rule, candidate: Candidate) -> object:
     return None
 
 
-def _rank(rule: Rule) -> tuple[bool, int]:
-    return rule.id == _BY_NAME, SEVERITIES.index(rule.severity)
+def _rank(rule: Rule) -> tuple[bool, int, bool]:
+    return rule.id == _BY_NAME, SEVERITIES.index(rule.severity), rule.id == _ANY_FIELD
 
 
 def _range(candidate: Candidate) -> Range:
