@@ -60,7 +60,7 @@ class Catalogue:
     ) -> None:
         """`packages` are further ones by vendor id; `exports` the vendors of single exports, None if it loads none."""
         self.vendors: Final = {vendor.id: vendor for vendor in vendors}
-        self._general: Final = frozenset(general)
+        self.general: Final = frozenset(general)
         self.exports: Final = {
             package: {name: self.vendors[vendor_id] if vendor_id else None for name, vendor_id in names.items()}
             for package, names in (exports or {}).items()
@@ -89,7 +89,7 @@ class Catalogue:
 
     def knows(self, host: str) -> bool:
         """Returns whether the catalogue says anything about a host, also that it serves no tracker."""
-        return any(suffix in self._by_host or suffix in self._general for suffix in suffixes(host.lower().rstrip(".")))
+        return any(suffix in self._by_host or suffix in self.general for suffix in suffixes(host.lower().rstrip(".")))
 
     def addresses_in(self, text: str) -> Iterator[tuple[int, Vendor]]:
         """Yields the vendor of each known address in a text, with the position of its `//`."""

@@ -24,6 +24,7 @@ from scan_execution.analysis.sources import Block, Source
 from scan_execution.analysis.unknown import registrable, unknown_host
 
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
+_IS_SCRIPT: Final = re.compile(r"<script\b", re.IGNORECASE)
 # The names of so many enclosing nodes can say that a secret is only shown.
 _MAX_NAMED: Final = 16
 _LONGEST_NAME: Final = 100
@@ -63,6 +64,8 @@ def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     """Returns whether an unknown third party's script is loaded, whose content can change. Records its host."""
+    if not _IS_SCRIPT.match(candidate.node.text()[:_LONGEST_NAME]):
+        return False  # a frame has no access to the page
     value = _ATTRIBUTE.match(candidate.text(wanted["in"]))
     host = unknown_host(candidate.source.catalogue, value[1]) if value else None
     if host is None or "integrity" in candidate.text(None) or registrable(host) in candidate.source.own_names:

@@ -21,6 +21,25 @@ from scan_execution.analysis.uses import uses_of
 from scan_execution.inventory import manifests as inventory
 
 _SETTING_RULE = "site-generator-tracker"
+_TAG = b"%s<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
+# A condition in each syntax of templates.
+_TEMPLATES = (
+    ("a.twig", b"{% if app.consent %}"),
+    ("a.blade.php", b"@if (consent())"),
+    ("a.php", b"<?php if (consent()) { ?>"),
+    ("a.erb", b"<% if consent? %>"),
+    ("a.heex", b"<%= if @consent do %>"),
+    ("a.jsp", b"<c:if test='${consent}'>"),
+    ("a.cshtml", b"@if (consent) {"),
+    ("a.hbs", b"{{#if consent}}"),
+    ("a.tpl", b"{if $consent}"),
+    ("a.ftl", b"<#if consent>"),
+    ("a.vm", b"#if ($consent)"),
+    ("a.mako", b"% if consent:\n"),
+    ("a.vue", b"<script setup>import Giscus from '@giscus/vue'</script><Giscus v-if='consent' />"),
+    ("a.svelte", b"{#if consent}"),
+    ("a.astro", b"---\nconst id = 'a';\n---\n{consent && "),
+)
 # One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
 _WARM_UP = (
     ("a.html", "html", b"<script>\ngtag('event', 'a', { email: user.email });\n</script><p onclick='x()'>"),
@@ -37,6 +56,11 @@ _WARM_UP = (
     ("package.json", inventory.LANGUAGE, b'{"dependencies": {"posthog-js": "1.2.0"}, "packageManager": "yarn@1.22.0"}'),
     ("pyproject.toml", inventory.LANGUAGE, b'[project]\ndependencies = ["django>=5.2"]\n[tool.uv]\n'),
     ("_config.yml", "configuration", b"google_analytics: UA-98765432-1\n"),
+    ("hugo.toml", "configuration", b"[services.googleAnalytics]\nID = 'G-7K2M9XQ4TZ'\n"),
+    *((path, "html", _TAG % condition) for path, condition in _TEMPLATES),
+    ("a.pug", "html", b"if cookies.consent\n  script(src='https://static.hotjar.com/c/hotjar-1.js')\n"),
+    ("a.haml", "html", b"- if cookies[:consent]\n  %script{src: 'https://static.hotjar.com/c/hotjar-1.js'}\n"),
+    ("a.slim", "html", b"- if cookies[:consent]\n  script src='https://static.hotjar.com/c/hotjar-1.js'\n"),
     ("Gemfile", inventory.LANGUAGE, b'gem "rails", "~> 8.0"\n'),
     ("yarn.lock", "lock file", b'cookieconsent@^3.0.0:\n  version "3.1.0"\n'),
 )
@@ -62,6 +86,8 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         _add_settings(report, source, limits)
         return report
     lines = files.check_lines(text, limits, language)
+    if language == "javascript":
+        files.check_copy(text)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     report.matches, report.truncated, loads = analyze_source(source, limits)
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]

@@ -29,7 +29,7 @@ LOCK_FILES: Final = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn
 _FOLDERS: Final = {
     "vendored": """
         node_modules bower_components jspm_packages vendor vendors third_party third-party site-packages .yarn .pnpm
-        venv .venv virtualenv
+        venv .venv virtualenv wp-includes wp-admin ckeditor ckeditor4 ckfinder tinymce
     """,
     "build output": """
         dist build out .next .nuxt .output .svelte-kit .vercel .netlify .cache .turbo .parcel-cache coverage
@@ -43,6 +43,11 @@ _FOLDERS: Final = {
     "repository data": ".git .hg .svn .idea .vscode",
 }
 _REASON_OF_FOLDER: Final = {name: reason for reason, names in _FOLDERS.items() for name in names.split()}
+# Folders whose names say it only together.
+_VENDORED: Final = re.compile(
+    r"(?:^|/)(?:wp-content/plugins|(?:js|javascripts?|scripts|static|assets|public)/(?:libs|bower|3rd-?party))/",
+    re.IGNORECASE,
+)
 _REASON_OF_NAME: Final = (
     (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
     (re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts)$|\.g\.ts$"), "generated"),
@@ -77,6 +82,8 @@ def reason_to_skip(path: str) -> str | None:
     for folder in folders:
         if reason := _REASON_OF_FOLDER.get(folder.lower()):
             return reason
+    if _VENDORED.search(path):
+        return "vendored"
     lower = name.lower()
     return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)
 
@@ -183,6 +190,22 @@ def check_lines(text: str, limits: Limits, language: str = "") -> int:
         if in_long_lines > len(code) / 2 and len(code) > 4 * limits.minified_line_length:
             raise Skipped("minified")
     return len(lines)
+
+
+# The comment that a published library begins with: its version and its license.
+_BANNER: Final = re.compile(r"\s*+/\*(?P<text>(?:[^*]|\*(?!/)){20,1500}+)\*/")
+_VERSION: Final = re.compile(r"(?:\bv|\bversion[:\s]\s?|@version\s|[a-z]\s)\d{1,3}\.\d{1,3}(?:\.\d|\b)", re.IGNORECASE)
+_LICENSE: Final = re.compile(r"licen[sc]e|copyright|\(c\)|©", re.IGNORECASE)
+_SMALLEST_LIBRARY: Final = 8_000
+
+
+def check_copy(text: str) -> None:
+    """Raises Skipped if a script begins like a published library."""
+    if len(text) < _SMALLEST_LIBRARY or not (banner := _BANNER.match(text)):
+        return
+    if text.lstrip().startswith("/*!") or "@license" in banner["text"] or "@version" in banner["text"]:
+        if _VERSION.search(banner["text"]) and _LICENSE.search(banner["text"]):
+            raise Skipped("vendored")
 
 
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*+)([^<>]*+)>")

@@ -19,6 +19,7 @@ from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Provider,
 # Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
     "not text", "empty", "line too long", "minified", "nested too deep", "too slow", "needed too much memory", "failed",
+    "vendored",
 })  # fmt: skip
 
 # For every file: exceeds the highest line number and column that an 8 MB file can have.

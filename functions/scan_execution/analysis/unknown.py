@@ -32,7 +32,8 @@ _LIBRARY: Final = re.compile(
     r"|ckeditor|quill|codemirror|monaco|ace|video|plyr|hls|dash|howler|p5|phaser|pixi|babylon|aframe|matter|tone|typed"
     r"|particles|lottie|masonry|isotope|imagesloaded|lightbox|fancybox|magnific|photoswipe|glightbox|clipboard|handlebars"
     r"|mustache|knockout|rxjs|zone|pyodide|webcomponents|lit|preact|svelte|solid|cropper|dropzone|sortable|flatpickr"
-    r"|pikaday|webfont)(?![a-z])[\w.-]*\.js(?:$|\?)",
+    r"|pikaday|webfont|pym|iframeresizer|jsrender|zepto|mootools|prototype|scriptaculous|dojo|ext|yui|handsontable"
+    r"|paper|konva|fabric|raphael|snap|velocity|scrollreveal|typeahead|parsley|cleave|intltelinput|viewer|turn)(?![a-z])[\w.-]*\.js(?:$|\?)",
     re.IGNORECASE,
 )
 # Elements that may state the site's own address.
