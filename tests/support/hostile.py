@@ -37,7 +37,9 @@ def start(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
         except OSError as refused:
             outcome = refused.errno
         return (
-            outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], [], [], [], []]).encode()
+            outcome
+            if isinstance(outcome, bytes)
+            else json.dumps([outcome, [False] * 3, [], [], [], [], [], []]).encode()
         )
 
     return answer
@@ -110,7 +112,7 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
         "started": False,
     }  # fmt: skip
-    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], [], [], [], []]).encode()
+    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], [], [], [], [], []]).encode()
     return lambda: content
 
 
@@ -162,10 +164,10 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "deep-json": lambda: b"[" * 100_000,
     "another-shape": lambda: b'{"lines": 1}',
     "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
-    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], []]",
-    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], []]",
+    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], []]",
+    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], [], []]",
     "huge-length": _say(b"\xff\xff\xff\xff"),
-    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, [], [], [], []]).encode(),
+    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, [], [], [], [], []]).encode(),
     "unknown-rule": forged_match(rule_id="no-such-rule"),
     "unknown-vendor": forged_match(vendor_id="no-such-vendor"),
     "unknown-library": forged_match(package="no-such-library"),

@@ -17,6 +17,7 @@ from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
 from scan_execution.analysis.report import MAX_LOADS, USES, Load, Match, Report
 from scan_execution.analysis.sources import Source
+from scan_execution.analysis.unknown import configured_names
 from scan_execution.analysis.uses import uses_of
 from scan_execution.inventory import manifests as inventory
 
@@ -82,7 +83,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return _examine_uses(path, text, language, limits)
     source = source_of(path, text, language)
     if language == "configuration":
-        report = Report(text.count("\n") + 1, asks_for_consent(source))
+        report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
         _add_settings(report, source, limits)
         return report
     lines = files.check_lines(text, limits, language)
@@ -91,6 +92,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
     report.matches, report.truncated, loads = analyze_source(source, limits)
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
+    report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path):
         _add_settings(report, source, limits)
     return report
@@ -125,7 +127,7 @@ def _add_settings(report: Report, source: Source, limits: Limits) -> None:
 
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:
     pinned = manifests.read_lock_file(text) if locked else manifests.read_manifest(text)
-    report = Report(text.count("\n") + 1)
+    report = Report(text.count("\n") + 1, own_names=[] if locked else sorted(configured_names(text)))
     matches = _manifest_matches(report, path, text, pinned, limits)
     report.matches = list(islice(matches, limits.max_findings_per_file))
     report.truncated = next(matches, None) is not None

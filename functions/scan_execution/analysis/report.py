@@ -37,8 +37,10 @@ MAX_LOADS: Final = 50
 MAX_USES: Final = 500
 MAX_PROVIDERS: Final = 50
 MAX_GATING_NAMES: Final = 20
+# Names of hosts that one file says the project is served from.
+MAX_OWN_NAMES: Final = 20
 # By list of a report.
-_MAX_LENGTHS: Final = (_MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS)
+_MAX_LENGTHS: Final = (_MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS, MAX_OWN_NAMES)
 _MAX_VERSION: Final = 60
 _MAX_HOST: Final = 253
 
@@ -112,6 +114,7 @@ class Report:
     loads: list[Load] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     providers: list[Provider] = field(default_factory=list)
+    own_names: list[str] = field(default_factory=list)
 
 
 # A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>`,
@@ -150,7 +153,7 @@ def write_report(report: Report | Skipped) -> bytes:
         return _write({"skipped": str(report)}).encode()
     flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
     matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
-    found = [report.lines, flags, matches, report.parts, report.loads, report.uses, report.providers]
+    found = [report.lines, flags, matches, report.parts, report.loads, report.uses, report.providers, report.own_names]
     return _write(found).encode(errors="replace")
 
 
@@ -170,7 +173,7 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
             isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True)
         ):
             _position(lines, 0)
-            matches, parts, loads, uses, providers = lists
+            matches, parts, loads, uses, providers, own_names = lists
             return Report(
                 lines,
                 asks,
@@ -184,6 +187,7 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
                 [Load(*_texts(it, (_MAX_NAME_LENGTH, _MAX_HOST))) for it in loads],
                 [_read_use(it) for it in uses],
                 [_read_provider(it) for it in providers],
+                [_text(it, _MAX_HOST) for it in own_names],
             )
     raise InvalidReport
 

@@ -29,6 +29,7 @@ from scan_execution.analysis.links import Links, Verdict
 from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from scan_execution.analysis.report import Entry, Examine, InvalidReport, Load, Match, Report, Request, has_loader
 from scan_execution.analysis.rules import Rule, rules
+from scan_execution.analysis.unknown import registrable
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
@@ -39,6 +40,7 @@ _ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
 
 _HOST: Final = re.compile(r"[a-z0-9_.-]*")
+_MAX_OWN_NAMES: Final = 1_000
 _MAX_HOSTS: Final = 3
 
 
@@ -121,6 +123,8 @@ class _Found:
     gating: Gating | None = None
     depends_on_consent_mode: bool = False
     started: bool = False
+    # The host of an unknown third party.
+    host: str = ""
 
 
 class _Scan:
@@ -134,6 +138,7 @@ class _Scan:
         self._outdated: dict[str, tuple[tuple[int, int, str, int], _Found]] = {}
         self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
         self._consent_mode = False
+        self._own_names: set[str] = set()
         self._paths: list[str] = []
         self._providers: list[tuple[str, list[Provider]]] = []
 
@@ -223,6 +228,8 @@ class _Scan:
         self._consent_mode = self._consent_mode or report.sets_consent_mode
         if report.providers:
             self._providers.append((path, report.providers))
+        if len(self._own_names) < _MAX_OWN_NAMES:
+            self._own_names.update(report.own_names)
         result.truncated |= report.truncated
         result.lines += report.lines
         result.files_analyzed += 1
@@ -265,7 +272,13 @@ class _Scan:
             (vendor.id,) if vendor else (),
         )
         asks = rule.category != "banner" and not _ASKS.isdisjoint(rule.where)
-        return _Found(finding, match.gating if asks else None, match.depends_on_consent_mode, match.started)
+        return _Found(
+            finding,
+            match.gating if asks else None,
+            match.depends_on_consent_mode,
+            match.started,
+            match.names.get("host", ""),
+        )
 
     def _keep(self, found: list[tuple[Match, _Found]]) -> None:
         for match, entry in found:
@@ -309,7 +322,12 @@ class _Scan:
         return self._result
 
     def _judged(self, found: _Found, links: Links) -> Finding | None:
-        """Returns the finding with its confidence, or None if the project shows that it waits for consent."""
+        """Returns the finding with its confidence, or None if the project shows that it waits for consent.
+
+        None, too, if an unknown third party is the project's own host.
+        """
+        if found.host and registrable(found.host) in self._own_names:
+            return None
         if found.depends_on_consent_mode and self._consent_mode:
             return None
         if found.gating is None:

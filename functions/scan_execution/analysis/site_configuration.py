@@ -18,12 +18,15 @@ _MAX_SETTINGS: Final = 5_000
 _NAMES: Final = frozenset({
     "mkdocs.yml", "mkdocs.yaml", "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml",
     "config.yml", "params.toml", "params.yaml", "params.yml", "antora-playbook.yml", "book.toml", "book.json",
-    "_quarto.yml", "app.json", "angular.json", "services.toml",
+    "_quarto.yml", "app.json", "angular.json", "services.toml", "CNAME",
 })  # fmt: skip
 # Not those that only a developer's machine uses.
 _JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
 # Read as code, too.
 _IN_CODE: Final = ("conf.py", "pelicanconf.py", "publishconf.py", "config/environment.js")
+_NAMES_SITE: Final = re.compile(
+    r"(?:^|/)(?:(?:astro|docusaurus|nuxt|gatsby|next-sitemap|site|config)[.-]?config\.[cm]?[jt]s|conf\.py|pelicanconf\.py|siteMetadata\.js)$"
+)
 _SECTION: Final = re.compile(r"\s*\[{1,2}([\w.\"-]{1,120})\]{1,2}\s*(?:#.*)?$")
 _SETTING: Final = re.compile(r"""([\s,{-]*+)["']?([\w.-]{1,80}+)["']?\s*+[:=]\s*+(.*)$""")
 _ITEM: Final = re.compile(r"""(\s*+)(?:-\s++)?\[?(["'].*|-?\s*+[\w/@.-]++,?\s*)$""")
@@ -61,6 +64,11 @@ def is_configuration(name: str) -> bool:
 def configures(path: str) -> bool:
     """Returns whether a file is code that turns on trackers by its settings."""
     return f"/{path}".endswith(tuple(f"/{name}" for name in _IN_CODE))
+
+
+def names_site(path: str) -> bool:
+    """Returns whether a file is code that states the site's own address."""
+    return _NAMES_SITE.search(path) is not None
 
 
 def trackers_of(text: str) -> list[Found]:

@@ -40,6 +40,14 @@ _LIBRARY: Final = re.compile(
 _STATES: Final = re.compile(r"<(?:link|meta|base)\b[^<>]{0,600}", re.IGNORECASE)
 _OWN: Final = ("canonical", "og:url", "<base")
 _MAX_OWN: Final = 20
+# Settings that name the site's own address: Hugo, Jekyll, MkDocs, Astro, Gatsby, Docusaurus, package.json, and others.
+_SITE: Final = re.compile(
+    r"""(?:\b(?:base_?url|site_?url|site|homepage|hostname|canonical_?url|domain)|^[ \t]{0,2}url)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?=https?://)""",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HOST: Final = re.compile(r"\s*(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\s*", re.IGNORECASE)
+# Second-level domains below which a country's sites register.
+_SHARED: Final = frozenset({"co", "com", "org", "gov", "ac", "net", "edu", "or", "ne", "go", "gob", "gouv"})
 
 
 def unknown_host(catalogue: Catalogue, address: str) -> str | None:
@@ -75,6 +83,21 @@ def own_names(text: str) -> set[str]:
     return found
 
 
+def configured_names(text: str) -> set[str]:
+    """Returns the registrable names of the hosts that a configuration, a manifest, or a CNAME file states."""
+    if _HOST.fullmatch(text):
+        return {registrable(text.strip())}
+    found: set[str] = set()
+    for setting in _SITE.finditer(text):
+        if match := _ADDRESS.match(text, setting.end()):
+            found.add(registrable(match[1]))
+            if len(found) == _MAX_OWN:
+                break
+    return found
+
+
 def registrable(host: str) -> str:
     """Returns the part of a host that a site registers: an estimate that errs on the side of equal names."""
-    return ".".join(host.lower().split(".")[-2:])
+    labels = host.lower().split(".")
+    shared = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SHARED
+    return ".".join(labels[-3 if shared else -2 :])
