@@ -130,6 +130,12 @@ def _check_lines(text: str) -> None:
             files.check_lines(text, _ANY_LINE, language)
 
 
+def _check_copy(text: str) -> None:
+    for banner in (text, f"/*!{text}", f"/*! @license v1.2.3 {text}*/"):
+        with suppress(files.Skipped):
+            files.check_copy(banner + " " * 8_000)
+
+
 def _check_depth(text: str) -> None:
     for language in _LANGUAGES:
         files.check_depth(text, language, _LIMITS)
@@ -245,6 +251,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.examine:_examine_manifest": _manifests,
     "scan_execution.analysis.examine:_manifest_matches": _manifests,
     "scan_execution.analysis.examine:examine": _manifests,
+    "scan_execution.analysis.files:check_copy": _check_copy,
     "scan_execution.analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
     "scan_execution.analysis.sources:Source.inline_package": _read_sources,

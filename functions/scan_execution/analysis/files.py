@@ -203,9 +203,10 @@ def check_copy(text: str) -> None:
     """Raises Skipped if a script begins like a published library."""
     if len(text) < _SMALLEST_LIBRARY or not (banner := _BANNER.match(text)):
         return
-    if text.lstrip().startswith("/*!") or "@license" in banner["text"] or "@version" in banner["text"]:
-        if _VERSION.search(banner["text"]) and _LICENSE.search(banner["text"]):
-            raise Skipped("vendored")
+    said = banner["text"]
+    is_banner = said.startswith("!") or "@license" in said or "@version" in said
+    if is_banner and _VERSION.search(said) and _LICENSE.search(said):
+        raise Skipped("vendored")
 
 
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*+)([^<>]*+)>")
