@@ -193,7 +193,7 @@ def check_lines(text: str, limits: Limits, language: str = "") -> int:
 
 
 # The comment that a published library begins with: its version and its license.
-_BANNER: Final = re.compile(r"\s*+/\*(?P<text>(?:[^*]|\*(?!/)){20,1500}+)\*/")
+_BANNER: Final = re.compile(r"\A/\*(?P<text>(?:[^*]|\*(?!/)){20,1500}+)\*/")
 _VERSION: Final = re.compile(r"(?:\bv|\bversion[:\s]\s?|@version\s|[a-z]\s)\d{1,3}\.\d{1,3}(?:\.\d|\b)", re.IGNORECASE)
 _LICENSE: Final = re.compile(r"licen[sc]e|copyright|\(c\)|©", re.IGNORECASE)
 _SMALLEST_LIBRARY: Final = 8_000
@@ -201,7 +201,7 @@ _SMALLEST_LIBRARY: Final = 8_000
 
 def check_copy(text: str) -> None:
     """Raises Skipped if a script begins like a published library."""
-    if len(text) < _SMALLEST_LIBRARY or not (banner := _BANNER.match(text)):
+    if len(text) < _SMALLEST_LIBRARY or not (banner := _BANNER.match(text[:3_000].lstrip())):
         return
     said = banner["text"]
     is_banner = said.startswith("!") or "@license" in said or "@version" in said
