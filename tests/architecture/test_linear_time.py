@@ -245,7 +245,7 @@ class TestFunctions:
             for hostile in hostiles:
 
                 def read(text: str, path: str = path, language: str = language) -> object:
-                    return examine(path, f"{USES}{language} a", text.encode(), limits)
+                    return examine(path, f"{USES}{language} a f", text.encode(), limits)
 
                 growth.cpu_seconds(lambda: read("import a from './a'"))
                 slow += [(path, hostile, it) for it in [growth.excess(read, hostile.text, smallest=2_048)] if it]

@@ -179,7 +179,7 @@ def _manifests(text: str) -> None:
 
 def _link(text: str) -> None:
     links = Links([text, f"a/{text}.ts", "a/b.ts"])
-    links.add_providers(text, [gating.Provider(text, Export(text, text))])
+    links.add(text, Report(providers=[gating.Provider(text, Export(text, text))]))
     links.add("a/b.ts", Report(uses=[Use(Export(module, text), OPEN) for module in ("", text, f"./{text}")]))
     waits = Gating(Gate.CALLERS, (text,), (Export(text, text),))
     links.frontier(text, waits)
@@ -260,7 +260,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     **dict.fromkeys(
         (
             f"scan_execution.analysis.links:Links.{name}"
-            for name in ("add", "add_providers", "frontier", "is_read", "resolve", "verdict")
+            for name in ("add", "frontier", "is_read", "resolve", "verdict")
         ),
         _link,
     ),

@@ -28,6 +28,7 @@ _FRAMEWORK: Final = re.compile(
     r"(?:page|layout|template|error|loading|not-found|global-error|default)\.[jt]sx?$)"
     r"|(?:^|/)(?:_app|_document|_layout|\+(?:page|layout|error)|hooks\.client|entry[.-](?:client|server)|root|App|app"
     r"|app\.component|gatsby-(?:browser|ssr|config|node)|(?:nuxt|docusaurus|astro|vite|next|svelte|rsbuild|vue)\.config"
+    r"|\.(?:vitepress|vuepress)/(?:config|theme/index)|src/router/index"
     r"|instrumentation-client|Root|error)\.(?:client\.|server\.)?(?:[cm]?[jt]sx?|vue|svelte|astro)$"
 )
 _MAIN: Final = re.compile(
@@ -37,10 +38,15 @@ _MAIN: Final = re.compile(
 # The main file of a package in a workspace hands on what others import.
 _PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
 _PARTIAL: Final = re.compile(
-    r"(?:^|/)(?:_[^/]*$|(?:_?partials?|_?includes?|snippets|_?shared|fragments|_?components|widgets|embeds|blocks"
+    r"(?:^|/)(?:_[^/]*$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments|_?components|widgets|embeds|blocks"
     r"|elements|template-parts|modules|mixins|macros)/)",
     re.IGNORECASE,
 )
+_ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
+# Pages name their layout in their front matter.
+_LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
+# Components of React, which a page can't load as they are.
+_JSX: Final = (".tsx", ".jsx")
 
 
 @lru_cache(maxsize=4_096)
@@ -50,9 +56,14 @@ def runs(path: str) -> Runs:
     if script or path.endswith(COMPONENT_FILES):
         if _FRAMEWORK.search(path):
             return Runs.ALL
-        if script:
-            return Runs.WHOLE if _MAIN.search(path) and not _PACKAGE.search(path) else Runs.PERHAPS
-        return Runs.NEVER
+        if script and _MAIN.search(path) and not _PACKAGE.search(path):
+            return Runs.WHOLE
+        return Runs.PERHAPS if script and not path.endswith(_JSX) else Runs.NEVER
     if path.endswith(".py"):
         return Runs.ALL
-    return Runs.PERHAPS if _PARTIAL.search(path) else Runs.ALL
+    return Runs.PERHAPS if _PARTIAL.search(path) and not _LAYOUT.search(path) else Runs.ALL
+
+
+def is_entry(path: str) -> bool:
+    """Returns whether a script is the main file of an application whose other scripts are bundled with it."""
+    return _ENTRY.search(path) is not None

@@ -99,11 +99,11 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
 
 
 def _examine_uses(path: str, text: str, asked: str, limits: Limits) -> Report:
-    _, language, stems = asked.split(" ")
+    _, language, stems, shared = asked.split(" ")
     lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
-    wanted = frozenset(filter(None, stems.split(",")))
-    return Report(lines, uses=uses_of(source, wanted, limits), providers=providers(source))
+    wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
+    return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source))
 
 
 def _add_settings(report: Report, source: Source, limits: Limits) -> None:

@@ -41,27 +41,31 @@ class Following:
         undecided = list(dict.fromkeys(undecided))
         for _ in range(_ROUNDS):
             searched: dict[str, None] = {}
+            names: dict[str, None] = {}
             read: dict[str, None] = {}
             for path, gating in undecided:
-                frontier, providers = self.links.frontier(path, gating)
-                searched |= dict.fromkeys(frontier)
-                read |= dict.fromkeys(providers)
+                frontier = self.links.frontier(path, gating)
+                searched |= dict.fromkeys(frontier.files)
+                names |= dict.fromkeys(frontier.names)
+                read |= dict.fromkeys(frontier.providers)
             wanted = [path for path in searched if len(modules.stem(path)) >= _MIN_LENGTH][:_MAX_WANTED]
+            shared = list(names)[:_MAX_WANTED]
             if not (wanted or read) or self._ends():
                 return
             own = {path for path in (*wanted, *read) if not self.links.is_read(path)}
-            for request, outcome in self.examine(self._requests(wanted, own), self.deadline):
+            for request, outcome in self.examine(self._requests(wanted, shared, own), self.deadline):
                 if isinstance(outcome, Report):
                     self.links.add(request.path, outcome)
-            self.links.mark(wanted, own)
+            self.links.mark(wanted, shared, own)
 
     def _ends(self) -> bool:
         return self._asked >= _MAX_FILES or time.monotonic() > self.deadline
 
-    def _requests(self, wanted: list[str], own: set[str]) -> Iterator[Request]:
-        """Yields the files to read: those in `own`, and those that may use a wanted one."""
+    def _requests(self, wanted: list[str], shared: list[str], own: set[str]) -> Iterator[Request]:
+        """Yields the files to read: those in `own`, and those that may use a wanted one or a shared function."""
         stems = ",".join(dict.fromkeys(map(modules.stem, wanted)))
         words = list(dict.fromkeys(word for path in wanted for word in _spellings(path)))
+        words += [name.encode() for name in shared]
         # A folder's index can be imported as `.` or `..`.
         near = tuple(f"{path.rpartition('/')[0]}/" for path in wanted if "/index." in path)
         for path, read in self.again():
@@ -76,13 +80,12 @@ class Following:
                 continue
             if path in own or path.startswith(near) or any(word in content for word in words):
                 self._asked += 1
-                yield Request(path, f"{USES}{language} {stems}", content)
+                yield Request(path, f"{USES}{language} {stems} {','.join(shared)}", content)
 
 
 def _spellings(path: str) -> list[bytes]:
     """Returns how other files may write a file's name."""
-    name = modules.without_extensions(path).rpartition("/")[2]
-    words = _WORDS.findall(name)
-    kebab = "-".join(words).lower()
-    folder = path.split("/")[-2] if path.count("/") and name in {"index", "src"} else name
-    return [it.encode() for it in dict.fromkeys((name, kebab, folder)) if len(it) >= _MIN_LENGTH]
+    name, last = modules.name(path), modules.without_extensions(path).rpartition("/")[2]
+    kebab = "-".join(_WORDS.findall(name)).lower()
+    words = dict.fromkeys((name, kebab, "" if last == "src" else last))
+    return [it.encode() for it in words if len(it) >= _MIN_LENGTH]

@@ -7,19 +7,28 @@ for consent ends its path. What can't be followed makes a finding less certain, 
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from scan_execution.analysis import modules
-from scan_execution.analysis.entries import Runs, runs
-from scan_execution.analysis.gating import ANY, ITSELF, WHOLE, Export, Gate, Gating, Provider, Unclear
+from scan_execution.analysis.entries import Runs, is_entry, runs
+from scan_execution.analysis.gating import ANY, DEFAULT, ITSELF, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
 from scan_execution.analysis.report import Report
 
 _MAX_USES: Final = 50_000
+# Characters of all names that are kept. Reports are no larger than the uses of real code, unless they are forged.
+_MAX_CHARACTERS: Final = 10_000_000
+# Comparisons of modules with paths, and uses that are followed, in the whole project. Each takes microseconds.
+_MAX_COMPARISONS: Final = 2_000_000
+_MAX_FOLLOWED: Final = 2_000_000
 _MAX_STATES: Final = 2_000
 _MAX_PROVIDERS: Final = 200
+# Scripts that a page may load as they are.
+_CLASSIC: Final = (".js", ".mjs", ".ts", ".coffee")
+_NAME: Final = re.compile(r"[A-Za-z_$][\w$]{2,60}", re.ASCII)
 
 
 class Verdict(IntEnum):
@@ -51,50 +60,84 @@ class _User(NamedTuple):
     gating: Gating
 
 
+class Frontier(NamedTuple):
+    """What isn't known yet: who uses these files and names, and whether these files give the visitor's choice."""
+
+    files: list[str]
+    names: list[str]
+    providers: list[str]
+
+
 class Links:
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths: dict[str, list[str]] = {}
-        for path in paths:
+        # By path without extensions.
+        self._exact: dict[str, list[str]] = {}
+        # Folders with the main file of an application.
+        self._entries: set[str] = set()
+        for path in sorted(paths):
+            self._exact.setdefault(modules.without_extensions(path), []).append(path)
             self._paths.setdefault(modules.stem(path), []).append(path)
+            if is_entry(path):
+                self._entries.add(path.rpartition("/")[0])
         # By path: who runs the file's exports. A dictionary, because it keeps the order.
         self._users: dict[str, dict[_User, None]] = {}
-        self._kept = 0
+        self._kept = self._characters = 0
+        self._compared = self._followed = 0
+        # By name: who calls a function that a script shares with the page.
+        self._page: dict[str, dict[_User, None]] = {}
         # By path and local name: the names of the export.
         self._exports: dict[str, dict[str, set[str]]] = {}
         # By path and exported name: the exports of other files that it stands for.
-        self._barrels: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        self._barrels: dict[str, dict[str, dict[tuple[str, str], None]]] = {}
         self._providers: dict[str, dict[str, Export | None]] = {}
         # Files whose users were searched for, and files that were read for their own exports and providers.
         self._searched: set[str] = set()
+        self._named: set[str] = set()
         self._read: set[str] = set()
 
-    def add_providers(self, path: str, providers: Iterable[Provider]) -> None:
-        for provider in providers:
-            self._providers.setdefault(path, {})[provider.name] = provider.source
-
     def add(self, path: str, report: Report) -> None:
-        """Takes the uses of a file."""
-        self.add_providers(path, report.providers)
-        for (module, name), gating in report.uses:
+        """Takes the uses and providers of a file, up to a limit of the whole project."""
+        for provider in report.providers:
+            if self._has_room(provider.name, *(provider.source or ())):
+                self._providers.setdefault(path, {})[provider.name] = provider.source
+        for use in report.uses:
+            (module, name), gating = use
+            if not self._has_room(module, name, *gating.callers, *(text for it in gating.providers for text in it)):
+                return
             if module == ITSELF:
                 self._exports.setdefault(path, {}).setdefault(name, set()).update(gating.callers)
             elif self._kept < _MAX_USES:
-                if gating.gate is Gate.CALLERS:
-                    for caller in gating.callers:
-                        if caller not in self._exports.get(path, {}):
-                            self._barrels.setdefault(path, {}).setdefault(caller, []).append((module, name))
-                for target in self.resolve(path, module):
-                    self._users.setdefault(target, {})[_User(name, path, gating)] = None
-                    self._kept += 1
+                self._add_use(path, use)
+
+    def _add_use(self, path: str, use: Use) -> None:
+        (module, name), gating = use
+        user = _User(name, path, gating)
+        if module == PAGE:
+            self._page.setdefault(name, {})[user] = None
+            self._kept += 1
+            return
+        if gating.gate is Gate.CALLERS:
+            for caller in gating.callers:
+                if caller not in self._exports.get(path, {}):
+                    self._barrels.setdefault(path, {}).setdefault(caller, {})[module, name] = None
+        for target in self.resolve(path, module):
+            self._users.setdefault(target, {})[user] = None
+            self._kept += 1
+
+    def _has_room(self, *texts: str) -> bool:
+        self._characters += sum(map(len, texts))
+        return self._characters <= _MAX_CHARACTERS
 
     def resolve(self, importer: str, module: str) -> list[str]:
         """Returns the files that a module may be. Several if a template names it in a way that depends on a setting."""
         wanted = modules.without_extensions(modules.joined(importer, module)).strip("/")
-        found = [
-            path
-            for path in self._paths.get(modules.stem(wanted), ())
-            if path != importer and _same_module(modules.without_extensions(path), wanted, relative=module[:1] == ".")
-        ]
+        candidates = self._exact.get(wanted, [])
+        if module[:1] != "." and self._compared < _MAX_COMPARISONS:
+            similar = self._paths.get(modules.stem(wanted), [])
+            self._compared += len(similar)
+            candidates = [path for path in similar if _same_module(modules.without_extensions(path), wanted)]
+        found = [path for path in candidates if path != importer]
         if len(found) > 1:
             # The nearest one: in a monorepo, each application has its own.
             near = [_common(importer, path) for path in found]
@@ -103,14 +146,15 @@ class Links:
         exact = [path for path in found if path.rpartition("/")[2] == written]
         return (exact or found)[:3]
 
-    def frontier(self, path: str, gating: Gating) -> tuple[list[str], list[str]]:
-        """Returns the files whose users decide about the code, and those that may give the visitor's choice."""
+    def frontier(self, path: str, gating: Gating) -> Frontier:
+        """Returns what has to be searched for to decide about the code."""
         walk = self._walk(path, gating)
-        return list(walk.frontier), list(walk.providers)
+        return Frontier(list(walk.frontier), list(walk.names), list(walk.providers))
 
-    def mark(self, searched: Iterable[str], read: Iterable[str]) -> None:
-        """Notes files whose users were searched for, and files whose own exports and providers were read."""
+    def mark(self, searched: Iterable[str], names: Iterable[str], read: Iterable[str]) -> None:
+        """Notes what was searched for, and files whose own exports and providers were read."""
         self._searched.update(searched)
+        self._named.update(names)
         self._read.update(read)
 
     def is_read(self, path: str) -> bool:
@@ -125,6 +169,10 @@ class Links:
         pending: deque[_State] = deque(self._steps(walk, path, gating, Unclear.NOTHING))
         seen = set(pending)
         while pending:
+            if walk.verdict is Verdict.OPEN and not walk.providers:
+                # Nothing else changes the verdict, so that nothing has to be searched for.
+                walk.forget()
+                break
             state = pending.popleft()
             for following in self._expand(walk, state):
                 if following not in seen:
@@ -155,18 +203,31 @@ class Links:
             walk.end(Verdict.OPEN, doubt)
             return
         users = self._users_of(path, name)
-        if path not in self._searched:
+        shared = self._is_shared(path, name)
+        if shared:
+            users += [it for it in self._page.get(name, ()) if it.path != path]
+        if path not in self._searched or (shared and name not in self._named):
             walk.frontier[path] = None
+            if shared:
+                walk.names[name] = None
             if not users:
                 walk.end(Verdict.UNREAD, doubt)
         elif not users:
-            ordinary = by_itself is Runs.PERHAPS and name == WHOLE
+            ordinary = by_itself is Runs.PERHAPS and name == WHOLE and not self._has_entry(path)
             walk.end(Verdict.LIKELY if ordinary else Verdict.UNUSED, doubt)
+        self._followed += len(users)
+        if self._followed > _MAX_FOLLOWED:
+            walk.end(Verdict.UNREAD, doubt)
+            return
         for user in users:
             if user.gating.callers == (WHOLE,) and user.name == WHOLE:  # export * from
                 yield _State(user.path, name, doubt)
             else:
                 yield from self._steps(walk, user.path, user.gating, doubt)
+
+    def _has_entry(self, path: str) -> bool:
+        """Returns whether a script is next to an application's main file, which loads what it needs."""
+        return path.endswith(_CLASSIC) and path.rpartition("/")[0] in self._entries
 
     def _users_of(self, path: str, name: str) -> list[_User]:
         users = self._users.get(path, {})
@@ -183,6 +244,17 @@ class Links:
             if found or known:
                 return found + handed_on
         return [it for it in users if it.name != WHOLE] + handed_on
+
+    def _is_shared(self, path: str, name: str) -> bool:
+        """Returns whether a script may share a function with the page: if the file doesn't export it."""
+        exports = self._exports.get(path, {})
+        return (
+            path.endswith(_CLASSIC)
+            and name not in {WHOLE, ANY, DEFAULT}
+            and name not in exports
+            and _NAME.fullmatch(name) is not None
+            and not any(name in exported for exported in exports.values())
+        )
 
     def _provides(self, walk: _Walk, importer: str, export: Export) -> bool:
         """Returns whether an export gives the visitor's choice, itself or through others."""
@@ -222,7 +294,13 @@ class _Walk:
         self.gated = False
         self._worst: Verdict | None = None
         self.frontier: dict[str, None] = {}
+        self.names: dict[str, None] = {}
         self.providers: dict[str, None] = {}
+
+    def forget(self) -> None:
+        self.frontier.clear()
+        self.names.clear()
+        self.providers.clear()
 
     def end(self, verdict: Verdict, doubt: Unclear) -> None:
         if verdict > Verdict.UNREAD:
@@ -236,12 +314,8 @@ class _Walk:
         return self._worst
 
 
-def _same_module(path: str, wanted: str, *, relative: bool) -> bool:
-    if path == wanted:
-        return True
-    if relative:
-        return False
-    return _plain(path).endswith(f"/{_plain(wanted)}") or _in_package(path, wanted)
+def _same_module(path: str, wanted: str) -> bool:
+    return path == wanted or _plain(path).endswith(f"/{_plain(wanted)}") or _in_package(path, wanted)
 
 
 def _plain(path: str) -> str:

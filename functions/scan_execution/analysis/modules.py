@@ -11,8 +11,8 @@ COMPONENT_FILES: Final = (".vue", ".svelte", ".astro")
 _ALIAS: Final = re.compile(r"^(?:[@~#$]+/|\$lib/|/+|\{\{[^{}]*\}\}/*)")
 _NOT_IN_STEMS: Final = re.compile(r"[^a-z0-9]")
 _EXTENSION: Final = re.compile(
-    r"\.(?:[cm]?[jt]sx?|vue|svelte|astro|x?html?|liquid|erb|php|blade|twig|haml|slim|pug|jade|jinja2?|j2|njk|hbs|ejs|cshtml"
-    r"|jsp|ftl|mustache|tmpl|heex|tpl)$",
+    r"\.(?:[cm]?[jt]sx?|vue|svelte|astro|x?html?|liquid|erb|php|blade|twig|haml|slim|pug|jade|jinja2?|j2|njk|hbs|handlebars|ejs"
+    r"|cshtml|jspf?|ftlh?|mustache|go(?:html|tmpl)|tmpl|h?eex|leex|tpl|vm|phtml|ctp|latte|edge|eta|coffee)$",
     re.IGNORECASE,
 )
 # Names that say nothing: the folder's name does.
@@ -46,9 +46,14 @@ def joined(importer: str, module: str) -> str:
     return "/".join(folders)
 
 
+def name(path: str) -> str:
+    """Returns the last word of a path or module that says what it is."""
+    *folders, found = without_extensions(path).split("/")
+    while folders and found.lower() in _GENERAL:
+        found = folders.pop()
+    return found
+
+
 def stem(path: str) -> str:
-    """Returns the last word of a path or module, by which files that may be the same are found."""
-    *folders, name = without_extensions(path).split("/")
-    while folders and name.lower() in _GENERAL:
-        name = folders.pop()
-    return _NOT_IN_STEMS.sub("", name.lower())
+    """Returns the name of a path or module without its spelling, by which files that may be the same are found."""
+    return _NOT_IN_STEMS.sub("", name(path).lower())

@@ -117,8 +117,8 @@ class Report:
     own_names: list[str] = field(default_factory=list)
 
 
-# A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>`,
-# with the last words of the modules.
+# A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
+# <name>,<name>`, with the last words of the modules, and the functions that other scripts share with the page.
 USES: Final = "uses "
 
 

@@ -20,7 +20,7 @@ from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.findings import Finding, Location, priority_of, urgency
 from scan_execution.analysis.following import Following
-from scan_execution.analysis.gating import Gating, Provider
+from scan_execution.analysis.gating import Gating
 from scan_execution.analysis.judgment import MISSING, missing_consent_manager, with_confidence
 from scan_execution.analysis.kinds import NOT_ASSESSED, Kind, count, kind_of
 from scan_execution.analysis.libraries import families, libraries
@@ -140,7 +140,6 @@ class _Scan:
         self._consent_mode = False
         self._own_names: set[str] = set()
         self._paths: list[str] = []
-        self._providers: list[tuple[str, list[Provider]]] = []
 
     def skip(self, path: str, reason: str) -> None:
         self._result.skipped[reason] += 1
@@ -172,8 +171,6 @@ class _Scan:
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
         links = Links(self._paths)
-        for path, providers in self._providers:
-            links.add_providers(path, providers)
         undecided = ((found.finding.location.path, found.gating) for found in self._found_so_far if found.gating)
         Following(links, again, examine, self._limits, self._deadline).follow(undecided)
         return links
@@ -226,8 +223,6 @@ class _Scan:
         self._count_loads(report.loads)
         result.asks_for_consent |= report.asks_for_consent
         self._consent_mode = self._consent_mode or report.sets_consent_mode
-        if report.providers:
-            self._providers.append((path, report.providers))
         if len(self._own_names) < _MAX_OWN_NAMES:
             self._own_names.update(report.own_names)
         result.truncated |= report.truncated

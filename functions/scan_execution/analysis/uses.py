@@ -17,8 +17,8 @@ from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.exports import MAX_LENGTH, assigned_exports, handed_on, own_exports
 from scan_execution.analysis.files import Skipped, check_depth
-from scan_execution.analysis.gates import gating, template_gating
-from scan_execution.analysis.gating import ANY, DEFAULT, OPEN, WHOLE, Export, Gate, Gating, Unclear, Use
+from scan_execution.analysis.gates import calls_on_page, gating, template_gating
+from scan_execution.analysis.gating import ANY, DEFAULT, OPEN, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.modules import COMPONENT_FILES, joined, stem
 from scan_execution.analysis.report import MAX_USES
@@ -47,10 +47,16 @@ _TAGS: Final[Config] = {"rule": {"any": [{"kind": "start_tag"}, {"kind": "self_c
 _SHORTHANDS: Final[Config] = {"rule": {"kind": "shorthand_property_identifier"}}
 
 
-def uses_of(source: Source, stems: frozenset[str], limits: Limits) -> list[Use]:
-    """Returns the uses of modules whose last word is one of the stems, and what the file exports. Raises Skipped."""
+def uses_of(source: Source, stems: frozenset[str], limits: Limits, shared: frozenset[str] = frozenset()) -> list[Use]:
+    """Returns the uses of modules whose last word is one of the stems, and what the file exports. Raises Skipped.
+
+    shared: names of functions in other scripts of the page, whose calls are uses of the module PAGE.
+    """
     check_depth(source.text, source.language, limits)
     found = dict.fromkeys(_Reader(source, stems, time.monotonic() + limits.max_seconds_per_file).uses())
+    for name in sorted(shared):
+        if name in source.text:
+            found |= dict.fromkeys(Use(Export(PAGE, name), gate) for gate in calls_on_page(source, name))
     return list(found)[:MAX_USES]
 
 

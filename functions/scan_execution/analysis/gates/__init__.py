@@ -14,17 +14,20 @@ from ast_grep_py import SgNode
 
 from scan_execution.analysis.gates import walk
 from scan_execution.analysis.gates.context import Found, within
+from scan_execution.analysis.gates.enabling import enabled_with_consent
 from scan_execution.analysis.gates.exports import providers_in
 from scan_execution.analysis.gates.implied import NOTHING, Implied, both
+from scan_execution.analysis.gates.markup import meaning_of_script
 from scan_execution.analysis.gates.options import blocked_by_script, waits_by_itself
+from scan_execution.analysis.gates.page import calls_of
 from scan_execution.analysis.gates.reading import reading_of
 from scan_execution.analysis.gates.running import runs_on_load
 from scan_execution.analysis.gates.texts import implied_by_text
-from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, Provider, Unclear
+from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, Provider
 from scan_execution.analysis.report import MAX_PROVIDERS
 from scan_execution.analysis.sources import Block, Source
 
-__all__ = ["checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
+__all__ = ["calls_on_page", "checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
 
 # Files that a framework or a page runs, so that what they export is run, too.
 _ENTRY: Final = re.compile(
@@ -40,12 +43,16 @@ _SLOTS: Final = {
     }
 }
 _MAX_SLOTS: Final = 20
+# Templates whose conditions are expressions of their scripts.
+_SCRIPTED: Final = (".svelte", ".astro")
 
 
 def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None) -> Gating:
     """Returns whether the code of a node, which loads a vendor, waits for consent."""
     offset = block.start + node.range().start.index
     if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, node, vendor, offset)):
+        return CLOSED
+    if vendor and enabled_with_consent(reading_of(source), block, node):
         return CLOSED
     found = within(_implied_by_template(source, offset), reading_of(source).found(block, node)).gating()
     if found.gate is Gate.CALLERS and DEFAULT in found.callers and _ENTRY.search(source.path):
@@ -66,25 +73,31 @@ def _slots_wait(source: Source) -> bool:
     return bool(slots) and all(gating(source, source.main, slot).gate is Gate.CLOSED for slot in slots[:_MAX_SLOTS])
 
 
+def calls_on_page(source: Source, name: str) -> list[Gating]:
+    """Returns whether each place waits for consent that calls a function of another script on the page."""
+    return [found.gating() for found in calls_of(reading_of(source), name)]
+
+
 def template_gating(source: Source, offset: int) -> Gating:
     """Returns whether a template writes what is at a place only with consent."""
     return Found(_implied_by_template(source, offset)).gating()
 
 
 def _implied_by_template(source: Source, offset: int) -> Implied:
-    """Returns what follows from the template's conditions if it writes what is at a place."""
+    """Returns what follows if a template writes what is at a place."""
     found = NOTHING
     for test in source.template_conditions(offset):
-        found = both(found, implied_by_text(test.text, holds=test.holds))
+        if source.path.endswith(_SCRIPTED):
+            meaning = meaning_of_script(reading_of(source), test.text)
+            found = both(found, meaning.true if test.holds else meaning.false)
+        else:
+            found = both(found, implied_by_text(test.text, holds=test.holds))
     return found
 
 
 def template_gates(text: str, *, holds: bool) -> Gating:
     """Returns whether a template's condition that holds, or doesn't, shows that the visitor has consented."""
-    implied = implied_by_text(text, holds=holds)
-    if implied.given:
-        return CLOSED
-    return Gating(Gate.OPEN, unclear=Unclear.CONDITION) if implied.unclear else OPEN
+    return Found(implied_by_text(text, holds=holds)).gating()
 
 
 def checked(source: Source, block: Block, node: SgNode) -> bool:

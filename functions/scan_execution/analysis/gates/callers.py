@@ -162,7 +162,7 @@ def _uses(reader: Reader, function: SgNode, name: str, *, property_only: bool) -
         if _declares(use.node):
             continue
         if (kind == "property_identifier") != property_only:
-            if kind != "property_identifier" or not _of_global(use.node):
+            if kind != "property_identifier" or not of_global(use.node):
                 continue
         elif property_only and not _is_call_of_member(reader, use.node):
             continue
@@ -170,7 +170,8 @@ def _uses(reader: Reader, function: SgNode, name: str, *, property_only: bool) -
     return found
 
 
-def _of_global(node: SgNode) -> bool:
+def of_global(node: SgNode) -> bool:
+    """Returns whether a property is read from the global object."""
     parent = node.parent()
     on = parent.field("object") if parent is not None and parent.kind() == "member_expression" else None
     if parent is None or on is None or on.text() not in {"window", "globalThis", "self"}:

@@ -10,7 +10,8 @@ from ast_grep_py import SgNode
 from scan_execution.analysis.gates import markup, words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import NEVER, NOTHING, Implied, either
-from scan_execution.analysis.gates.index import FUNCTIONS, Place
+from scan_execution.analysis.gates.index import FUNCTIONS, Declared, Place
+from scan_execution.analysis.gates.origins import declared_as
 from scan_execution.analysis.gates.syntax import arguments_of, returns_of
 from scan_execution.analysis.gating import DEFAULT, Provider
 from scan_execution.analysis.sources import SCRIPTS, Block
@@ -28,10 +29,21 @@ _ASSIGNED: Final = {
 def providers_in(reader: Reader) -> Iterator[Provider]:
     for name, place in _exported(reader):
         implied = _implied_by_value(reader, place, 0)
+        if implied == NOTHING and place.node.kind() in {"call_expression", "new_expression"}:
+            implied = _implied_by_state(reader, place)
         if implied.given:
             yield Provider(name, None)
         for source in sorted(implied.providers) if not implied.given else ():
             yield Provider(name, source)
+
+
+def _implied_by_state(reader: Reader, place: Place) -> Implied:
+    """Returns what follows if an exported state says yes, by the places that set it."""
+    declarator = place.node.parent()
+    name = declarator.field("name") if declarator is not None else None
+    if declarator is None or name is None or name.kind() != "identifier":
+        return NOTHING
+    return declared_as(reader, Declared(place.block, declarator, place.node), name.text()).true
 
 
 def _exported(reader: Reader) -> Iterator[tuple[str, Place]]:

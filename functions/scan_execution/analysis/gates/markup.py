@@ -41,6 +41,10 @@ _ELSE: Final = re.compile(r"""(?<![\w-])v-else(?:-if)?\b""")
 _SHOWS_ANYWAY: Final = re.compile(
     r"Provider|Banner|Manager(?!Gate)|Dialog|Modal|Popup|Notice|Root|Layout|Context|Config|Trigger|Button|Settings|Widget|Footer|Page|Policy|Bar$"
 )
+# What a dialog or another overlay shows, after the visitor has opened it.
+_OPENED: Final = re.compile(
+    r"(?:Dialog|Modal|Popover|Sheet|Drawer|HoverCard|Collapsible|Accordion)\.?(?:Content|Panel|Body)"
+)
 _CONSENT: Final = re.compile(
     r"consent|gdpr|cookie_?(?:gate|guard|wall|check|block|accepted|required)|tracking_?gate|(?:analytics|privacy)_?gate",
     re.IGNORECASE,
@@ -77,6 +81,8 @@ def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
 
 
 def _implied_by_component(reader: Reader, block: Block, name: str) -> Implied:
+    if _OPENED.fullmatch(name):
+        return GIVEN
     first = name.partition(".")[0]
     bare = first if first in reader.index.imports else _pascal(first)
     shows_anyway = bool(_SHOWS_ANYWAY.search(name.rpartition(".")[2]))
@@ -133,7 +139,7 @@ def _implied_by_attribute(reader: Reader, tag: SgNode) -> Implied:
     text = tag.text()[:3000]
     found = NOTHING
     if match := _CONDITION.search(text):
-        found = _meaning(reader, match[1] or match[2]).true
+        found = meaning_of_script(reader, match[1] or match[2]).true
     if _ELSE.search(text):
         found = both(found, _implied_by_else(reader, tag))
     return found
@@ -149,12 +155,13 @@ def _implied_by_else(reader: Reader, tag: SgNode) -> Implied:
         first = before.child(0)
         if before.kind() in {"element", "script_element"} and first is not None:
             match = _CONDITION.search(first.text()[:3000])
-            return negated(_meaning(reader, match[1] or match[2])).true if match else NOTHING
+            return negated(meaning_of_script(reader, match[1] or match[2])).true if match else NOTHING
         before = before.prev()
     return NOTHING
 
 
-def _meaning(reader: Reader, condition: str) -> Meaning:
+def meaning_of_script(reader: Reader, condition: str) -> Meaning:
+    """Returns the meaning of a condition that is a script's expression, in an attribute or a template."""
     block = Block("javascript", condition, 0)
     root = block.root
     first = root.child(0)

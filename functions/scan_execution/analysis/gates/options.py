@@ -12,7 +12,7 @@ from scan_execution.analysis.sources import Source
 
 # Scripts that block everything after them on the page.
 _AUTO_BLOCKER: Final = re.compile(
-    r"data-blockingmode\s{0,9}=\s{0,9}\{?[\"']?auto|OtAutoBlock\.js|autoblocker\.js|/autoblocking/"
+    r"data-blockingmode[\"']?\s{0,9}[=:]\s{0,9}\{?[\"']?auto|OtAutoBlock\.js|autoblocker\.js|/autoblocking/"
     r"|data-cmp-ab\s{0,9}=|semiautomatic"
     r"|termly\.io/resource-blocker|app\.termly\.io/embed\.min\.js[^>]{0,300}autoBlock=on"
     r"|data-auto-block\s{0,9}=\s{0,9}[\"']on|cdn-cookieyes\.com/client_data|cmp\.osano\.com"

@@ -51,6 +51,9 @@ _PACKAGE: Final = re.compile(
     r"|@tanstack|@ionic|@reduxjs|@mui|@chakra-ui|@headlessui|@apollo|@sentry|@types)/.*"
 )
 _QUESTION: Final = re.compile(r"(?:is|has|can|should|may)[A-Z_]")
+# What Nuxt imports by itself.
+_COMPOSABLES: Final = "composables/"
+_COMPOSABLE: Final = re.compile(r"use[A-Z]\w{1,60}")
 _PROJECT: Final = re.compile(r"[./~#$]|@/|@\w+/\w+/")
 # Properties of a library's or hook's answer that aren't the choice.
 _NOT_CHOICE: Final = re.compile(
@@ -72,7 +75,7 @@ def of_name(reader: Reader, block: Block, node: SgNode) -> Meaning:
     if declared:
         nearest = _nearest(declared, node)
         if nearest.value is None or name not in reader.index.imports:
-            return _declared(reader, nearest, bare)
+            return declared_as(reader, nearest, bare)
     if export := reader.index.imports.get(name) or reader.index.imports.get(bare):
         return imported(export)
     return by_name(name)
@@ -122,7 +125,8 @@ def _parameter(reader: Reader, block: Block, function: SgNode, name: str) -> Mea
     return by_name(name)
 
 
-def _declared(reader: Reader, declared: Declared, name: str) -> Meaning:
+def declared_as(reader: Reader, declared: Declared, name: str) -> Meaning:
+    """Returns the meaning of a name with a declaration, and of the places that set it."""
     block, value, part = declared.block, declared.value, declared.part
     if value is not None and value.kind() in {"call_expression", "new_expression"}:
         callee = callee_of(value)
@@ -154,8 +158,17 @@ def _part(whole: Meaning, part: str, name: str) -> Meaning:
     if whole.kind is Kind.STORED:
         return CHOICE if words.CATEGORY.search(part) or words.KEY.search(part) else whole
     if whole.kind is not Kind.OTHER:
-        return OTHER if words.refuses(part) or _NOT_CHOICE.search(part) else whole
+        if words.refuses(part) or _NOT_CHOICE.search(part):
+            return OTHER
+        return whole if whole.true.given or words.strength(name) < 2 else _likely(whole, name)
     return by_name(name) if not part.isdigit() else OTHER
+
+
+def _likely(whole: Meaning, name: str) -> Meaning:
+    """Returns the meaning of a part whose name speaks of consent, of a value from another file."""
+    if any(it.module.startswith(_COMPOSABLES) for it in whole.true.providers):
+        return by_name(name)
+    return whole._replace(true=whole.true._replace(unclear=True))
 
 
 def property_of(reader: Reader, block: Block, node: SgNode, name: str) -> Meaning | None:
@@ -257,7 +270,10 @@ def _of_callee(reader: Reader, block: Block, call: SgNode, callee: str) -> Meani
         method = callee.rpartition(".")[2]
         return _part(found, method, method)
     export = reader.index.imports.get(callee) if function.kind() == "identifier" else None
-    return imported(export) if export else by_name(callee)
+    named = by_name(callee)
+    if export is None and named == OTHER and _COMPOSABLE.fullmatch(callee):
+        export = Export(f"{_COMPOSABLES}{callee}", callee)
+    return imported(export) if export else named
 
 
 def _keyed(reader: Reader, arguments: list[SgNode], otherwise: Meaning) -> Meaning:

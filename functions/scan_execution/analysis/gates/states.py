@@ -42,10 +42,11 @@ def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
     """Returns the meaning of a value that starts as the declaration says, and that other places set."""
     block, value = declared.block, declared.value
     start, setters = _start(declared)
-    true = NEVER.true if start is None else reader.meaning(block, start).true
+    first = NEVER if start is None else reader.meaning(block, start)
+    true = first.true
     places = list(_places(reader, name, setters))
     if not places:
-        return by_name(name) if true.given and not _is_constant(start) else Meaning(true)
+        return by_name(name) if first == NEVER and not _is_constant(start) else Meaning(true)
     if declared.part == "" and value is None and not true.given:
         true = NEVER.true
     for block_of_place, node, given in places[:_MAX_PLACES]:

@@ -25,14 +25,30 @@ from scan_execution.analysis.gates.implied import (
 )
 
 _MAX_LENGTH: Final = 400
+_MAX_DEPTH: Final = 20
 _TOKEN: Final = re.compile(r"""\s+|"[^"]*"|'[^']*'|&&|\|\||!==|===|!=|==|<>|!|\(|\)|[\w$@.:?\[\]/-]+|.""", re.DOTALL)
 _AND: Final = frozenset({"&&", "and", "AND"})
 _OR: Final = frozenset({"||", "or", "OR", "??"})
 _NOT: Final = frozenset({"!", "not", "NOT"})
 _EQUAL: Final = frozenset({"==", "===", "eq", "is", "="})
 _DIFFERENT: Final = frozenset({"!=", "!==", "<>", "ne", "neq"})
-_MISSING: Final = frozenset({"null", "None", "nil", "undefined", "blank", "empty"})
+# Operators of Go's templates, which come before their operands.
+_BEFORE: Final = frozenset({"and", "or", "eq", "ne"})
+# What a value is compared with if nothing is stored.
+_NOTHING: Final = frozenset(
+    {"null", "Null", "nil", "None", "none", "undefined", "empty", "blank", "nothing", "Nothing"}
+)
+# Says that a value is missing, before or behind it.
+_EMPTY: Final = re.compile(
+    r"(?:^|\b)(?:empty|is_null|is_empty|isNull|isEmpty|IsNullOrEmpty|IsNullOrWhiteSpace|nil\?|blank\?|empty\?|isnull|notset)(?![\w-])"
+)
 _READS_STORAGE: Final = re.compile(r"cookie|storage|session", re.IGNORECASE)
+_SETTING: Final = re.compile(
+    r"(?<![\w.])\$?\.?(?:site|theme|config|options?|settings|params|section\.settings|shop|env|ENV)(?:[.\[(]|->|::)"
+    r"|\.Site\.|_?enabled?(?![a-z])|enable_|(?<![a-z])enable(?=[A-Z])"
+    r"|getenv|get_option|get_theme_mod|get_setting|Rails\.|Settings\.|ENV\[|environment"
+)
+_READS_COOKIE: Final = re.compile(r"\$_COOKIE|[cC]ookies?(?:\[|\.get|::|\()|COOKIES|\.[cC]ookies?\.")
 _PREFIX: Final = re.compile(r"(?:if|elseif|elsif|elif|unless|when|with)\b")
 
 
@@ -79,6 +95,8 @@ class _Parser:
     def _one(self) -> Meaning:
         if self._take(_NOT):
             return negated(self._one())
+        if self._next() in _BEFORE:
+            return self._prefixed()
         start = self._at
         value = self._value()
         different = self._next() in _DIFFERENT
@@ -86,16 +104,38 @@ class _Parser:
             self._at += 1
             if self._take(_NOT):  # is not
                 different = True
+            if self._next() in _NOTHING:
+                self._at += 1
+                return value if different else negated(value)
             literal = self._literal()
             if not literal and not self._next():  # cut off
                 return value
-            if literal in _MISSING:
-                return value if different else negated(value)
-            found = compared(value, positive=words.says_yes(literal), falsy=literal in {"false", "False", "0", ""})
+            found = _comparison(value, literal)
             return negated(found) if different else found
         if self._at == start:
             self._at += 1
         return value
+
+    def _prefixed(self) -> Meaning:
+        """Reads an operator before its operands: `and .Site.Live (eq .Consent "yes")`."""
+        operator = self._next()
+        self._at += 1
+        if operator in _EQUAL or operator in _DIFFERENT:
+            value, literal = self._operand(), self._next().strip("\"'")
+            self._at += 1
+            found = _comparison(value, literal)
+            return negated(found) if operator in _DIFFERENT else found
+        found = self._operand()
+        while self._next() not in {"", ")"} and self._depth < _MAX_DEPTH:
+            operand = self._operand()
+            found = conjunction(found, operand) if operator in _AND else disjunction(found, operand)
+        return found
+
+    def _operand(self) -> Meaning:
+        if self._next() == "(":
+            return self._value()
+        self._at += 1
+        return _by_text(self._tokens[self._at - 1]) if self._at <= len(self._tokens) else OTHER
 
     def _literal(self) -> str:
         start = self._at
@@ -104,7 +144,7 @@ class _Parser:
 
     def _value(self) -> Meaning:
         """Reads up to the next operator outside of parentheses."""
-        if self._next() == "(" and self._depth < 20:
+        if self._next() == "(" and self._depth < _MAX_DEPTH:
             self._at += 1
             self._depth += 1
             found = self.any_of()
@@ -125,12 +165,21 @@ class _Parser:
         return _by_text(" ".join(self._tokens[start : self._at]))
 
 
+def _comparison(value: Meaning, literal: str) -> Meaning:
+    return compared(value, positive=words.says_yes(literal), falsy=literal in {"false", "False", "0", ""})
+
+
 def _by_text(text: str) -> Meaning:
     bare = text.strip("\"' ")
     if bare in {"true", "True", "1"}:
         return ALWAYS
     if bare in {"false", "False", "0", "nil", "null", "None"}:
         return NEVER
+    if _EMPTY.search(text):
+        return negated(_by_text(_EMPTY.sub("", text)))
+    if _SETTING.search(text) and not _READS_COOKIE.search(text):
+        # A setting isn't the visitor's choice. If its name speaks of consent, it may turn on a tool that asks.
+        return MAYBE if words.strength(text) == 2 else OTHER
     if _READS_STORAGE.search(text) and words.KEY.search(text):
         return CHOICE if words.is_key(text) else OTHER
     return by_name(text)

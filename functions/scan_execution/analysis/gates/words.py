@@ -78,7 +78,10 @@ _STRONG: Final = re.compile(
     r"|statistics|gdpr|ads)_?(?:is_?|are_?|was_?|been_?)?(?:accepted|agreed|granted|opt(?:ed)?_?in)"
     r"|(?:accepted|agreed|granted|optedin)_?(?:to_?|all_?)?(?:the_?)?(?:cookies?|tracking|analytics|marketing"
     r"|statistics|gdpr|ads)|gdpr_?(?:ok|accept)"
-    r"|has_?(?:accepted|agreed|opted_?in)|opted_?in(?![a-z])",
+    r"|has_?(?:accepted|agreed|opted_?in)|opted_?in(?![a-z])"
+    # Visitors allow, sites enable.
+    r"|(?:cookies?|tracking|analytics|marketing|statistics)_?(?:is_?|are_?)?(?:allowed|permitted)"
+    r"|(?:can|may)_?(?:write|set|store|use)_?(?:analytics|tracking|marketing|optional)?_?cookies",
     re.IGNORECASE,
 )
 # Names of values that may be the visitor's choice, or a setting of the site.

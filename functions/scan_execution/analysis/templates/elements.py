@@ -18,7 +18,7 @@ _CONDITIONAL_TAGS: Final = {
     **{name: (name, False) for name in ("choose", "list", "switch")},
 }
 _TAG_REST: Final = re.compile(r"((?:[^<>\"']|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,500}+)>")
-_QUOTED: Final = re.compile(r"""=\s*+["']([^"']{1,300})""")
+_QUOTED: Final = re.compile(r"""=\s*+(?:"([^"]{1,300}+)|'([^']{1,300}+))""")
 _ASTRO_TEST: Final = re.compile(r"\s*+([^{}<`]{1,300}?)\s*(&&|\?|\|\|)\s*+\(?+\s*+<")
 _ATTRIBUTE_VALUE: Final = re.compile(r"""\{(["'`])([^"'`<>\n]{0,500}+)\1\}""")
 
@@ -76,8 +76,9 @@ class Elements(Reader):
         if tag is None:
             return None
         quoted = _QUOTED.search(tag[1]) if ":" in mark else None
+        test = quoted[1] or quoted[2] if quoted else tag[1]
         name = mark.lstrip("</").rpartition(":")[2].lstrip("#@")
-        known = self._tag(name, quoted[1] if quoted else tag[1], start, tag.end(), closes=mark.startswith("</"))
+        known = self._tag(name, test, start, tag.end(), closes=mark.startswith("</"))
         if not known and ":" in mark:
             return None
         return self._take(start, tag.end())

@@ -9,7 +9,7 @@ from scan_execution.analysis.templates.markup import MAX_INCLUDES, Markup
 
 _NAME: Final = r"([\w./@:~-]{1,200}+)"
 _BRACES: Final = re.compile(
-    r"\{[%{][-~+]?+\s*+(?:(?:include\w*+|render|embed|partial\w*+|template|sections?|snippet)\b\s*+\(?+\s*+[\"']?+|>\s*+[\"']?+)"
+    r"\{[%{][-~+]?+\s*+(?:(?:include\w*+|extends|layout|render|embed|partial\w*+|template|sections?|snippet)\b\s*+\(?+\s*+[\"']?+|>\s*+[\"']?+)"
     + _NAME
 )
 _SCRIPTLETS: Final = re.compile(
@@ -17,6 +17,8 @@ _SCRIPTLETS: Final = re.compile(
 )
 _QUOTED: Final = r"[^\"'\n;]{0,80}+[\"']([^\"'\n]{1,200}+)[\"']"
 _PHP: Final = re.compile(r"\b(?:(?:include|require)(?:_once)?+|get_template_part|locate_template)\b" + _QUOTED)
+# Thymeleaf: th:replace="~{fragments/analytics :: tag}".
+_INSERTED: Final = re.compile(r"\bth[:-](?:insert|replace|include)\s*+=\s*+[\"']~?+\{?+\s*+" + _NAME)
 _BY_KIND: Final = {
     "Blade": re.compile(
         r"(?<![\w@])@(?:include\w*+|component|each|livewire)\s*+\([^\"'\n]{0,80}+[\"']([\w.:/-]{1,200}+)[\"']"
@@ -38,7 +40,9 @@ _BY_KIND: Final = {
 }
 _BY_KIND["Slim"] = _BY_KIND["Haml"]
 _ANY: Final = re.compile(
-    r"include|<x-|render|partial|template|require|embed|import|\{>|section|snippet|component|RenderPage", re.IGNORECASE
+    r"include|extends|layout|insert|replace|<x-|render|partial|template|require|embed|import|\{>|section|snippet|component"
+    r"|RenderPage",
+    re.IGNORECASE,
 )
 
 
@@ -46,7 +50,7 @@ def find_includes(markup: Markup, kind: str) -> None:
     text = markup.text
     if not _ANY.search(text) and "{{>" not in text and "{{ >" not in text:
         return
-    patterns = [_BRACES, _SCRIPTLETS] if kind not in _BY_KIND else [_BY_KIND[kind]]
+    patterns = [_BRACES, _SCRIPTLETS, _INSERTED] if kind not in _BY_KIND else [_BY_KIND[kind]]
     if kind in {"Smarty", "JSP"}:
         patterns += [_BRACES if kind == "Smarty" else _SCRIPTLETS]
     count = 0

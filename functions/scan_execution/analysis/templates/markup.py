@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 # Deeper conditions, and the conditions of earlier branches beyond these, are ignored.
 _MAX_DEPTH: Final = 64
 _MAX_BRANCHES: Final = 8
-_MAX_TEST: Final = 300
+MAX_TEST: Final = 300
 MAX_INCLUDES: Final = 500
 _VISIBLE: Final = re.compile(r"[^\r\n]")
 
@@ -166,7 +166,7 @@ class Markup:
         if len(self._frames) >= _MAX_DEPTH:
             self._deeper += 1
             return
-        test = Test(text.strip()[:_MAX_TEST], holds) if text is not None else None
+        test = Test(text.strip()[:MAX_TEST], holds) if text is not None else None
         self._frames.append(_Frame(name, start, start, [], test))
 
     def turn(self, text: str | None, end: int, start: int) -> None:
@@ -177,7 +177,7 @@ class Markup:
         self._end_branch(frame, end)
         if frame.test is not None:
             frame.tests = [*frame.tests, Test(frame.test.text, not frame.test.holds)][-_MAX_BRANCHES:]
-        frame.test = Test(text.strip()[:_MAX_TEST], True) if text is not None else None
+        frame.test = Test(text.strip()[:MAX_TEST], True) if text is not None else None
         frame.start = start
 
     def close(self, end: int, name: str | None = None) -> None:
@@ -212,7 +212,7 @@ class Markup:
             frame.start = start
             if frame.test is not None:
                 frame.tests = [*frame.tests, Test(frame.test.text, not frame.test.holds)][-_MAX_BRANCHES:]
-            frame.test = Test(text.strip()[:_MAX_TEST], True) if text is not None else None
+            frame.test = Test(text.strip()[:MAX_TEST], True) if text is not None else None
 
     def leave(self, frame: _Frame, start: int) -> None:
         """Notes that a condition ended the page, or the function: what follows runs only if it doesn't hold."""

@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 from typing import Final
 
-from scan_execution.analysis.templates.markup import Markup
+from scan_execution.analysis.templates.markup import MAX_TEST, Markup, Test
 
 # A helper that writes a script element with an address of another site.
 SCRIPT_HELPER: Final = re.compile(r"""\bjavascript_include_tag[\s(]++["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
@@ -15,6 +15,8 @@ _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginf
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
 _LOADS: Final = re.compile(r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register)_script", re.IGNORECASE)
 _BLOCK_END: Final = re.compile(r"(?:\bdo(?:\s*+\|[^|]{0,100}+\|)?+|\bfn\b[^\n]{0,60}?->)\s*$")
+# A condition behind a statement: `render 'analytics' if consented?`.
+_MODIFIER: Final = re.compile(r"(?:render|yield|raw|include|partial|\w{0,40}_tag)\b.{0,200}?\s(if|unless)\s(.+)")
 _FIRST_WORD: Final = re.compile(r"\s*+([A-Za-z]\w*+)")
 _OTHER_BLOCKS: Final = frozenset({"case", "while", "until", "begin", "cond", "for"})
 _ASSIGNED_BLOCK: Final = re.compile(r"=\s*+(?:if|unless|case|begin|cond)\b")
@@ -28,6 +30,9 @@ def read_words(markup: Markup, inner: str, start: int, end: int) -> None:
 
 
 def read_line(markup: Markup, line: str, start: int, end: int) -> None:
+    if modified := _MODIFIER.match(line):
+        markup.condition(start, end, Test(modified[2].strip()[:MAX_TEST], modified[1] == "if"))
+        return
     found = _FIRST_WORD.match(line)
     word = found[1].lower() if found else ""
     rest = line[found.end() :].strip() if found else line

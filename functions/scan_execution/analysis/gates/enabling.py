@@ -1,0 +1,29 @@
+"""Options of a vendor's call that turn the vendor on, and whose value is the visitor's choice."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ast_grep_py import Config, SgNode
+
+from scan_execution.analysis.gates.context import Reader
+from scan_execution.analysis.sources import Block
+
+_OPTIONS: Final[Config] = {
+    "rule": {
+        "kind": "pair",
+        "has": {"field": "key", "regex": "^[\"']?(?:bootstrap|enabled|autoInit|trackingEnabled)[\"']?$"},
+    }
+}
+_MAX_OPTIONS: Final = 10
+
+
+def enabled_with_consent(reader: Reader, block: Block, call: SgNode) -> bool:
+    """Returns whether an option of a call is true only if the visitor has consented."""
+    if call.kind() not in {"call_expression", "new_expression"}:
+        return False
+    for pair in call.find_all(_OPTIONS)[:_MAX_OPTIONS]:
+        value = pair.field("value")
+        if value is not None and value.kind() not in {"true", "false"} and reader.meaning(block, value).true.given:
+            return True
+    return False
