@@ -15,9 +15,9 @@ class Runs(Enum):
     ALL = "all"
     # The file, but its functions only where they are called.
     WHOLE = "whole"
-    # A script or a partial template that a page may load by a name that is made at run time, or in a tool's settings.
+    # A script that a page may load by a name that is made at run time, or in a tool's settings.
     PERHAPS = "perhaps"
-    # A component: only where another file imports it.
+    # A component or a partial template: only where another file imports or includes it.
     NEVER = "never"
 
 
@@ -61,7 +61,7 @@ def runs(path: str) -> Runs:
         return Runs.PERHAPS if script and not path.endswith(_JSX) else Runs.NEVER
     if path.endswith(".py"):
         return Runs.ALL
-    return Runs.PERHAPS if _PARTIAL.search(path) and not _LAYOUT.search(path) else Runs.ALL
+    return Runs.NEVER if _PARTIAL.search(path) and not _LAYOUT.search(path) else Runs.ALL
 
 
 def is_entry(path: str) -> bool:
