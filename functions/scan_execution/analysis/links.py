@@ -61,7 +61,7 @@ class _User(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """What isn't known yet: who uses these files and names, and whether these files give the visitor's choice."""
+    """Holds what isn't known yet: who uses these files and names, and whether these files give the visitor's choice."""
 
     files: list[str]
     names: list[str]
