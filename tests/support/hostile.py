@@ -30,19 +30,24 @@ def start(limits: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
     ordinary = start_analysis(limits)
 
     def answer(path: str, language: str, content: bytes) -> bytes:
-        if not path.startswith("attack/"):
-            return ordinary(path, language, content)
-        try:
-            outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
-        except OSError as refused:
-            outcome = refused.errno
-        return (
-            outcome
-            if isinstance(outcome, bytes)
-            else json.dumps([outcome, [False] * 3, [], [], [], [], [], []]).encode()
-        )
+        return _attack(path) if path.startswith("attack/") else ordinary(path, language, content)
 
     return answer
+
+
+def start_attacks(_: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
+    """Starts faster, because it knows only attacks."""
+    return lambda path, _language, _content: _attack(path)
+
+
+def _attack(path: str) -> bytes:
+    try:
+        outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
+    except OSError as refused:
+        outcome = refused.errno
+    return (
+        outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], [], [], [], [], []]).encode()
+    )
 
 
 def start_nothing(_: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
@@ -116,10 +121,9 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
     return lambda: content
 
 
-def _forged(**lists: list[Any]) -> Callable[[], bytes]:
-    content = json.dumps(
-        [1, [False] * 3, [], *(lists.get(name, []) for name in ("parts", "loads", "uses", "providers"))]
-    ).encode()
+def forged_lists(**lists: list[Any]) -> Callable[[], bytes]:
+    names = ("parts", "loads", "uses", "providers", "own_names")
+    content = json.dumps([1, [False] * 3, [], *(lists.get(name, []) for name in names)]).encode()
     return lambda: content
 
 
@@ -157,8 +161,21 @@ FATAL: dict[str, Callable[[], Any]] = {
     "abort": os.abort,
     "exit": lambda: os._exit(0),
 }
+# Answers that aren't reports, after each of which the process is replaced.
 CHATTY: dict[str, Callable[[], Any]] = {
     "garbage": lambda: b"\xff\x00garbage",
+    "huge-length": _say(b"\xff\xff\xff\xff"),
+    "long-snippet": forged_match(snippet="x" * 10_000),
+}
+# Reports whose rule, vendor, or library only the scan knows to be wrong. The process continues.
+UNKNOWN: dict[str, Callable[[], Any]] = {
+    "unknown-rule": forged_match(rule_id="no-such-rule"),
+    "unknown-vendor": forged_match(vendor_id="no-such-vendor"),
+    "unknown-library": forged_match(package="no-such-library"),
+    "load-of-an-unknown-vendor": forged_lists(loads=[["no-such-vendor", "a.example"]]),
+    "host-that-is-no-host": forged_lists(loads=[["segment", "<script>"]]),
+}
+FORGED: dict[str, Callable[[], bytes]] = {
     "nothing": lambda: b"",
     "invalid-json": lambda: b"[1, [true, true, true], [",
     "deep-json": lambda: b"[" * 100_000,
@@ -166,14 +183,9 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
     "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], []]",
     "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], [], []]",
-    "huge-length": _say(b"\xff\xff\xff\xff"),
     "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, [], [], [], [], []]).encode(),
-    "unknown-rule": forged_match(rule_id="no-such-rule"),
-    "unknown-vendor": forged_match(vendor_id="no-such-vendor"),
-    "unknown-library": forged_match(package="no-such-library"),
     "another-path": forged_match(rule_id=["../../etc/passwd"]),
     "surrogate": forged_match(snippet="\ud800"),
-    "long-snippet": forged_match(snippet="x" * 10_000),
     "long-name": forged_match(names={"vendor": "x" * 10_000}),
     "names-that-are-no-text": forged_match(names={"vendor": {"a": 1}}),
     "negative-line": forged_match(start_line=-1),
@@ -182,28 +194,29 @@ CHATTY: dict[str, Callable[[], Any]] = {
     "short-content": forged_match(content="0"),
     "short-shape": forged_match(shape="0"),
     "negative-ordinal": forged_match(ordinal=-1),
-    "many-parts": _forged(parts=[["framework", "react", "", ""]] * 10_000),
-    "long-version": _forged(parts=[["framework", "react", "", "1" * 10_000]]),
-    "version-that-is-no-text": _forged(parts=[["framework", "react", "", 5]]),
-    "part-without-a-version": _forged(parts=[["framework", "react", ""]]),
-    "many-loads": _forged(loads=[["segment", "segment.com"]] * 10_000),
-    "load-of-an-unknown-vendor": _forged(loads=[["no-such-vendor", "a.example"]]),
-    "host-that-is-no-host": _forged(loads=[["segment", "<script>"]]),
-    "long-host": _forged(loads=[["segment", "a" * 1_000]]),
-    "load-without-a-host": _forged(loads=[["segment"]]),
-    "many-uses": _forged(uses=[[["./a", "b"], ["open", [], [], ""]]] * 10_000),
-    "uses-of-long-names": _forged(uses=[[["./a", "b" * 10_000], ["open", [], [], ""]]]),
-    "use-of-a-number": _forged(uses=[[["./a", 5], ["open", [], [], ""]]]),
-    "use-that-many-provide": _forged(uses=[[["./a", "b"], ["open", [], [["./c", "d"]] * 10_000, ""]]]),
-    "use-of-nothing": _forged(uses=[[["./a"], ["open", [], [], ""]]]),
-    "unknown-gate": _forged(uses=[[["./a", "b"], ["ajar", [], [], ""]]]),
-    "unknown-doubt": _forged(uses=[[["./a", "b"], ["open", [], [], "<script>"]]]),
-    "many-callers": _forged(uses=[[["./a", "b"], ["callers", ["c"] * 10_000, [], ""]]]),
-    "many-providers": _forged(providers=[["a", None]] * 10_000),
-    "provider-with-a-long-name": _forged(providers=[["a" * 10_000, None]]),
-    "provider-of-another-shape": _forged(providers=[["a"]]),
+    "many-parts": forged_lists(parts=[["framework", "react", "", ""]] * 10_000),
+    "long-version": forged_lists(parts=[["framework", "react", "", "1" * 10_000]]),
+    "version-that-is-no-text": forged_lists(parts=[["framework", "react", "", 5]]),
+    "part-without-a-version": forged_lists(parts=[["framework", "react", ""]]),
+    "many-loads": forged_lists(loads=[["segment", "segment.com"]] * 10_000),
+    "long-host": forged_lists(loads=[["segment", "a" * 1_000]]),
+    "load-without-a-host": forged_lists(loads=[["segment"]]),
+    "many-uses": forged_lists(uses=[[["./a", "b"], ["open", [], [], ""]]] * 10_000),
+    "uses-of-long-names": forged_lists(uses=[[["./a", "b" * 10_000], ["open", [], [], ""]]]),
+    "use-of-a-number": forged_lists(uses=[[["./a", 5], ["open", [], [], ""]]]),
+    "use-that-many-provide": forged_lists(uses=[[["./a", "b"], ["open", [], [["./c", "d"]] * 10_000, ""]]]),
+    "use-of-nothing": forged_lists(uses=[[["./a"], ["open", [], [], ""]]]),
+    "unknown-gate": forged_lists(uses=[[["./a", "b"], ["ajar", [], [], ""]]]),
+    "unknown-doubt": forged_lists(uses=[[["./a", "b"], ["open", [], [], "<script>"]]]),
+    "many-callers": forged_lists(uses=[[["./a", "b"], ["callers", ["c"] * 10_000, [], ""]]]),
+    "many-providers": forged_lists(providers=[["a", None]] * 10_000),
+    "provider-with-a-long-name": forged_lists(providers=[["a" * 10_000, None]]),
+    "provider-of-another-shape": forged_lists(providers=[["a"]]),
+    "many-own-names": forged_lists(own_names=["a.example"] * 10_000),
+    "long-own-name": forged_lists(own_names=["a" * 1_000]),
+    "own-name-that-is-no-text": forged_lists(own_names=[5]),
 }
 MEMORY: dict[str, Callable[[], Any]] = {"allocate": _allocate, "abort-full": _abort_full}
 COUNTED: dict[str, Callable[[], Any]] = {"environment": _environment}
 TIME: dict[str, Callable[[], Any]] = {"burn": _burn, "hang": _hang}
-ATTACKS = REFUSED | KILLED | FATAL | CHATTY | MEMORY | COUNTED | TIME
+ATTACKS = REFUSED | KILLED | FATAL | CHATTY | UNKNOWN | MEMORY | COUNTED | TIME
