@@ -6,6 +6,8 @@ from typing import Final
 
 from ast_grep_py import Config, SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
+
 _SOURCES: Final[Config] = {
     "rule": {
         "any": [
@@ -20,10 +22,6 @@ _SOURCES: Final[Config] = {
         ]
     }
 }
-_FUNCTIONS: Final = frozenset({
-    "function_declaration", "function_expression", "arrow_function", "method_definition",
-    "generator_function_declaration",
-})  # fmt: skip
 _NAMED: Final = frozenset({
     "variable_declarator", "pair", "assignment_expression", "public_field_definition", "field_definition",
 })  # fmt: skip
@@ -44,7 +42,7 @@ def inserters_of(root: SgNode) -> dict[str, SgNode]:
         value = place.field("right") or place.field("arguments")
         used = {it.text() for it in value.find_all({"rule": {"kind": "identifier"}})[:8]} if value else set()
         for function in place.ancestors()[:_MAX_ANCESTORS] if used else ():
-            if function.kind() not in _FUNCTIONS or used.isdisjoint(_parameters(function)):
+            if function.kind() not in FUNCTIONS or used.isdisjoint(_parameters(function)):
                 continue
             if (name := _name(function)) and any(element in function.text() for element in _ELEMENTS):
                 found.setdefault(name, place)

@@ -13,6 +13,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.sources import Block
 
 UNKNOWN: Final = "_"
@@ -27,7 +28,6 @@ _WRAPPERS: Final = frozenset({
     "parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "await_expression",
     "jsx_expression", "template_substitution", "expression_statement", "spread_element",
 })  # fmt: skip
-_FUNCTIONS: Final = frozenset({"function_expression", "arrow_function", "function_declaration", "function"})
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
 # Functions and methods whose result is their argument or receiver, as far as a host is concerned.
@@ -196,7 +196,7 @@ def _argument(name: SgNode) -> SgNode | None:
     """
     written = name.text()
     for function in name.ancestors()[:_MAX_ANCESTORS]:
-        if function.kind() not in _FUNCTIONS:
+        if function.kind() not in FUNCTIONS:
             continue
         parameters = function.field("parameters")
         for place, parameter in enumerate(arguments_of(parameters) if parameters else ()):
@@ -224,7 +224,7 @@ def _looped(name: SgNode) -> SgNode | None:
             left = around.field("left")
             if left is not None and left.text().rpartition(" ")[2] == written:
                 return around.field("right")
-        elif around.kind() in _FUNCTIONS:
+        elif around.kind() in FUNCTIONS:
             first = around.field("parameter")  # src => ...
             if first is None and (parameters := around.field("parameters")) is not None:
                 first = next(iter(arguments_of(parameters)), None)

@@ -1,8 +1,9 @@
 """Decides whether code runs only after a visitor has consented.
 
 A gate has to be shown: a consent library, a key of storage or a value that only the visitor's choice sets, or the
-visitor's own click. It has a polarity and a branch. `values` decides what a condition says, by where its value comes
-from; `walk` follows code outward to its conditions and callers; `options` knows the vendors' own settings.
+visitor's own click. It has a polarity and a branch. `expressions` decides what a condition says, by where its values
+come from (`origins`); `walk` follows code outward to its conditions and callers; `options` knows the vendors' own
+settings.
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import events, words
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found, Reader, any_of
 from scan_execution.analysis.gates.events import Refused
-from scan_execution.analysis.gates.index import FUNCTIONS, MAX_ANCESTORS, Place
+from scan_execution.analysis.gates.index import MAX_ANCESTORS, Place
 from scan_execution.analysis.gating import DEFAULT
 from scan_execution.analysis.sources import Block
 

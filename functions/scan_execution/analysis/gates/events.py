@@ -7,10 +7,11 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either
-from scan_execution.analysis.gates.index import FUNCTIONS, Declared, Place
+from scan_execution.analysis.gates.index import Declared, Place
 from scan_execution.analysis.gates.origins import in_project
 from scan_execution.analysis.gates.syntax import arguments_of, callee_of
 from scan_execution.analysis.gating import Export

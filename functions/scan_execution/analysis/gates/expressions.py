@@ -8,6 +8,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import origins, words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import (
@@ -26,7 +27,6 @@ from scan_execution.analysis.gates.implied import (
     negated,
     selection,
 )
-from scan_execution.analysis.gates.index import FUNCTIONS
 from scan_execution.analysis.gates.syntax import MAX_TEXT, constant_of, is_constant
 from scan_execution.analysis.gates.texts import meaning_of_text
 from scan_execution.analysis.sources import Block

@@ -12,13 +12,10 @@ from typing import Final, NamedTuple
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gating import DEFAULT, WHOLE, Export
 from scan_execution.analysis.sources import SCRIPTS, Block
 
-FUNCTIONS: Final = frozenset({
-    "function_declaration", "function_expression", "arrow_function", "method_definition",
-    "generator_function_declaration", "function_definition",
-})  # fmt: skip
 MAX_ANCESTORS: Final = 200
 _MAX_LENGTH: Final = 300
 _NAMES: Final = {

@@ -7,10 +7,10 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either, negated
-from scan_execution.analysis.gates.index import FUNCTIONS
 from scan_execution.analysis.gates.origins import imported, in_project
 from scan_execution.analysis.sources import Block
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates.callers import name_of
-from scan_execution.analysis.gates.index import FUNCTIONS, MAX_ANCESTORS
+from scan_execution.analysis.gates.index import MAX_ANCESTORS
 
 _RUNS_ITSELF: Final = re.compile(
     r"(?:use(?:Layout|Insertion)?Effect|onMounted|onMount|mounted|setTimeout|requestIdleCallback|queueMicrotask"

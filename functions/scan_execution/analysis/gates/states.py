@@ -7,6 +7,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import (
@@ -20,7 +21,7 @@ from scan_execution.analysis.gates.implied import (
     both,
     either,
 )
-from scan_execution.analysis.gates.index import FUNCTIONS, Declared, Place
+from scan_execution.analysis.gates.index import Declared, Place
 from scan_execution.analysis.gates.texts import by_name
 from scan_execution.analysis.sources import Block
 

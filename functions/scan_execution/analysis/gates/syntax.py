@@ -6,7 +6,8 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from scan_execution.analysis.gates.index import FUNCTIONS, Index
+from scan_execution.analysis.functions import FUNCTIONS
+from scan_execution.analysis.gates.index import Index
 
 MAX_TEXT: Final = 400
 _MAX_RETURNS: Final = 20

@@ -9,11 +9,12 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import events, markup, words
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found, Reader, within
 from scan_execution.analysis.gates.events import Refused
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Kind, both
-from scan_execution.analysis.gates.index import FUNCTIONS, MAX_ANCESTORS
+from scan_execution.analysis.gates.index import MAX_ANCESTORS
 from scan_execution.analysis.gates.origins import imported
 from scan_execution.analysis.sources import Block
 
