@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from scan_execution.analysis.libraries import libraries
+
 # Objects, functions, and components of consent libraries, as a file writes them.
 _LIBRARY: Final = (
     r"Cookiebot|CookieConsent(?:API)?(?=\s*[.(])|cookieconsent(?=\s*\.)|cookieControl|CookieControl|OneTrust"
@@ -26,24 +28,25 @@ _LIBRARY: Final = (
     r"|getCookieConsentValue|hasCookieConsent|acceptedCategory|acceptedService"
 )
 LIBRARY: Final = re.compile(rf"(?<![\w$.])(?:(?:window|globalThis|self)\.)?(?:{_LIBRARY})(?![\w$])")
-# Packages of consent libraries, and what is below them.
-PACKAGE: Final = re.compile(
-    r"(?:vanilla-cookieconsent|@orestbida/[\w-]+|klaro|tarteaucitronjs|tarteaucitron|@?c15t|@c15t/[\w-]+"
+# Names that packages of consent libraries have beyond the known ones.
+_FAMILIES: Final = (
+    r"@orestbida/[\w-]+|tarteaucitron|@c15t|@c15t/[\w-]+"
     r"|(?:@[\w-]+/)?(?:react|vue|ngx?|nuxt|gatsby|angular|svelte|next|solid|preact|ember)"
     r"-(?:plugin-)?(?:cookie-?(?:consent|banner|law|notice|control|bot|manager|hub|yes|first)|gdpr|consent|klaro"
     r"|onetrust|usercentrics|iubenda|didomi|tarteaucitron|axeptio)[\w-]*"
-    r"|cookie-?consent(?:-js|-banner)?|cookie-though|orejime|gdpr-cookie[\w-]*|@?cookieyes[\w-]*|osano[\w-]*"
+    r"|cookie-?consent(?:-js|-banner)?|gdpr-cookie[\w-]*|@?cookieyes[\w-]*|osano[\w-]*"
     r"|@osano/[\w-]+|ketch[\w-]*|@ketch[\w-]*/[\w-]+"
     r"|@transcend-io/[\w-]+|secureprivacy[\w-]*|termly[\w-]*|complianz[\w-]*|@iubenda/[\w-]+|iubenda[\w-]*"
     r"|@usercentrics/[\w-]+|@didomi/[\w-]+|axeptio[\w-]*"
-    r"|@sourcepoint/[\w-]+|@trustarc[\w-]*/[\w-]+|@iabtcf/[\w-]+|@cookiehub/[\w-]+|@dargmuesli/nuxt-cookie-control"
+    r"|@sourcepoint/[\w-]+|@trustarc[\w-]*/[\w-]+|@iabtcf/[\w-]+|@cookiehub/[\w-]+"
     r"|silktide[\w-]*|enzuzo[\w-]*|@consentmanager/[\w-]+"
-    r"|react-gdpr|gatsby-plugin-gdpr-[\w-]+|consent-manager|@segment/(?:consent-manager|analytics-consent-[\w-]+)"
-    r"|cookiefirst[\w-]*|civic-cookie-control|@analytics/cookie-consent|"
-    r"@cookie-consent/[\w-]+|@beyonk/gdpr-cookie-consent-banner|svelte-cookie-consent|cc-cookie[\w-]*"
-    r"|django-cookie-consent|cookie_consent|expo-tracking-transparency"
-    r"|react-native-tracking-transparency|react-native-google-mobile-ads/consent)(?:/[\w./-]{0,200})?"
+    r"|gatsby-plugin-gdpr-[\w-]+|consent-manager|@segment/(?:consent-manager|analytics-consent-[\w-]+)"
+    r"|cookiefirst[\w-]*|civic-cookie-control|@analytics/cookie-consent"
+    r"|@cookie-consent/[\w-]+|svelte-cookie-consent|cc-cookie[\w-]*|cookie_consent|expo-tracking-transparency"
+    r"|react-native-tracking-transparency|react-native-google-mobile-ads/consent"
 )
+# Packages of consent libraries, and what is below them.
+PACKAGE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, libraries()))}|{_FAMILIES})(?:/[\w./-]{{0,200}})?")
 # A key under which a visitor's choice is stored.
 KEY: Final = re.compile(
     r"consent|gdpr|dsgvo|rgpd|ccpa|lgpd|optanon|tarteaucitron|klaro|didomi|cookieyes|euconsent"
