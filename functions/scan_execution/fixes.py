@@ -14,7 +14,7 @@ from controlplane.store.inbox_items import Fix
 from controlplane.store.scans.inventories import Inventory
 from scan_execution.analysis import Finding
 from scan_execution.analysis.catalogue import Vendor, catalogue
-from scan_execution.analysis.reading import load_yaml
+from scan_execution.reading import load_yaml
 
 FIXES: Final = Path(__file__).with_name("fixes.yaml")
 

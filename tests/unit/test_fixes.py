@@ -6,8 +6,8 @@ import pytest
 
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.findings import Finding, Location
-from scan_execution.analysis.reading import load_yaml
 from scan_execution.fixes import FIXES, Project, fix_for
+from scan_execution.reading import load_yaml
 
 
 def finding(path: str, *vendor_ids: str, category: str = "trackers") -> Finding:

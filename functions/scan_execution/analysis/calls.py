@@ -11,7 +11,7 @@ from typing import Any, Final
 from ast_grep_py import Config
 
 from scan_execution.analysis.catalogue import CALLS, Vendor, catalogue
-from scan_execution.analysis.reading import load_yaml
+from scan_execution.reading import load_yaml
 
 _LONGEST_CALLEE: Final = 100
 _LONGEST_ARGUMENTS: Final = 400

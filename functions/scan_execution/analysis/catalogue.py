@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from scan_execution.analysis.reading import load_yaml
+from scan_execution.reading import load_yaml
 
 VENDORS: Final = Path(__file__).parents[1] / "vendors.yaml"
 # Generated from third-party-web by scripts/vendors.py.

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from scan_execution.analysis.reading import load_yaml
+from scan_execution.reading import load_yaml
 
 LIBRARIES: Final = Path(__file__).parents[1] / "consent-libraries.yaml"
 

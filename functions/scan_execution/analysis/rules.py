@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
-from scan_execution.analysis.reading import load_yaml
+from scan_execution.reading import load_yaml
 
 RULES: Final = Path(__file__).parents[1] / "rules"
 # The tree languages of each group of `match`.

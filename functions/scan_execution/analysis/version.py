@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from scan_execution.analysis.catalogue import CALLS, Vendor, catalogue
 from scan_execution.analysis.libraries import Library, libraries
-from scan_execution.analysis.reading import load_yaml
 from scan_execution.analysis.rules import Rule, rules
+from scan_execution.reading import load_yaml
 
 # Bump it with every change of the code that can change what a scan finds, or how sure it is: how files are read, what
 # counts as a load, and what counts as a gate. The data files are part of the version by themselves.

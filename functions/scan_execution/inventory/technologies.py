@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from scan_execution.analysis.reading import load_yaml
+from scan_execution.reading import load_yaml
 
 TECHNOLOGIES: Final = Path(__file__).parents[1] / "technologies.yaml"
 

@@ -1,4 +1,4 @@
-"""Reads this package's data files (rules, vendors)."""
+"""Reads this package's data files (rules, vendors, technologies)."""
 
 from pathlib import Path
 from typing import Any
