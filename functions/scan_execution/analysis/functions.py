@@ -1,4 +1,4 @@
-"""What a function is in the syntax trees of every language that the analysis follows."""
+"""The kinds of functions in the syntax trees of every language that the analysis follows."""
 
 from typing import Final
 
