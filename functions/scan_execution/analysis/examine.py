@@ -15,10 +15,10 @@ from scan_execution.analysis.gates import providers
 from scan_execution.analysis.gating import OPEN, Gate, Gating, Unclear
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from scan_execution.analysis.report import MAX_LOADS, USES, Load, Match, Report
+from scan_execution.analysis.report import MAX_LOADS, OWN, USES, Load, Match, Report
 from scan_execution.analysis.sources import Source
 from scan_execution.analysis.unknown import configured_names
-from scan_execution.analysis.uses import uses_of
+from scan_execution.analysis.uses import may_use, uses_of
 from scan_execution.inventory import manifests as inventory
 
 _SETTING_RULE = "site-generator-tracker"
@@ -99,11 +99,13 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
 
 
 def _examine_uses(path: str, text: str, asked: str, limits: Limits) -> Report:
-    _, language, stems, shared = asked.split(" ")
+    _, language, stems, shared, *own = asked.split(" ")
+    wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
+    if not own and not may_use(path, text, wanted) and not any(name in text for name in names):
+        return Report(text.count("\n") + 1)
     lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
-    wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
-    return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source))
+    return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
 
 
 def _add_settings(report: Report, source: Source, limits: Limits) -> None:

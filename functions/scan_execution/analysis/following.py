@@ -16,13 +16,14 @@ from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.gating import Gating
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links
-from scan_execution.analysis.report import USES, Entry, Examine, Report, Request
+from scan_execution.analysis.report import OWN, USES, Entry, Examine, Report, Request
 
 _ROUNDS: Final = 6
 _MAX_FILES: Final = 2_000
 _MAX_WANTED: Final = 60
 _MIN_LENGTH: Final = 2
 _WORDS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_UNUSUAL: Final = re.compile(r"[^\w.@~$/-]")
 _WITHOUT_USES: Final = frozenset({"manifest", "lock file", "python"})
 
 
@@ -68,6 +69,8 @@ class Following:
         words += [name.encode() for name in shared]
         # A folder's index can be imported as `.` or `..`.
         near = tuple(f"{path.rpartition('/')[0]}/" for path in wanted if "/index." in path)
+        # Other files may write these names in ways that `may_use` doesn't recognize.
+        unusual = any(_UNUSUAL.search(path) for path in wanted)
         for path, read in self.again():
             if self._ends():
                 return
@@ -80,7 +83,8 @@ class Following:
                 continue
             if path in own or path.startswith(near) or any(word in content for word in words):
                 self._asked += 1
-                yield Request(path, f"{USES}{language} {stems} {','.join(shared)}", content)
+                own_too = OWN if unusual or path in own else ""
+                yield Request(path, f"{USES}{language} {stems} {','.join(shared)}{own_too}", content)
 
 
 def _spellings(path: str) -> list[bytes]:

@@ -118,8 +118,10 @@ class Report:
 
 
 # A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
-# <name>,<name>`, with the last words of the modules, and the functions that other scripts share with the page.
+# <name>,<name>`, with the last words of the modules, and the functions that other scripts share with the page. With OWN
+# at the end, the file's own exports and providers are wanted, too.
 USES: Final = "uses "
+OWN: Final = " own"
 
 
 class Request(NamedTuple):

@@ -27,6 +27,7 @@ from scan_execution.analysis.sources import SCRIPTS, Block, Source
 _MAX_USES_OF_NAME: Final = 20
 _MAX_NODES_OF_NAME: Final = 60
 _MAX_DEPTH: Final = 200
+_NAMES: Final = re.compile(r"[\w.@~$-]++")
 _OWN_SCRIPT: Final = re.compile(r"""(?<![\w:/.@-])/{0,1}[\w@.~-]{1,100}(?:/[\w@.~-]{1,100}){0,12}""")
 _SCRIPT_NAME: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _SOURCE: Final = re.compile(r"""^:?(?:data-)?src$""", re.IGNORECASE)
@@ -45,6 +46,13 @@ _MEMBERS: Final[Config] = {
 }
 _TAGS: Final[Config] = {"rule": {"any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}]}}
 _SHORTHANDS: Final[Config] = {"rule": {"kind": "shorthand_property_identifier"}}
+
+
+def may_use(path: str, text: str, stems: frozenset[str]) -> bool:
+    """Returns whether a file may name a module whose last word is one of the stems, without parsing it."""
+    # An import of a folder may consist of dots only, and templates may write dots instead of slashes.
+    words = {*path.split("/")[:-1], *_NAMES.findall(text)}
+    return any(stem(part) in stems for word in words for part in {word, *word.split(".")})
 
 
 def uses_of(source: Source, stems: frozenset[str], limits: Limits, shared: frozenset[str] = frozenset()) -> list[Use]:
