@@ -19,8 +19,8 @@ from scan_execution.analysis.catalogue import Vendor
 from scan_execution.analysis.gates import checked, gating, runs_on_load
 from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import outdated_address
-from scan_execution.analysis.loading import loaded, without_comments
-from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.loading import loaded, scripts_of, without_comments
+from scan_execution.analysis.sources import SCRIPTS, Block, Source
 from scan_execution.analysis.unknown import registrable, unknown_host
 
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
@@ -64,10 +64,17 @@ def _vendor(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
 
 def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     """Returns whether an unknown third party's script is loaded, whose content can change. Records its host."""
-    if not _IS_SCRIPT.match(candidate.node.text()[:_LONGEST_NAME]):
+    if loaded(candidate.source, candidate.block, candidate.node, wanted["in"]):
+        return False  # a known vendor's, by its path or its call
+    if candidate.block.language in SCRIPTS:
+        addresses = scripts_of(candidate.block, candidate.node)
+    elif _IS_SCRIPT.match(candidate.node.text()[:_LONGEST_NAME]):
+        value = _ATTRIBUTE.match(candidate.text(wanted["in"]))
+        addresses = iter([value[1]] if value else [])
+    else:
         return False  # a frame has no access to the page
-    value = _ATTRIBUTE.match(candidate.text(wanted["in"]))
-    host = unknown_host(candidate.source.catalogue, value[1]) if value else None
+    known = candidate.source.catalogue
+    host = next(filter(None, (unknown_host(known, address) for address in addresses)), None)
     if host is None or "integrity" in candidate.text(None) or registrable(host) in candidate.source.own_names:
         return False
     candidate.host = candidate.names["host"] = host

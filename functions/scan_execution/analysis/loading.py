@@ -10,6 +10,7 @@ from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.calls import calls
 from scan_execution.analysis.sources import SCRIPTS, TAGS_OF_ADS, Block, Loaded, Source
+from scan_execution.analysis.unknown import CREATED, SCRIPT_FILE
 from scan_execution.analysis.values import arguments_of, values
 
 _COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
@@ -24,6 +25,9 @@ _ADDS: Final = re.compile(
     r"^(?:load|inject|insert|append|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
 )
 _SCRIPT: Final = re.compile(r"\.js\b|/(?:js|tag|sdk)\b")
+_ADDS_MEMBER: Final = re.compile(r"^(?:load|inject|insert|append|embed|add|use)\w{0,40}[sS]cript")
+# Service workers run these scripts, not pages.
+_IN_WORKER: Final = "importScripts"
 _LONGEST_NAME: Final = 100
 _LONGEST_ARGUMENTS: Final = 600
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
@@ -78,9 +82,39 @@ def _inserted(block: Block, node: SgNode) -> SgNode | None:
     name = callee.text()[-_LONGEST_NAME:].rpartition(".")[2]
     if name == "sendBeacon" or name in block.inserters:
         return sent
-    if callee.kind() == "identifier" and _ADDS.search(name) and _SCRIPT.search(sent.text()[:_LONGEST_ARGUMENTS]):
+    adds = _ADDS if callee.kind() == "identifier" else _ADDS_MEMBER
+    if adds.search(name) and _SCRIPT.search(sent.text()[:_LONGEST_ARGUMENTS]):
         return sent
     return None
+
+
+def scripts_of(block: Block, node: SgNode) -> Iterator[str]:
+    """Yields the addresses that code loads a script from, as far as it shows that they are a script's."""
+    place = node.get_match("URL") or _inserted(block, node)
+    if place is None:
+        return
+    certain = _adds_script(block, node)
+    for written in _addresses(block, place):
+        address = written.removeprefix("src=").strip("{}\"'`")
+        if certain or SCRIPT_FILE.match(address):
+            yield address
+
+
+def _adds_script(block: Block, node: SgNode) -> bool:
+    """Returns whether the candidate sets the address of a script element, or calls a function that says so."""
+    if node.kind() == "pair" or node.kind().startswith("jsx_"):
+        name = node.field("name")
+        return name is None or name.text().lower() == "script"
+    changed = node.field("left") or node.field("function")
+    if changed is None:
+        return False
+    element = changed.field("object")
+    if element is None or not changed.text().endswith((".src", ".setAttribute")):
+        name = changed.text()[-_LONGEST_NAME:].rpartition(".")[2]
+        return name != _IN_WORKER and name.lower().endswith(("script", "scripts"))
+    written = element.text()[:_LONGEST_ARGUMENTS]
+    made = (value.text()[:_LONGEST_ARGUMENTS] for value in block.constants.get(written, ()))
+    return any(CREATED.search(code) for code in (written, *made))
 
 
 def _addresses(block: Block, place: SgNode) -> Iterator[str]:

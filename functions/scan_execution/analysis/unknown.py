@@ -36,6 +36,17 @@ _LIBRARY: Final = re.compile(
     r"|paper|konva|fabric|raphael|snap|velocity|scrollreveal|typeahead|parsley|cleave|intltelinput|viewer|turn)(?![a-z])[\w.-]*\.js(?:$|\?)",
     re.IGNORECASE,
 )
+# Mirrors of packages, and services that a page can't work without: payment, maps, captchas, and fonts.
+_SERVICE: Final = re.compile(
+    r"^[^/]+/(?:ajax/libs|npm|gh|pypi)/|(?:^|[./-])(?:maps?|checkout|payments?|pay|captcha|fonts?|webfonts?)(?=[./?-]|$)",
+    re.IGNORECASE,
+)
+# An address at the beginning of a string or an attribute in code.
+_IN_CODE: Final = re.compile(r"""(?<=["'`=])(?:https?:)?//(?=[a-z0-9-]{1,63}\.)""", re.IGNORECASE)
+# Code that makes an element for a script, and the path of a script.
+CREATED: Final = re.compile(r"""createElement\(\s{0,8}["'`]script\b""", re.IGNORECASE)
+_CREATES: Final = re.compile(rf"{CREATED.pattern}|[sS]cript\w{{0,20}}\(|[\"'`]scripts?[\"'`]|\bscripts?\s{{0,4}}:")
+SCRIPT_FILE: Final = re.compile(r"""^[^?#\s"'`<>]{1,400}\.m?js(?=[?#\s"'`<>]|$)""", re.IGNORECASE)
 # Elements that may state the site's own address.
 _STATES: Final = re.compile(r"<(?:link|meta|base)\b[^<>]{0,600}", re.IGNORECASE)
 _OWN: Final = ("canonical", "og:url", "<base")
@@ -56,19 +67,30 @@ def unknown_host(catalogue: Catalogue, address: str) -> str | None:
     if not match:
         return None
     host, path = match[1].lower(), match[2] or ""
-    if catalogue.knows(host) or _RESERVED.search(host) or _LIBRARY.match(path):
+    if catalogue.knows(host) or _RESERVED.search(host) or _LIBRARY.match(path) or _SERVICE.search(host + path):
         return None
     return host
 
 
 def may_load_unknown(catalogue: Catalogue, text: str) -> bool:
-    """Returns whether a script element or component of a text has an unknown host in it, without parsing."""
+    """Returns whether a text may load a script from an unknown host, in an element or in code, without parsing."""
     for element in _SCRIPT.finditer(text):
         at = text.find("//", element.start(), element.end())
         while at >= 0:
             if unknown_host(catalogue, text[at : min(at + 300, element.end())]):
                 return True
             at = text.find("//", at + 2, element.end())
+    any_path: bool | None = None
+    for address in _IN_CODE.finditer(text):
+        written = text[address.start() : address.start() + 500]
+        if not unknown_host(catalogue, written):
+            continue
+        if SCRIPT_FILE.match(written):
+            return True
+        if any_path is None:
+            any_path = _CREATES.search(text) is not None
+        if any_path:
+            return True
     return False
 
 
