@@ -42,6 +42,11 @@ _IMPORTS: Final = (
         r"""import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]\s*+\)\s*+\.then\(\s*+(?:async\s*+)?(?P<names>[^=;]{1,200}?)=>"""
     ),
 )
+# const Video = dynamic(() => import('react-youtube').then((module) => module.default), { ssr: false })
+_LAZY_IMPORT: Final = re.compile(
+    r"""(?:const|let|var)\s++(?P<names>\w{1,100}+)\s*+=\s*+[\w.]{1,60}+\(\s*+(?:async\s++)?(?:\(\)\s*+=>|function\s*+\(\))\s*+"""
+    r"""(?:\{\s*+return\s++)?(?:await\s++)?import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
+)
 _NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
@@ -257,7 +262,7 @@ class Source:
         found: dict[str, Vendor] = {}
         if not self.packages:
             return found
-        for pattern in _IMPORTS:
+        for pattern in (*_IMPORTS, _LAZY_IMPORT):
             for match in pattern.finditer(self._code):
                 vendor = self._vendor_of_package(match["path"])
                 if vendor is None:
