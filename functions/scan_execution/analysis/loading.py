@@ -11,7 +11,7 @@ from ast_grep_py import Config, SgNode
 from scan_execution.analysis.calls import calls
 from scan_execution.analysis.sources import SCRIPTS, TAGS_OF_ADS, Block, Loaded, Source
 from scan_execution.analysis.unknown import CREATED, SCRIPT_FILE
-from scan_execution.analysis.values import arguments_of, values
+from scan_execution.analysis.values import arguments_of, named_values, values
 
 _COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
 _MAX_ARGUMENTS: Final = 8
@@ -33,6 +33,11 @@ _LONGEST_ARGUMENTS: Final = 600
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
 _ADDRESS_OF_MARKUP: Final = re.compile(r"""\bsrc\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
 _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
+# :src="name" and :src="name.value" of Vue, src={name} of Svelte and Astro.
+_BOUND: Final = re.compile(
+    r"""(?::|v-bind:)src\s*=\s*["'](?:this\.)?([\w$]{1,60})(?:\.value)?["']|src\s*=\s*["']?\{([\w$]{1,60})\}["']?"""
+)
+_MAX_SCRIPTS: Final = 8
 _CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
 _CALLS: Final = frozenset({"call_expression", "new_expression"})
 
@@ -56,9 +61,18 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
         if element := calls().of_element(node.text()[:1_000]):
             yield Loaded(element, "")
         return
-    for address in _addresses(block, place):
+    bound = _bound(source, place) if block.language not in SCRIPTS and place.kind() == "attribute" else ()
+    for address in (*bound, *_addresses(block, place)):
         if found := _at(source, address):
             yield found
+
+
+def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
+    """Yields the addresses that the scripts of a component compute for an attribute of its markup."""
+    name = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
+    for script in source.blocks[:_MAX_SCRIPTS] if name else ():
+        if name and script.language in SCRIPTS:
+            yield from (_PLACEHOLDER.sub("_", value) for value in named_values(script, name[1] or name[2]))
 
 
 def _started(source: Source, node: SgNode) -> Loaded | None:

@@ -173,6 +173,11 @@ class Block:
         """A cache for `loading`: what a node loads, which several rules ask."""
         return {}
 
+    @cached_property
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """A cache for `values`: the strings that are assigned to a name."""
+        return {}
+
     def holds(self, pattern: re.Pattern[str], node: SgNode) -> bool:
         """Returns whether the code of a node of this block has a match. Searches the text once for all nodes."""
         if pattern not in self._matches:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Final
 
-from ast_grep_py import SgNode
+from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.sources import Block
@@ -34,8 +34,19 @@ _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
 _RETURNS_ARGUMENT: Final = frozenset(
     {"unescape", "decodeURIComponent", "decodeURI", "encodeURI", "String", "toValue", "ref"}
 )
+# Functions that compute a value: Vue, Svelte, React, Solid, Angular.
+_COMPUTES: Final = frozenset({"computed", "useMemo", "createMemo", "by"})
+_RETURNS: Final[Config] = {"rule": {"kind": "return_statement"}}
 _LOOPS: Final = frozenset({"forEach", "map", "each"})
 _RETURNS_RECEIVER: Final = frozenset({"replace", "trim", "toString", "toLowerCase", "href", "valueOf"})
+
+
+def named_values(block: Block, name: str) -> tuple[str, ...]:
+    """Returns the strings that a script assigns to a name. Cached, because many attributes can name one."""
+    if name not in block.named:
+        folding = _Folding(block)
+        block.named[name] = tuple(value for node in block.constants.get(name, ()) for value in folding.fold(node, 0))
+    return block.named[name]
 
 
 def values(block: Block, node: SgNode) -> tuple[str, ...]:
@@ -125,6 +136,8 @@ class _Folding:
             return self._joined((self.fold(part, depth + 1) for part in reversed(arguments[:2])), "")
         if name in _RETURNS_ARGUMENT and arguments:
             return tuple(_PERCENT.sub(_character, value) for value in self.fold(arguments[0], depth + 1))
+        if name in _COMPUTES and arguments:
+            return self._computed(arguments[0], depth)
         receiver = callee.field("object")
         if receiver is None:
             return (UNKNOWN,)
@@ -136,6 +149,14 @@ class _Folding:
             separator = self.fold(arguments[0], depth + 1)[0] if arguments else ","
             return self._joined((self.fold(part, depth + 1) for part in arguments_of(receiver)), separator)
         return (UNKNOWN,)
+
+    def _computed(self, function: SgNode, depth: int) -> tuple[str, ...]:
+        """Folds what a function without parameters returns."""
+        body = function.field("body") if function.kind() in _FUNCTIONS else None
+        if body is None or body.kind() != "statement_block":
+            return self._either(body, depth=depth)
+        returned = (arguments_of(it) for it in body.find_all(_RETURNS)[:_MAX_ALTERNATIVES])
+        return self._either(*(found[0] for found in returned if found), depth=depth)
 
     def _elements(self, node: SgNode, depth: int) -> tuple[str, ...]:
         """Folds the elements of an array literal, or of a constant that is one."""

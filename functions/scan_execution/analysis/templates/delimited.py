@@ -25,7 +25,7 @@ _OPENERS: Final = {
     "blade": r"(?P<blade>(?<![\w@.])@[a-zA-Z]++)",
     "razor": r"(?P<razor>(?<![\w@.])@(?:\*|[a-zA-Z_({])|[{}]|(?<![\w$.@])if\s*+(?=\())",
     "controls": r"(?P<razor2>(?<![\w@.])@(?:if|else)\b|[{}])",
-    "tags": r"(?P<tags></?+(?:c:|xsl:|sec:|cf|\#|@)[a-zA-Z-]++|<!---|<\#--)",
+    "tags": r"(?P<tags></?+(?:c:|s:|xsl:|sec:|cf|\#|@)[a-zA-Z-]++|<!---|<\#--)",
     "interpolation": r"(?P<interpolation>[\#$]!?+\{[^{}\n]{0,300}+\})",
     "single": r"(?P<single>\{(?=[*$/=]|(?:if|else|elseif|foreach|literal|include)\b))",
     "svelte": r"(?P<svelte>\{[\#:/](?:if|else|each|await|key)\b)",

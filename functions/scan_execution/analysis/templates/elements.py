@@ -12,6 +12,8 @@ from scan_execution.analysis.templates.taking import Reader
 # Languages whose blocks end with a word.
 _WITH_WORDS: Final = frozenset({"ERB", "EEx", "HEEx"})
 _TAG_COMMENTS: Final = {"<!---": "--->", "<#--": "-->"}
+# Tags that write a value, also in the middle of a string.
+_WRITING_TAGS: Final = frozenset({"<c:out", "<c:url", "<s:property", "<s:url", "<s:text"})
 # The block of each tag, and whether it is a condition.
 _CONDITIONAL_TAGS: Final = {
     **dict.fromkeys(("if", "cfif", "authorize"), ("if", True)),
@@ -78,6 +80,10 @@ class Elements(Reader):
         quoted = _QUOTED.search(tag[1]) if ":" in mark else None
         test = quoted[1] or quoted[2] if quoted else tag[1]
         name = mark.lstrip("</").rpartition(":")[2].lstrip("#@")
+        if mark.lstrip("</").startswith("s:else"):
+            return None  # follows the tag of the condition instead of being inside of it
+        if mark in _WRITING_TAGS:
+            return self._take(start, tag.end(), shows=True)
         known = self._tag(name, test, start, tag.end(), closes=mark.startswith("</"))
         if not known and ":" in mark:
             return None
