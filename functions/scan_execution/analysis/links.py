@@ -241,6 +241,8 @@ class Links:
             names = {name, ANY, *exports.get(name, ())}
             found = [it for it in users if it.name in names]
             known = name in exports or any(name in exported for exported in exports.values())
+            # A file that only hands on what others export.
+            known = known or (not exports and name in self._barrels.get(path, {}))
             if found or known:
                 return found + handed_on
         return [it for it in users if it.name != WHOLE] + handed_on

@@ -26,7 +26,7 @@ _PAGE: Final = re.compile(
     r"(?:window|document|self|globalThis|body|html|root|doc|win|w|d)(?:\.(?:body|documentElement))?|(?:\$|jQuery)\(\s*(?:window|document|document\.body|['\"](?:body|html|html,\s*body)['\"])\s*\)"
 )
 _LISTENS: Final = re.compile(
-    r"(?:addEventListener|attachEvent|on|one|once|bind|live|delegate|subscribe|listen|addListener|\$on|useEventListener|addHandler)"
+    r"(?:addEventListener|attachEvent|on|one|once|bind|live|delegate|subscribe|listen|addListener|\$on|useEventListener|addHandler|handle)"
 )
 _CLICKS: Final = re.compile(r"(?:click|submit|dblclick|tap|change)")
 # Events of consent tools. They fire when the visitor has chosen.

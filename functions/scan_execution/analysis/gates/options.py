@@ -35,8 +35,8 @@ _YES: Final = r"\s{0,9}(?:true|!0|!+[\w.]{0,60}(?:onsent|ccept|llow|pted))"
 # By vendor: settings in a call of the vendor's, or of its queue, that make it wait or do without identifiers.
 _OPTIONS: Final = {
     "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default"
-    rf"|disable_persistence)[\"']?\s{{0,9}}:{_YES}"
-    r"|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
+    rf"|disable_persistence|(?<![\w.])disabled)[\"']?\s{{0,9}}:{_YES}"
+    r"|defaultOptIn[\"']?\s{0,9}:\s{0,9}(?:false|!1)|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
     "mixpanel": rf"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{{0,9}}:{_YES}",
     "amplitude": rf"optOut[\"']?\s{{0,9}}:{_YES}|identityStorage[\"']?\s{{0,9}}:\s{{0,9}}[\"']none",
     "countly": rf"require_consent[\"']?\s{{0,9}}:{_YES}",

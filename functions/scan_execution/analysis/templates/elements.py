@@ -22,6 +22,7 @@ _CONDITIONAL_TAGS: Final = {
 _TAG_REST: Final = re.compile(r"((?:[^<>\"']|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,500}+)>")
 _QUOTED: Final = re.compile(r"""=\s*+(?:"([^"]{1,300}+)|'([^']{1,300}+))""")
 _ASTRO_TEST: Final = re.compile(r"\s*+([^{}<`]{1,300}?)\s*(&&|\?|\|\|)\s*+\(?+\s*+<")
+_ENDS: Final = re.compile(r"\s*+\}")
 _ATTRIBUTE_VALUE: Final = re.compile(r"""\{(["'`])([^"'`<>\n]{0,500}+)\1\}""")
 
 
@@ -119,6 +120,8 @@ class Elements(Reader):
             end = self._find(f"</{mark[1:]}", start)
             return None if end < 0 else end
         if mark == "{":
+            if self._text.startswith("/*", start + 1):
+                return self._commented(start)
             if value := _ATTRIBUTE_VALUE.match(self._text, start):
                 return self._attribute_value(start, value)
             test = _ASTRO_TEST.match(self._text, start + 1)
@@ -128,6 +131,17 @@ class Elements(Reader):
         elif markup.inside == "{":
             markup.turn(None, start, start + 1)
         return None
+
+    def _commented(self, start: int) -> int | None:
+        """Leaves out a comment at the beginning of an expression, and the expression if there is nothing else in it."""
+        end = self._find("*/", start)
+        if end < 0:
+            return None
+        if ends := _ENDS.match(self._text, end + 2):
+            return self._take(start, ends.end())
+        test = _ASTRO_TEST.match(self._text, end + 2)
+        self._markup.open("{", test[1] if test else None, end + 2, holds=not test or test[2] != "||")
+        return self._take(start, end + 2)
 
     def _attribute_value(self, start: int, value: re.Match[str]) -> int:
         """Makes a quoted value of `src={"…"}`."""

@@ -159,6 +159,8 @@ class _Reader:
     def _output(self, line: _Line, start: int) -> None:
         markup = self._markup
         markup.blank(start)
+        if self._language != "pug":
+            scriptlets.read_modifier(markup, self._text[start : line.end].strip(), line.start, line.end)
         if load := scriptlets.SCRIPT_HELPER.search(self._text, start, line.end):
             markup.blank(line.end - 1)
             markup.insert(f'<script src="{load[1]}"></script>', line.content)

@@ -29,9 +29,16 @@ def read_words(markup: Markup, inner: str, start: int, end: int) -> None:
         read_line(markup, line.strip().rstrip("-").strip(), start, end)
 
 
-def read_line(markup: Markup, line: str, start: int, end: int) -> None:
-    if modified := _MODIFIER.match(line):
+def read_modifier(markup: Markup, line: str, start: int, end: int) -> bool:
+    """Reads the condition behind a statement. Returns False if there is none."""
+    modified = _MODIFIER.match(line)
+    if modified:
         markup.condition(start, end, Test(modified[2].strip()[:MAX_TEST], modified[1] == "if"))
+    return modified is not None
+
+
+def read_line(markup: Markup, line: str, start: int, end: int) -> None:
+    if read_modifier(markup, line, start, end):
         return
     found = _FIRST_WORD.match(line)
     word = found[1].lower() if found else ""
