@@ -21,7 +21,7 @@ from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import outdated_address
 from scan_execution.analysis.loading import loaded, scripts_of, without_comments
 from scan_execution.analysis.sources import SCRIPTS, Block, Source
-from scan_execution.analysis.unknown import registrable, unknown_host
+from scan_execution.analysis.unknown import KNOWN_TAG, registrable, unknown_host
 
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")
 _IS_SCRIPT: Final = re.compile(r"<script\b", re.IGNORECASE)
@@ -75,7 +75,7 @@ def _unknown_script(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
         return False  # a frame has no access to the page
     known = candidate.source.catalogue
     host = next(filter(None, (unknown_host(known, address) for address in addresses)), None)
-    if host is None or "integrity" in candidate.text(None) or registrable(host) in candidate.source.own_names:
+    if host is None or KNOWN_TAG.search(candidate.text(None)) or registrable(host) in candidate.source.own_names:
         return False
     candidate.host = candidate.names["host"] = host
     return True

@@ -13,6 +13,8 @@ DEFAULT: Final = "default"
 PAGE: Final = "window"
 # The name of a use that may be of any export.
 ANY: Final = ""
+# The name of what a layout gives the templates that extend it: a script on the page that blocks theirs.
+LAYOUT: Final = "layout"
 # The module of what a file exports itself, under the name of each of the use's callers.
 ITSELF: Final = ""
 

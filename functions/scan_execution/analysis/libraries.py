@@ -115,6 +115,8 @@ def outdated_address(text: str) -> tuple[Library, str] | None:
     if not match:
         return None
     name, version = (match[1], match[2]) if match[1] else (match[3], match[4]) if match[3] else (match[5], match[6])
+    if "/gh/orestbida/" in match[0].lower():
+        name = "vanilla-cookieconsent"
     library = libraries().get(_OTHER_NAMES.get(name.lower(), name.lower()))
     if library is None:
         return None

@@ -47,6 +47,9 @@ _IN_CODE: Final = re.compile(r"""(?<=["'`=])(?:https?:)?//(?=[a-z0-9-]{1,63}\.)"
 CREATED: Final = re.compile(r"""createElement\(\s{0,8}["'`]script\b""", re.IGNORECASE)
 _CREATES: Final = re.compile(rf"{CREATED.pattern}|[sS]cript\w{{0,20}}\(|[\"'`]scripts?[\"'`]|\bscripts?\s{{0,4}}:")
 SCRIPT_FILE: Final = re.compile(r"""^[^?#\s"'`<>]{1,400}\.m?js(?=[?#\s"'`<>]|$)""", re.IGNORECASE)
+# Content that can't change, and the tags of Umami, Plausible, and GoatCounter on a host of the site's own. They set no
+# identifiers.
+KNOWN_TAG: Final = re.compile(r"integrity|\bdata-(?:website-id|domain|goatcounter)\s{0,9}=", re.IGNORECASE)
 # Elements that may state the site's own address.
 _STATES: Final = re.compile(r"<(?:link|meta|base)\b[^<>]{0,600}", re.IGNORECASE)
 _OWN: Final = ("canonical", "og:url", "<base")

@@ -19,12 +19,12 @@ from scan_execution.analysis.gates.enabling import enabled_with_consent
 from scan_execution.analysis.gates.exports import providers_in
 from scan_execution.analysis.gates.implied import NOTHING, Implied, both
 from scan_execution.analysis.gates.markup import meaning_of_script
-from scan_execution.analysis.gates.options import blocked_by_script, waits_by_itself
+from scan_execution.analysis.gates.options import blocked_by_script, blocks, marked_by_code, waits_by_itself
 from scan_execution.analysis.gates.page import calls_of
 from scan_execution.analysis.gates.reading import reading_of
 from scan_execution.analysis.gates.running import runs_on_load
 from scan_execution.analysis.gates.texts import implied_by_text
-from scan_execution.analysis.gating import CLOSED, DEFAULT, OPEN, Gate, Gating, Provider
+from scan_execution.analysis.gating import CLOSED, DEFAULT, LAYOUT, OPEN, Export, Gate, Gating, Provider
 from scan_execution.analysis.report import MAX_PROVIDERS
 from scan_execution.analysis.sources import Block, Source
 
@@ -43,6 +43,9 @@ _SLOTS: Final = {
         "has": {"kind": "tag_name", "regex": "^slot$"},
     }
 }
+_EXTENDS: Final = re.compile(
+    r"\{%[-~+]?+\s*+extends\s++[\"']([^\"'\n]{1,200}+)[\"']|(?<![\w@])@extends\s*+\(\s*+[\"']([\w.:/-]{1,200}+)[\"']"
+)
 _MAX_SLOTS: Final = 20
 # Templates whose conditions are expressions of their scripts.
 _SCRIPTED: Final = (".svelte", ".astro")
@@ -52,6 +55,8 @@ def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None
     """Returns whether the code of a node, which loads a vendor, waits for consent."""
     offset = block.start + node.range().start.index
     if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, node, vendor, offset)):
+        return CLOSED
+    if marked_by_code(block, node):
         return CLOSED
     if vendor and enabled_with_consent(reading_of(source), block, node):
         return CLOSED
@@ -66,6 +71,11 @@ def providers(source: Source) -> list[Provider]:
     found = dict.fromkeys(providers_in(reading_of(source)))
     if source.path.endswith((".vue", ".svelte", ".astro")) and _slots_wait(source):
         found[Provider(DEFAULT, None)] = None
+    if source.template is not None:
+        if blocks(source):
+            found[Provider(LAYOUT, None)] = None
+        elif layout := _layout(source):
+            found[Provider(LAYOUT, layout)] = None
     return list(found)[:MAX_PROVIDERS]
 
 
@@ -79,14 +89,23 @@ def calls_on_page(source: Source, name: str) -> list[Gating]:
     return [found.gating() for found in calls_of(reading_of(source), name)]
 
 
+def _layout(source: Source) -> Export | None:
+    """Returns what a template extends."""
+    found = _EXTENDS.search(source.template.original) if source.template is not None else None
+    return Export(found[1] or found[2], LAYOUT) if found else None
+
+
 def template_gating(source: Source, offset: int) -> Gating:
     """Returns whether a template writes what is at a place only with consent."""
+    if blocked_by_script(source, offset):
+        return CLOSED
     return Found(_implied_by_template(source, offset)).gating()
 
 
 def _implied_by_template(source: Source, offset: int) -> Implied:
     """Returns what follows if a template writes what is at a place."""
-    found = NOTHING
+    layout = _layout(source)
+    found = Implied(providers=frozenset({layout})) if layout else NOTHING
     for test in source.template_conditions(offset):
         if source.path.endswith(_SCRIPTED):
             meaning = meaning_of_script(reading_of(source), test.text)

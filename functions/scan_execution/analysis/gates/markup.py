@@ -45,6 +45,10 @@ _SHOWS_ANYWAY: Final = re.compile(
 _OPENED: Final = re.compile(
     r"(?:Dialog|Modal|Popover|Sheet|Drawer|HoverCard|Collapsible|Accordion)\.?(?:Content|Panel|Body)"
 )
+_JSX: Final = frozenset({"jsx_self_closing_element", "jsx_opening_element"})
+# Elements that show their content only while they are open.
+_OPENS: Final = re.compile(r"(?:Dialog|Modal|Popup|Popover|Drawer|Lightbox|Overlay|Sheet|Offcanvas)(?:\.Root)?$")
+_IS_OPEN: Final = re.compile(r"(?:is|modal)?_?(?:open|opened|show|shown|visible|active)", re.IGNORECASE)
 _CONSENT: Final = re.compile(
     r"consent|gdpr|cookie_?(?:gate|guard|wall|check|block|accepted|required)|tracking_?gate|(?:analytics|privacy)_?gate",
     re.IGNORECASE,
@@ -77,7 +81,20 @@ def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
     if tag_waits(tag):
         return GIVEN
     implied = _implied_by_component(reader, block, tag_name(tag))
+    if tag.kind() in _JSX and _OPENS.search(tag_name(tag)):
+        implied = both(implied, _implied_by_opening(reader, block, tag))
     return both(implied, _implied_by_attribute(reader, tag)) if block.language == "html" else implied
+
+
+def _implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
+    """Returns what follows if a dialog is open."""
+    for attribute in tag.children():
+        name, value = attribute.child(0), attribute.child(2)
+        if name is None or value is None or value.kind() != "jsx_expression" or not _IS_OPEN.fullmatch(name.text()):
+            continue
+        inner = value.child(1)
+        return reader.meaning(block, inner).true if inner is not None else NOTHING
+    return NOTHING
 
 
 def _implied_by_component(reader: Reader, block: Block, name: str) -> Implied:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from scan_execution.analysis.sources import Source
+from scan_execution.analysis.sources import Block, Source
 
 # Scripts that block everything after them on the page.
 _AUTO_BLOCKER: Final = re.compile(
@@ -88,6 +88,14 @@ _MAX_CALL: Final = 3000
 _MAX_STARTS: Final = 20
 _MAX_NAMES: Final = 300
 _OBJECT: Final = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]{0,60}+)(?:\s{0,9}:[^=\n{]{1,80})?\s{0,9}=\s{0,9}\{")
+# The element whose address code sets, and the mark that it gives an element.
+_SOURCE_OF: Final = re.compile(r"""^([\w$]{1,60}+)\.(?:src\s{0,9}=|setAttribute\(\s{0,9}["'`]src["'`])""")
+_MARKED: Final = re.compile(
+    r"""(?<![\w$.])([\w$]{1,60}+)\.(?:type\s{0,9}=\s{0,9}["'`]text/plain|dataset\.(?:cookie-?consent|cookiecategory)\s{0,9}="""
+    r"""|setAttribute\(\s{0,9}["'`](?:type["'`]\s{0,9},\s{0,9}["'`]text/plain|data-(?:cookie-?consent|cookiecategory|cookie-category"""
+    r"""|usercentrics)["'`]))""",
+    re.IGNORECASE,
+)
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -95,6 +103,24 @@ def blocked_by_script(source: Source, offset: int) -> bool:
     """Returns whether an earlier script on the page blocks what is at an offset."""
     found = source.first(_AUTO_BLOCKER)
     return found is not None and found.start() < offset and not in_comment(source.text, found.start())
+
+
+def blocks(source: Source) -> bool:
+    """Returns whether a page contains a script that blocks what comes after it."""
+    return blocked_by_script(source, len(source.text))
+
+
+def marked_by_code(block: Block, node: SgNode) -> bool:
+    """Returns whether the code that adds a script marks it for a consent tool, which starts it."""
+    if "text/plain" not in block.text and "consent" not in block.text:
+        return False
+    added = _SOURCE_OF.search(node.text()[:_MAX_NAMES])
+    if added is None:
+        return False
+    start = node.range().start.index
+    return any(
+        mark[1] == added[1] for mark in _MARKED.finditer(block.text, max(0, start - _MAX_CALL), start + _MAX_CALL)
+    )
 
 
 def in_comment(text: str, offset: int) -> bool:
