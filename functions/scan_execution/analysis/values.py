@@ -152,7 +152,7 @@ class _Folding:
 
     def _computed(self, function: SgNode, depth: int) -> tuple[str, ...]:
         """Folds what a function without parameters returns."""
-        body = function.field("body") if function.kind() in _FUNCTIONS else None
+        body = function.field("body") if function.kind() in FUNCTIONS else None
         if body is None or body.kind() != "statement_block":
             return self._either(body, depth=depth)
         returned = (arguments_of(it) for it in body.find_all(_RETURNS)[:_MAX_ALTERNATIVES])
