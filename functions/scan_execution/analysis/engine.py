@@ -87,7 +87,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
     if not possible:
         return found, False, loads
     check_depth(source.text, source.language, limits)
-    deadline = time.monotonic() + limits.max_seconds_per_file
+    deadline = min(source.deadline, time.monotonic() + limits.max_seconds_per_file)
     candidates = sorted(
         _candidates(source, possible, deadline, loads),
         key=lambda entry: (entry[1].block.start + entry[1].node.range().start.index, entry[0].id),

@@ -5,6 +5,7 @@ It reads no files and keeps no state between files.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import islice
 
@@ -74,14 +75,16 @@ def warm_up(limits: Limits) -> None:
 
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
+    deadline = time.monotonic() + limits.max_seconds_per_file
     text = files.decode(content)
     if language == inventory.LANGUAGE:
         return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
     if language in {"manifest", "lock file"}:
         return _examine_manifest(path, text, limits, locked=language == "lock file")
     if language.startswith(USES):
-        return _examine_uses(path, text, language, limits)
+        return _examine_uses(path, text, language, limits, deadline)
     source = source_of(path, text, language)
+    source.deadline = deadline
     if language == "configuration":
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
         _add_settings(report, source, limits)
@@ -98,13 +101,14 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     return report
 
 
-def _examine_uses(path: str, text: str, asked: str, limits: Limits) -> Report:
+def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: float) -> Report:
     _, language, stems, shared, *own = asked.split(" ")
     wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
     if not own and not may_use(path, text, wanted) and not any(name in text for name in names):
         return Report(text.count("\n") + 1)
     lines = files.check_lines(text, limits, language)
     source = source_of(path, text, language)
+    source.deadline = deadline
     return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
 
 

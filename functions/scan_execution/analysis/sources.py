@@ -6,6 +6,7 @@ own tree and its offset in the file. A tree is built when a rule first needs it.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from ast_grep_py import Config, Rule, SgNode, SgRoot
 
 from scan_execution.analysis.calls import Shape, calls
 from scan_execution.analysis.catalogue import Catalogue, Vendor
+from scan_execution.analysis.files import without_open_comments
 from scan_execution.analysis.inserting import inserters_of
 from scan_execution.analysis.templates import Template
 from scan_execution.analysis.templates.markup import Include, Test
@@ -141,7 +143,8 @@ class Block:
 
     @cached_property
     def root(self) -> SgNode:
-        return SgRoot(self.text, self.language).root()
+        text = without_open_comments(self.text) if self.language == "html" else self.text
+        return SgRoot(text, self.language).root()
 
     @cached_property
     def uses(self) -> dict[str, list[SgNode]]:
@@ -221,6 +224,8 @@ class Source:
         """The file's content."""
         return self.template.original if self.template else self.text
 
+    # When reading it has taken too long (time.monotonic()).
+    deadline: float = math.inf
     # What `gates` has found out about the file.
     consent: Any = None
 

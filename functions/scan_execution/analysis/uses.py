@@ -61,7 +61,8 @@ def uses_of(source: Source, stems: frozenset[str], limits: Limits, shared: froze
     shared: names of functions in other scripts of the page, whose calls are uses of the module PAGE.
     """
     check_depth(source.text, source.language, limits)
-    found = dict.fromkeys(_Reader(source, stems, time.monotonic() + limits.max_seconds_per_file).uses())
+    deadline = min(source.deadline, time.monotonic() + limits.max_seconds_per_file)
+    found = dict.fromkeys(_Reader(source, stems, deadline).uses())
     for name in sorted(shared):
         if name in source.text:
             found |= dict.fromkeys(Use(Export(PAGE, name), gate) for gate in calls_on_page(source, name))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.gates import callers, expressions, walk
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found
 from scan_execution.analysis.gates.implied import OTHER, Implied, Meaning
@@ -23,8 +25,10 @@ class Reading:
         # Doesn't refer to the source, which refers to this object: the file is freed at once.
         self.language: Final = source.language
         self.index: Final = Index(source.blocks, source.text)
+        self._deadline: Final = source.deadline
         self._depth = 0
         self._meanings: dict[SgNode, Meaning | None] = {}
+        self._found: dict[tuple[SgNode, SgNode | None], Found | None] = {}
         self._callers: dict[SgNode, Found | None] = {}
         self._guards: dict[SgNode, list[tuple[int, Implied]]] = {}
         self._categories: dict[SgNode, bool] = {}
@@ -42,11 +46,16 @@ class Reading:
         return found
 
     def found(self, block: Block, node: SgNode, inside: SgNode | None = None) -> Found:
-        if self._depth >= _MAX_DEPTH:
-            return RUNS
+        key = node, inside
+        if key in self._found or self._depth >= _MAX_DEPTH:
+            return self._found.get(key) or RUNS
+        if time.monotonic() > self._deadline:
+            raise Skipped("too slow")
+        self._found[key] = None
         self._depth += 1
         found = walk.found(self, block, node, inside)
         self._depth -= 1
+        self._found[key] = found
         return found
 
     def callers(self, block: Block, function: SgNode) -> Found:
