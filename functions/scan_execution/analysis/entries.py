@@ -24,7 +24,7 @@ class Runs(Enum):
 _SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
 # Places whose files a framework runs: Next.js, Nuxt, Remix, SvelteKit, Gatsby, Astro, Docusaurus, Angular, Quasar.
 _FRAMEWORK: Final = re.compile(
-    r"(?:^|/)(?:(?:src/)?pages/|(?:src/|app/)?routes/|(?:src/|app/)?(?:layouts|plugins|boot)/[^/]+\.|(?:src/)?app/(?:[^/]+/)*"
+    r"(?:^|/)(?:(?:src/)?pages/|(?:src/|app/)?routes/|(?:src/|app/)?(?:layouts|plugins|boot)/[^/]+\.|(?:src/)?app/(?:[^/]++/){0,30}"
     r"(?:page|layout|template|error|loading|not-found|global-error|default)\.[jt]sx?$)"
     r"|(?:^|/)(?:_app|_document|_layout|\+(?:page|layout|error)|hooks\.client|entry[.-](?:client|server)|root|App|app"
     r"|app\.component|gatsby-(?:browser|ssr|config|node)|(?:nuxt|docusaurus|astro|vite|next|svelte|rsbuild|vue)\.config"

@@ -211,6 +211,13 @@ def check_copy(text: str) -> None:
 
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*+)([^<>]*+)>")
 _BRACKET: Final = re.compile(r"[(\[{)\]}]")
+# Invalid code that the parser nests, and reads in quadratic time: labels such as `a@1:`, and in Python operators
+# without a left side, such as `<-<-`.
+_INVALID_LABEL: Final = re.compile(r"[\w$]\s{0,9}+@[\s\w@$]{0,60}+:")
+_INCOMPLETE: Final = re.compile(r"(?:[<>=!?*/|%&^]{1,3}+|\b(?:in|is|and|or)\b)[\s\\]{0,9}+[-+~]{1,3}+[\s\\]{0,9}+")
+_MAX_INVALID_LABELS: Final = 200
+_MAX_INCOMPLETE: Final = 100
+_MAX_OPEN_COMMENTS: Final = 50
 # Elements that have no end tag, or an optional one.
 _VOID: Final = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p",
@@ -221,6 +228,10 @@ _VOID: Final = frozenset({
 def check_depth(text: str, language: str, limits: Limits) -> None:
     """Raises Skipped if brackets or elements are nested too deeply. An estimate, in linear time."""
     most = limits.max_depth
+    if language == "python":
+        _check_operators(text)
+    elif text.count("@") > _MAX_INVALID_LABELS:
+        _check_labels(text)
     if language == "html":
         if text.count("<") <= most:
             return
@@ -238,3 +249,25 @@ def check_depth(text: str, language: str, limits: Limits) -> None:
         depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
         if depth > most:
             raise Skipped("nested too deep")
+
+
+def _check_labels(text: str) -> None:
+    if sum(1 for _ in _INVALID_LABEL.finditer(text)) > _MAX_INVALID_LABELS:
+        raise Skipped("nested too deep")
+
+
+def _check_operators(text: str) -> None:
+    depth = end = 0
+    for match in _INCOMPLETE.finditer(text):
+        depth = depth + 1 if match.start() == end else 1
+        end = match.end()
+        if depth > _MAX_INCOMPLETE:
+            raise Skipped("nested too deep")
+
+
+def without_open_comments(page: str) -> str:
+    """Blanks the starts of comments that never end, if there are many: the parser looks for the end of each."""
+    closed = page.rfind("-->") + 1
+    if page.count("<!--", closed) <= _MAX_OPEN_COMMENTS:
+        return page
+    return page[:closed] + page[closed:].replace("<!--", "    ")

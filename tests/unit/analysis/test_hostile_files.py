@@ -83,6 +83,36 @@ class TestSkips:
         marks = TRACKER + b"document.cookie = 1; response.set_cookie('visitor_id')\n" + tracker
         assert skipped(path, marks + b"\n".join([one * 100] * 300)) == {"nested too deep": 1}
 
+    @pytest.mark.parametrize(("path", "repeated"), [
+        ("a.js", b"a@1:\n"), ("a.ts", b"a @ :\n"), ("a.tsx", b"a@@: "), ("a.js", b"a@\n1 :"), ("a.py", b"<!--"),
+        ("a.py", b"<!-"), ("a.py", b"!=- "), ("a.py", b"in -"), ("a.py", b"|-\n"),
+    ])  # fmt: skip
+    def test_skips_invalid_code_that_the_parser_nests(self, path, repeated):
+        marks = TRACKER + b"response.set_cookie('visitor_id')\n"
+        assert skipped(path, marks + repeated * 500) == {"nested too deep": 1}
+        assert skipped("a.html", b"<script>" + marks + b"a@1:\n" * 500 + b"</script>") == {"nested too deep": 1}
+
+    @pytest.mark.parametrize(("path", "ordinary"), [
+        ("a.ts", b"class A {\n@Input() a: string = `a@b.test`;\n@Output()\n b: number\n}\n"),
+        ("a.js", b'a = { "@type": "Person", email: "a@b.test: c" };\n'),
+        ("a.py", b'a = b < -1 or -c\nd = """\n|---|---|\n+---+---+\n======\n"""\n'),
+    ])  # fmt: skip
+    def test_reads_ordinary_code_with_the_same_signs(self, path, ordinary):
+        assert skipped(path, TRACKER + b"\n" + ordinary * 300) == {}
+
+    def test_reads_a_page_with_many_comments_that_never_end(self):
+        page = b"<!-- a -->" + b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n'
+        found = analyze_files([("a.html", page + b"<!--\n" * 20_000)]).findings[0]
+        assert (found.vendor_ids, found.location.start_line, found.location.start_column) == (("hotjar",), 1, 11)
+
+    def test_reads_helpers_that_call_each_other(self):
+        calls = b"; ".join([b"help%d(() => { done() })"] * 4)
+        helpers = (
+            b"".join(b"const help%d = (done) => { " % n + calls % ((n + 1,) * 4) + b" };\n" for n in range(30))
+            + b"const help30 = (done) => { help0(() => { done() }) };\n"
+        )
+        assert skipped("a.js", helpers + b"help0(() => { " + TRACKER + b" });\n") == {}
+
     def test_skips_a_file_that_takes_too_long(self):
         assert skipped("a.js", TRACKER, max_seconds_per_file=-1) == {"too slow": 1}
 
