@@ -234,7 +234,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
     "scan_execution.analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
     "scan_execution.analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
-    "scan_execution.analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text)],
+    "scan_execution.analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text, text)],
     "scan_execution.analysis.calls:Calls.of_call": lambda text: vendor_calls().of_call(text, text),
     "scan_execution.analysis.calls:Calls.of_element": lambda text: vendor_calls().of_element(text),
     "scan_execution.analysis.calls:Calls.of_path": lambda text: vendor_calls().of_path(text),

@@ -72,18 +72,18 @@ class Calls:
             for entry in document["settings"]
         )
 
-    def in_text(self, text: str) -> list[Shape]:
-        """Returns the shapes of calls that a text may contain, without parsing it."""
+    def in_text(self, text: str, vocabulary: str) -> list[Shape]:
+        """Returns the shapes of calls that a text with these words may contain, without parsing it."""
         found: list[Shape] = []
         for word, shapes in self._by_word:
-            if word in text:
+            if word in vocabulary:
                 found.extend(shape for shape in shapes if shape.words[-1] in text and shape.pattern.search(text))
         return found
 
-    def places_in(self, text: str) -> Iterator[Vendor]:
-        """Yields the vendors whose paths or elements a text may contain."""
+    def places_in(self, vocabulary: str) -> Iterator[Vendor]:
+        """Yields the vendors whose paths or elements a text with these words may contain."""
         for word, vendor in self._words_of_places:
-            if word in text:
+            if word in vocabulary:
                 yield vendor
 
     def of_call(self, callee: str, arguments: str) -> Shape | None:

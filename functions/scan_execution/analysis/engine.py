@@ -40,8 +40,8 @@ class Triggers:
         self._words: Final = sorted({word for rule in self._syntax for word in (*rule.triggers, *rule.requires)})
 
     def possible(self, source: Source) -> list[Rule]:
-        text = source.text
-        present = {word for word in self._words if word in text}
+        vocabulary = source.vocabulary
+        present = {word for word in self._words if word in vocabulary}
         served: set[str] | None = None
         found = []
         for rule in self._syntax:

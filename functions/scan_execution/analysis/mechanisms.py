@@ -50,7 +50,7 @@ def asks_for_consent(source: Source) -> bool:
     text = source.text
     if any(vendor.category == _MANAGERS and not in_comment(text, start) for start, vendor in source.addresses):
         return True
-    if not any(word in text for word in _WORDS):
+    if not any(word in source.vocabulary for word in _WORDS):
         return False
     return (
         _has(words.LIBRARY, text)

@@ -2,7 +2,7 @@
 
 `match` defines, per group of languages, which code is a candidate (an ast-grep rule, or the name of one in
 shared.yml); `where` adds conditions (conditions.py). A file that contains none of a rule's `triggers`, or none of its
-`requires`, has no candidates for it and isn't parsed for it. The tests check the `samples`.
+`requires`, has no candidates for it and isn't parsed for it. These words have no blanks. The tests check the `samples`.
 """
 
 from __future__ import annotations

@@ -259,12 +259,17 @@ def test_holds_one_file_at_a_time():
     assert peak(30) < 1.5 * peak(3)
 
 
-def test_holds_little_of_the_files_that_use_a_tracker():
-    tracker = ("src/tags.js", b"export function start() {" + TRACKER + b"}")
-    user = b"import { start } from './tags';\nexport function run() { start() }\n" + b"// filler\n" * 2_000
+def test_holds_little_of_a_project_of_many_small_files():
+    kinds = [
+        ("tags.js", b"export function start() {" + TRACKER + b"}"),
+        ("run.js", b"import { start } from './tags';\nexport function run() { start() }\n" + b"// filler\n" * 100),
+        ("page.html.twig", b"{% include 'tags.html.twig' %}<p>{{ text }}</p>"),
+        ("tags.html.twig", b"{% if on %}<script src='https://static.hotjar.com/c/hotjar-1.js'></script>{% endif %}"),
+        *((f"{n}.js", b"export const a = 1;\n" * 3) for n in range(56)),
+    ]
 
-    def peak(count):
-        return peak_memory(Many(count, user, [tracker]))
+    def peak(folders):
+        return peak_memory([(f"src/{n}/{name}", content) for n in range(folders) for name, content in kinds])
 
     peak(1)
-    assert peak(300) < peak(30) + 300 * 5_000
+    assert peak(50) < peak(5) + 2_700 * 1_000
