@@ -43,9 +43,7 @@ _SLOTS: Final = {
         "has": {"kind": "tag_name", "regex": "^slot$"},
     }
 }
-_EXTENDS: Final = re.compile(
-    r"\{%[-~+]?+\s*+extends\s++[\"']([^\"'\n]{1,200}+)[\"']|(?<![\w@])@extends\s*+\(\s*+[\"']([\w.:/-]{1,200}+)[\"']"
-)
+_READ_BY_VARIABLE: Final = re.compile(r"(?:\$_COOKIE\[|Cookie::(?:get|has)\(|->cookie\()\s{0,9}(\$\w{1,60})")
 _MAX_SLOTS: Final = 20
 # Templates whose conditions are expressions of their scripts.
 _SCRIPTED: Final = (".svelte", ".astro")
@@ -91,8 +89,7 @@ def calls_on_page(source: Source, name: str) -> list[Gating]:
 
 def _layout(source: Source) -> Export | None:
     """Returns what a template extends."""
-    found = _EXTENDS.search(source.template.original) if source.template is not None else None
-    return Export(found[1] or found[2], LAYOUT) if found else None
+    return Export(source.template.layout, LAYOUT) if source.template and source.template.layout else None
 
 
 def template_gating(source: Source, offset: int) -> Gating:
@@ -111,8 +108,17 @@ def _implied_by_template(source: Source, offset: int) -> Implied:
             meaning = meaning_of_script(reading_of(source), test.text)
             found = both(found, meaning.true if test.holds else meaning.false)
         else:
-            found = both(found, implied_by_text(test.text, holds=test.holds))
+            found = both(found, implied_by_text(_with_key(source, test.text), holds=test.holds))
     return found
+
+
+def _with_key(source: Source, test: str) -> str:
+    """Returns a condition of PHP with the cookie's name instead of the variable that holds it."""
+    read = _READ_BY_VARIABLE.search(test)
+    if read is None or source.template is None:
+        return test
+    key = source.template.assigned.get(read[1])
+    return test.replace(read[1], f"'{key}'") if key else test
 
 
 def template_gates(text: str, *, holds: bool) -> Gating:

@@ -14,6 +14,10 @@ _MAX_BRANCHES: Final = 8
 MAX_TEST: Final = 300
 MAX_INCLUDES: Final = 500
 _VISIBLE: Final = re.compile(r"[^\r\n]")
+_EXTENDS: Final = re.compile(
+    r"\{%[-~+]?+\s*+extends\s++[\"']([^\"'\n]{1,200}+)[\"']|(?<![\w@])@extends\s*+\(\s*+[\"']([\w.:/-]{1,200}+)[\"']"
+)
+_ASSIGNED: Final = re.compile(r"(\$\w{1,60}+)\s{0,9}=(?!=)[^;\n]{0,200}?[\"']([\w.:-]{4,80})[\"']\s{0,9};")
 
 
 class Test(NamedTuple):
@@ -55,6 +59,17 @@ class Template:
             return offset
         start, origin, fixed = self._parts[max(bisect_right(self._part_starts, offset) - 1, 0)]
         return origin if fixed else min(origin + offset - start, len(self.original))
+
+    @cached_property
+    def layout(self) -> str:
+        """The template that this one extends, as written. Empty if there is none."""
+        found = _EXTENDS.search(self.original)
+        return found[1] or found[2] if found else ""
+
+    @cached_property
+    def assigned(self) -> dict[str, str]:
+        """The texts at the end of assignments to variables of PHP, by variable: `$name = $prefix . 'consent';`."""
+        return {found[1]: found[2] for found in _ASSIGNED.finditer(self.original)}
 
     @cached_property
     def _part_starts(self) -> list[int]:
