@@ -16,7 +16,7 @@ from scan_execution.analysis.gates import providers
 from scan_execution.analysis.gating import OPEN, Gate, Gating, Unclear
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from scan_execution.analysis.report import MAX_LOADS, OWN, USES, Load, Match, Report
+from scan_execution.analysis.report import MAX_LOADS, USES, Load, Match, Report
 from scan_execution.analysis.sources import Source
 from scan_execution.analysis.unknown import configured_names
 from scan_execution.analysis.uses import may_use, uses_of

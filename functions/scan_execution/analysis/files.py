@@ -233,14 +233,8 @@ def check_depth(text: str, language: str, limits: Limits) -> None:
     elif text.count("@") > _MAX_INVALID_LABELS:
         _check_labels(text)
     if language == "html":
-        if text.count("<") <= most:
-            return
-        depth = 0
-        for match in _TAG.finditer(text):
-            if match[2].lower() not in _VOID and not match[3].endswith("/"):
-                depth += -1 if match[1] else 1
-                if depth > most:
-                    raise Skipped("nested too deep")
+        if text.count("<") > most:
+            _check_elements(text, most)
         return
     if sum(text.count(opening) for opening in "([{") <= most:
         return
@@ -249,6 +243,15 @@ def check_depth(text: str, language: str, limits: Limits) -> None:
         depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
         if depth > most:
             raise Skipped("nested too deep")
+
+
+def _check_elements(text: str, most: int) -> None:
+    depth = 0
+    for match in _TAG.finditer(text):
+        if match[2].lower() not in _VOID and not match[3].endswith("/"):
+            depth += -1 if match[1] else 1
+            if depth > most:
+                raise Skipped("nested too deep")
 
 
 def _check_labels(text: str) -> None:
