@@ -228,10 +228,7 @@ _VOID: Final = frozenset({
 def check_depth(text: str, language: str, limits: Limits) -> None:
     """Raises Skipped if brackets or elements are nested too deeply. An estimate, in linear time."""
     most = limits.max_depth
-    if language == "python":
-        _check_operators(text)
-    elif text.count("@") > _MAX_INVALID_LABELS:
-        _check_labels(text)
+    _check_invalid(text, language)
     if language == "html":
         if text.count("<") > most:
             _check_elements(text, most)
@@ -254,12 +251,11 @@ def _check_elements(text: str, most: int) -> None:
                 raise Skipped("nested too deep")
 
 
-def _check_labels(text: str) -> None:
-    if sum(1 for _ in _INVALID_LABEL.finditer(text)) > _MAX_INVALID_LABELS:
-        raise Skipped("nested too deep")
-
-
-def _check_operators(text: str) -> None:
+def _check_invalid(text: str, language: str) -> None:
+    if language != "python":
+        if text.count("@") > _MAX_INVALID_LABELS and len(_INVALID_LABEL.findall(text)) > _MAX_INVALID_LABELS:
+            raise Skipped("nested too deep")
+        return
     depth = end = 0
     for match in _INCOMPLETE.finditer(text):
         depth = depth + 1 if match.start() == end else 1
