@@ -40,12 +40,13 @@ from scan_execution.analysis import (
 )
 from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
+from scan_execution.analysis.examine import examine
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gates import options
 from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links
-from scan_execution.analysis.report import Report
+from scan_execution.analysis.report import USES, Report
 from scan_execution.analysis.sources import Block, Source
 from scan_execution.analysis.templates import read_template
 from scan_execution.analysis.templates.dialects import DIALECTS
@@ -65,6 +66,7 @@ _LIMITS = Limits()
 _LANGUAGES = ("html", "javascript", "typescript", "tsx", "python")
 # The usual limits on line length would hide the cost of the text.
 _ANY_LINE = Limits(max_line_length=10**9, minified_line_length=10)
+_UNHURRIED = Limits(max_line_length=10**9, minified_line_length=10**9, max_seconds_per_file=1_000)
 BODY, FILE = 262_144, 131_072
 # One template of each language.
 TEMPLATES = [f"a.{extension}" for extension in {kind: name for name, kind in DIALECTS.items()}.values()]
@@ -177,6 +179,15 @@ def _manifests(text: str) -> None:
         analyze_files([(f"a/{name}", as_bytes(text))])
 
 
+def _uses(text: str) -> None:
+    # As strings, because the parser itself takes quadratic time for some invalid code.
+    for path, language in (("a.tsx", "tsx"), ("a.vue", "html")):
+        code = f"import a from './a'; a({json.dumps(text)}); import({json.dumps('./' + text)})"
+        code = f"<script>{code}</script>" if language == "html" else code
+        with suppress(files.Skipped):
+            examine(path, f"{USES}{language} a a", as_bytes(code), _UNHURRIED)
+
+
 def _link(text: str) -> None:
     links = Links([text, f"a/{text}.ts", "a/b.ts"])
     links.add(text, Report(providers=[gating.Provider(text, Export(text, text))]))
@@ -251,6 +262,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.examine:_examine_manifest": _manifests,
     "scan_execution.analysis.examine:_manifest_matches": _manifests,
     "scan_execution.analysis.examine:examine": _manifests,
+    "scan_execution.analysis.examine:_examine_uses": _uses,
     "scan_execution.analysis.files:check_copy": _check_copy,
     "scan_execution.analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
     "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
@@ -324,7 +336,6 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.exports:handed_on": "reads a tree: test_the_uses_of_a_file_are_linear has many",
     "scan_execution.analysis.links:Links._*": "called by the public methods, which are tested themselves",
-    "scan_execution.analysis.examine:_examine_uses": "reads a tree: test_the_uses_of_a_file_are_linear has many",
     "scan_execution.analysis.uses:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
     "scan_execution.analysis.gates*": "names in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
