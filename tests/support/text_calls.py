@@ -46,7 +46,7 @@ from scan_execution.analysis.gates import options
 from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links
-from scan_execution.analysis.report import USES, Report
+from scan_execution.analysis.report import OWN, USES, Report
 from scan_execution.analysis.sources import Block, Source
 from scan_execution.analysis.templates import read_template
 from scan_execution.analysis.templates.dialects import DIALECTS
@@ -185,7 +185,7 @@ def _uses(text: str) -> None:
         code = f"import a from './a'; a({json.dumps(text)}); import({json.dumps('./' + text)})"
         code = f"<script>{code}</script>" if language == "html" else code
         with suppress(files.Skipped):
-            examine(path, f"{USES}{language} a a", as_bytes(code), _UNHURRIED)
+            examine(path, f"{USES}{language} a a{OWN}", as_bytes(code), _UNHURRIED)
 
 
 def _link(text: str) -> None:
@@ -332,6 +332,7 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.conditions:Candidate.text": "the name of a capture",
     "scan_execution.analysis.loading:*loaded": "the name of a capture",
     "scan_execution.analysis.report:has_loader": "an id of ours",
+    "scan_execution.analysis.values:named_values": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.values:_Folding._joined": "parts that fold has shortened",
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.exports:handed_on": "reads a tree: test_the_uses_of_a_file_are_linear has many",
