@@ -117,8 +117,8 @@ def scripts_of(block: Block, node: SgNode) -> Iterator[str]:
 def _adds_script(block: Block, node: SgNode) -> bool:
     """Returns whether the candidate sets the address of a script element, or calls a function that says so."""
     if node.kind() == "pair" or node.kind().startswith("jsx_"):
-        name = node.field("name")
-        return name is None or name.text().lower() == "script"
+        tag = node.field("name")
+        return tag is None or tag.text().lower() == "script"
     changed = node.field("left") or node.field("function")
     if changed is None:
         return False

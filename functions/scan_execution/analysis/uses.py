@@ -50,7 +50,7 @@ _SHORTHANDS: Final[Config] = {"rule": {"kind": "shorthand_property_identifier"}}
 
 def may_use(path: str, text: str, stems: frozenset[str]) -> bool:
     """Returns whether a file may name a module whose last word is one of the stems, without parsing it."""
-    # An import of a folder may consist of dots only. Templates may write dots for slashes, and `x-` for components.
+    # An import of a folder may be only dots. Templates may write dots instead of slashes, and `x-` for components.
     words = {*path.split("/")[:-1], *_NAMES.findall(text)}
     return any(stem(part) in stems for word in words for part in {word, *word.removeprefix("x-").split(".")})
 

@@ -62,7 +62,7 @@ class Template:
 
     @cached_property
     def layout(self) -> str:
-        """The template that this one extends, as written. Empty if it extends nothing."""
+        """The template that this one extends, as written. Empty if it extends none."""
         found = _EXTENDS.search(self.original)
         return found[1] or found[2] if found else ""
 

@@ -30,7 +30,7 @@ def read_words(markup: Markup, inner: str, start: int, end: int) -> None:
 
 
 def read_modifier(markup: Markup, line: str, start: int, end: int) -> bool:
-    """Reads the condition behind a statement. Returns whether it has one."""
+    """Reads the condition behind a statement. Returns False if it has none."""
     modified = _MODIFIER.match(line)
     if modified:
         markup.condition(start, end, Test(modified[2].strip()[:MAX_TEST], modified[1] == "if"))
