@@ -77,8 +77,8 @@ def _sources(root: Path) -> Iterator[Path]:
 def write_plain_rules(folder: Path) -> Path:
     """Writes our rules as ast-grep rule files, with those of their conditions that it can express.
 
-    It supports text patterns and the vendors' hosts, but not gates, entropy, or versions. Leaves out rules that would
-    match nearly everything without a condition, because printing these matches would take most of its time.
+    It supports text patterns and the vendors' hosts, but not gates, entropy, or versions. Leaves out rules with a
+    selective condition that it can't express, because they would match nearly everything.
     """
     (folder / "rules").mkdir(parents=True)
     for rule in filter(_is_expressible, rules()):
