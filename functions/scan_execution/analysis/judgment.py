@@ -28,9 +28,15 @@ _CONFIDENCE: Final = {
 }
 
 
-def with_confidence(finding: Finding, verdict: Verdict) -> Finding:
+_DEFAULTS_ELSEWHERE: Final = (
+    "low",
+    "Another file sets Google's consent defaults to denied: whether it runs before this code isn't known.",
+)
+
+
+def with_confidence(finding: Finding, verdict: Verdict, *, defaults_elsewhere: bool = False) -> Finding:
     """Returns the finding with the confidence of a verdict, and a sentence on what is unknown."""
-    confidence, unknown = _CONFIDENCE[verdict]
+    confidence, unknown = _DEFAULTS_ELSEWHERE if defaults_elsewhere else _CONFIDENCE[verdict]
     return replace(
         finding,
         description=f"{finding.description} {unknown}".rstrip(),

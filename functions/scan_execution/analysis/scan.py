@@ -323,13 +323,14 @@ class _Scan:
         """
         if found.host and registrable(found.host) in self._own_names:
             return None
-        if found.depends_on_consent_mode and self._consent_mode:
-            return None
         if found.gating is None:
             return found.finding
         finding = found.finding
         verdict = links.verdict(finding.location.path, found.gating)
-        return None if verdict is Verdict.GATED else with_confidence(finding, verdict)
+        if verdict is Verdict.GATED:
+            return None
+        elsewhere = found.depends_on_consent_mode and self._consent_mode
+        return with_confidence(finding, verdict, defaults_elsewhere=elsewhere)
 
     @staticmethod
     def _has_loader(found: _Found, loaded: AbstractSet[str]) -> bool:

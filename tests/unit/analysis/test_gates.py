@@ -114,11 +114,14 @@ def test_an_exported_function_that_nothing_calls_is_an_uncertain_finding_whether
         assert finding.description.endswith("Nothing in the repository was found that runs this code.")
 
 
-def test_consent_mode_gates_only_googles_tags_throughout_the_project():
+def test_consent_defaults_in_another_file_leave_a_doubt_about_googles_tags_alone():
     page = '<script src="//googletagmanager.com/gtm.js?id=1"></script><script src="//hotjar.com/h.js"></script>'
     default = ("src/mode.js", "gtag('consent', 'default', { analytics_storage: 'denied', ad_storage: 'denied' });")
     assert sorted(trackers("index.html", page)) == ["google-tag-manager", "hotjar"]
-    assert trackers("index.html", page, default) == ["hotjar"]
+    found = analyze_files([("index.html", page.encode()), (default[0], default[1].encode())]).findings
+    levels = {it.vendor_id: it.confidence for it in found if it.category == "trackers"}
+    assert levels == {"google-tag-manager": "low", "hotjar": "high"}
+    assert any("consent defaults to denied" in it.description for it in found if it.confidence == "low")
 
 
 def test_a_tag_with_its_start_and_its_pixel_is_one_finding():
