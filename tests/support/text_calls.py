@@ -38,6 +38,7 @@ from scan_execution.analysis import (
     mechanisms,
     unknown,
 )
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.calls import calls as vendor_calls
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.examine import examine
@@ -47,7 +48,7 @@ from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Use
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links
 from scan_execution.analysis.report import OWN, USES, Report
-from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.sources import Source
 from scan_execution.analysis.templates import read_template
 from scan_execution.analysis.templates.dialects import DIALECTS
 from scan_execution.analysis.values import values

@@ -14,13 +14,14 @@ from typing import Any, Final
 from ast_grep_py import SgNode
 
 from scan_execution.analysis import secrecy
+from scan_execution.analysis.blocks import SCRIPTS, Block
 from scan_execution.analysis.calls import calls
 from scan_execution.analysis.catalogue import Vendor
 from scan_execution.analysis.gates import checked, gating, runs_on_load
 from scan_execution.analysis.gating import OPEN, Gate, Gating
 from scan_execution.analysis.libraries import outdated_address
 from scan_execution.analysis.loading import loaded, scripts_of, without_comments
-from scan_execution.analysis.sources import SCRIPTS, Block, Source
+from scan_execution.analysis.sources import Source
 from scan_execution.analysis.unknown import KNOWN_TAG, registrable, unknown_host
 
 _ATTRIBUTE: Final = re.compile(r"""[:\w-]{1,40}\s*+=\s*+\{?\s*+["'`]?([^"'`\s]{1,700})""")

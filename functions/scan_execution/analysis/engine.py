@@ -14,6 +14,7 @@ from typing import Any, Final
 from ast_grep_py import SgNode
 
 from scan_execution.analysis import secrecy
+from scan_execution.analysis.blocks import SCRIPTS, Block
 from scan_execution.analysis.calls import candidates as calls_in
 from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.conditions import Candidate, holds, matches
@@ -24,7 +25,7 @@ from scan_execution.analysis.gates.options import GOOGLE
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.report import MAX_LOADS, Load, Match, has_loader
 from scan_execution.analysis.rules import Rule, rules
-from scan_execution.analysis.sources import SCRIPTS, Block, Source
+from scan_execution.analysis.sources import Source
 from scan_execution.analysis.templates import read_template
 
 # What templates write.

@@ -8,8 +8,9 @@ from typing import Final
 
 from ast_grep_py import Config, SgNode
 
+from scan_execution.analysis.blocks import SCRIPTS, Block, Loaded
 from scan_execution.analysis.calls import calls
-from scan_execution.analysis.sources import SCRIPTS, TAGS_OF_ADS, Block, Loaded, Source
+from scan_execution.analysis.sources import TAGS_OF_ADS, Source
 from scan_execution.analysis.unknown import CREATED, SCRIPT_FILE
 from scan_execution.analysis.values import arguments_of, named_values, values
 

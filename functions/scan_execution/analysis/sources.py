@@ -1,38 +1,27 @@
-"""A source file as syntax trees: its own, and one for each script embedded in it.
-
-HTML, Vue, and Svelte files contain script elements; JSX contains scripts in template strings. Each is a block with its
-own tree and its offset in the file. A tree is built when a rule first needs it.
-"""
+"""A source file: its text with the facts that need no tree, and its blocks, which have trees."""
 
 from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from ast_grep_py import Config, Rule, SgNode, SgRoot
+from ast_grep_py import Config
 
+from scan_execution.analysis.blocks import SCRIPTS, Block, script_elements, scripts_in_strings
 from scan_execution.analysis.calls import Shape, calls
 from scan_execution.analysis.catalogue import Catalogue, Vendor
-from scan_execution.analysis.files import without_open_comments
-from scan_execution.analysis.inserting import inserters_of
 from scan_execution.analysis.templates import Template
 from scan_execution.analysis.templates.markup import Include, Test
 from scan_execution.analysis.unknown import may_load_unknown, own_names
 
 # Google's tag script also serves Google Ads and its Floodlight tags.
 TAGS_OF_ADS: Final = ("id=AW-", "id=DC-")
-SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 
-_TYPE: Final = re.compile(r"""\btype\s*=\s*["']?([\w/+.-]+)""", re.IGNORECASE)
-_TYPESCRIPT: Final = re.compile(r"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
-_RUNS: Final = re.compile(
-    r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
-)
 # The import clause and the imported path. Each run of blanks is read once: repetitions of blanks are possessive, and
 # the clause ends at a blank instead of before a run of them.
 _IMPORTS: Final = (
@@ -56,153 +45,6 @@ _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
 _COMPONENTS: Final = (".vue", ".svelte")
 _MAX_COMPONENTS: Final = 200
 _NEW_LINE: Final = re.compile("\n")
-_HOLDS_SCRIPT: Final = re.compile(
-    r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode|\[\s*[\"']script[\"']"
-)
-# The beginning of a string that is a page or the head of one, which a server writes.
-_PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
-_LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
-_SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
-_CONSTANTS: Final[Config] = {
-    "rule": {
-        "any": [
-            {"kind": "variable_declarator", "has": {"field": "value", "regex": r"['\"`]"}},
-            {"kind": "assignment_expression", "has": {"field": "right", "regex": r"['\"`]"}},
-        ]
-    }
-}
-_LONGEST_NAME: Final = 200
-_MAX_VALUES: Final = 4
-_SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
-# Script text that code assigns to an element, or gives to createTextNode.
-_WRITTEN_SCRIPTS: Final[list[Rule]] = [
-    {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {
-            "kind": "assignment_expression",
-            "has": {"field": "left", "regex": r"\.(?:innerHTML|text|textContent)$"},
-        },
-    },
-    {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {
-            "kind": "arguments",
-            "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
-        },
-    },
-    # ["script", {}, "…"], as VitePress configures a page's head.
-    {
-        "any": [{"kind": "template_string"}, {"kind": "string"}],
-        "inside": {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
-    },
-]
-_PAGES_IN_STRINGS: Final[Rule] = {
-    "any": [{"kind": "template_string"}, {"kind": "string"}],
-    "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
-}
-_SCRIPTS_IN_JSX: Final[Config] = {
-    "rule": {
-        "any": [
-            {
-                "kind": "template_string",
-                "inside": {"kind": "jsx_expression", "inside": {"kind": "jsx_element", "regex": "^<[Ss]cript"}},
-            },
-            {
-                "any": [{"kind": "template_string"}, {"kind": "string"}],
-                "inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
-            },
-            *_WRITTEN_SCRIPTS,
-            _PAGES_IN_STRINGS,
-        ],
-    }
-}
-_CODE: Final = re.compile(r"[(=]")
-_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": [*_WRITTEN_SCRIPTS, _PAGES_IN_STRINGS]}}
-
-
-class Loaded(NamedTuple):
-    """A vendor that code loads or starts. `host` is empty if the code doesn't show an address.
-
-    started: something else loads the vendor's code, possibly in another file.
-    """
-
-    vendor: Vendor
-    host: str
-    started: bool = False
-
-
-@dataclass
-class Block:
-    """One tree of a file. `host` is the element of the outer block that contains it."""
-
-    language: str
-    text: str
-    start: int
-    outer: Block | None = None
-    host: SgNode | None = None
-
-    @cached_property
-    def root(self) -> SgNode:
-        text = without_open_comments(self.text) if self.language == "html" else self.text
-        return SgRoot(text, self.language).root()
-
-    @cached_property
-    def uses(self) -> dict[str, list[SgNode]]:
-        """All identifier nodes, by name."""
-        found: dict[str, list[SgNode]] = {}
-        for node in self.root.find_all({"rule": {"kind": "identifier"}}):
-            found.setdefault(node.text(), []).append(node)
-        return found
-
-    @cached_property
-    def constants(self) -> dict[str, list[SgNode]]:
-        """The first values that are assigned to each name or property, if they contain a string."""
-        found: dict[str, list[SgNode]] = {}
-        for node in self.root.find_all(_CONSTANTS):
-            name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
-            if name is not None and value is not None:
-                known = found.setdefault(name.text()[:_LONGEST_NAME], [])
-                if len(known) < _MAX_VALUES:
-                    known.append(value)
-        return found
-
-    @cached_property
-    def inserters(self) -> dict[str, SgNode]:
-        """The functions that add a script or a frame whose address they are given, by name."""
-        return inserters_of(self.root)
-
-    @cached_property
-    def loaded(self) -> dict[tuple[SgNode, str | None], tuple[Loaded, ...]]:
-        """A cache for `loading`: what a node loads, which several rules ask."""
-        return {}
-
-    @cached_property
-    def named(self) -> dict[str, tuple[str, ...]]:
-        """A cache for `values`: the strings that are assigned to a name."""
-        return {}
-
-    def holds(self, pattern: re.Pattern[str], node: SgNode) -> bool:
-        """Returns whether the code of a node of this block has a match. Searches the text once for all nodes."""
-        if pattern not in self._matches:
-            found = [match.span() for match in pattern.finditer(self.text)]
-            self._matches[pattern] = [start for start, _ in found], [end for _, end in found]
-        starts, ends = self._matches[pattern]
-        if not starts:
-            return False
-        key = pattern, node
-        if key not in self._held:
-            place = node.range()  # takes time in proportion to its place in the file
-            first = bisect_left(starts, place.start.index)
-            self._held[key] = first < len(starts) and ends[first] <= place.end.index
-        return self._held[key]
-
-    @cached_property
-    def _matches(self) -> dict[re.Pattern[str], tuple[list[int], list[int]]]:
-        return {}
-
-    @cached_property
-    def _held(self) -> dict[tuple[re.Pattern[str], SgNode], bool]:
-        return {}
 
 
 @dataclass
@@ -314,14 +156,14 @@ class Source:
         """The file's own tree first, then the scripts inside it."""
         found = [self.main]
         if self.language == "html":
-            found.extend(_script_elements(self.main))
+            found.extend(script_elements(self.main))
             if self.path.endswith(_COMPONENTS):
                 found.extend(self._components())
         if self.template and self.template.scripts:
             found.extend(self._outer_scripts(self.template))
         for block in list(found):
-            if block.language in SCRIPTS and (_HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
-                found.extend(_scripts_in_strings(block))
+            if block.language in SCRIPTS:
+                found.extend(scripts_in_strings(block))
         return found
 
     def _outer_scripts(self, template: Template) -> Iterator[Block]:
@@ -380,35 +222,3 @@ class Source:
         for tag in self.main.root.find_all(tags)[:_MAX_COMPONENTS]:
             if name := tag.find({"rule": {"kind": "tag_name"}}):
                 yield Block("tsx", f"<{name.text()}/>", tag.range().start.index, self.main, tag)
-
-
-def _script_elements(page: Block) -> Iterator[Block]:
-    """Yields the scripts inside the elements of a page."""
-    if "<script" not in page.text.lower():
-        return
-    for element in page.root.find_all(_SCRIPT_ELEMENTS):
-        tag = element.child(0)
-        body = next((child for child in element.children() if child.kind() == "raw_text"), None)
-        if tag is None or body is None:
-            continue
-        opening = tag.text()
-        kind = _TYPE.search(opening)
-        if kind and not _RUNS.fullmatch(kind[1].lower()):
-            continue
-        language = "typescript" if _TYPESCRIPT.search(opening) else "javascript"
-        yield Block(language, body.text(), page.start + body.range().start.index, page, element)
-
-
-def _scripts_in_strings(block: Block) -> Iterator[Block]:
-    # TypeScript's own grammar has no JSX.
-    for string in block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX):
-        # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
-        text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
-        start = block.start + string.range().start.index + 1
-        if text.lstrip().startswith("<"):
-            if _LOADS_IN_PAGE.search(text) and "\\" not in text:
-                page = Block("html", text, start, block, string)
-                yield page
-                yield from _script_elements(page)
-        elif _CODE.search(text):
-            yield Block("javascript", text, start, block, string)

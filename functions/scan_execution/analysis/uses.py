@@ -15,6 +15,7 @@ from typing import Final
 
 from ast_grep_py import Config, SgNode
 
+from scan_execution.analysis.blocks import SCRIPTS, Block
 from scan_execution.analysis.exports import MAX_LENGTH, assigned_exports, handed_on, own_exports
 from scan_execution.analysis.files import Skipped, check_depth
 from scan_execution.analysis.gates import calls_on_page, gating, template_gating
@@ -22,7 +23,7 @@ from scan_execution.analysis.gating import ANY, DEFAULT, OPEN, PAGE, WHOLE, Expo
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.modules import COMPONENT_FILES, joined, stem
 from scan_execution.analysis.report import MAX_USES
-from scan_execution.analysis.sources import SCRIPTS, Block, Source
+from scan_execution.analysis.sources import Source
 
 _MAX_USES_OF_NAME: Final = 20
 _MAX_NODES_OF_NAME: Final = 60

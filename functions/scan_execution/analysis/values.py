@@ -13,8 +13,8 @@ from typing import Final
 
 from ast_grep_py import Config, SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.functions import FUNCTIONS
-from scan_execution.analysis.sources import Block
 
 UNKNOWN: Final = "_"
 _MAX_DEPTH: Final = 12

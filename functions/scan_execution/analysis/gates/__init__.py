@@ -13,6 +13,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.gates import walk
 from scan_execution.analysis.gates.context import Found, within
 from scan_execution.analysis.gates.enabling import enabled_with_consent
@@ -26,7 +27,7 @@ from scan_execution.analysis.gates.running import runs_on_load
 from scan_execution.analysis.gates.texts import implied_by_text
 from scan_execution.analysis.gating import CLOSED, DEFAULT, LAYOUT, OPEN, Export, Gate, Gating, Provider
 from scan_execution.analysis.report import MAX_PROVIDERS
-from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.sources import Source
 
 __all__ = ["calls_on_page", "checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
 

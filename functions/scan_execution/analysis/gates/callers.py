@@ -7,13 +7,13 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import events, words
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found, Reader, any_of
 from scan_execution.analysis.gates.events import Refused
 from scan_execution.analysis.gates.index import MAX_ANCESTORS, Place
 from scan_execution.analysis.gating import DEFAULT
-from scan_execution.analysis.sources import Block
 
 _HANDS_ON: Final = re.compile(
     r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter"

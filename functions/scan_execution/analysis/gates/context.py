@@ -6,11 +6,11 @@ from typing import NamedTuple, Protocol
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either
 from scan_execution.analysis.gates.index import Index
 from scan_execution.analysis.gating import OPEN, Gate, Gating, Unclear
 from scan_execution.analysis.report import MAX_GATING_NAMES
-from scan_execution.analysis.sources import Block
 
 
 class Found(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Final
 
 from ast_grep_py import Config, SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.gates.context import Reader
-from scan_execution.analysis.sources import Block
 
 _OPTIONS: Final[Config] = {
     "rule": {

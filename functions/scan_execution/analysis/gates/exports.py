@@ -7,6 +7,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import SCRIPTS, Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import markup, words
 from scan_execution.analysis.gates.context import Reader
@@ -15,7 +16,6 @@ from scan_execution.analysis.gates.index import Declared, Place
 from scan_execution.analysis.gates.origins import declared_as
 from scan_execution.analysis.gates.syntax import arguments_of, returns_of
 from scan_execution.analysis.gating import DEFAULT, Provider
-from scan_execution.analysis.sources import SCRIPTS, Block
 
 _STORES: Final = frozenset(
     {"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"}

@@ -8,6 +8,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import origins, words
 from scan_execution.analysis.gates.context import Reader
@@ -29,7 +30,6 @@ from scan_execution.analysis.gates.implied import (
 )
 from scan_execution.analysis.gates.syntax import MAX_TEXT, constant_of, is_constant
 from scan_execution.analysis.gates.texts import meaning_of_text
-from scan_execution.analysis.sources import Block
 
 _WRAPPERS: Final = frozenset({
     "parenthesized_expression", "await_expression", "as_expression", "non_null_expression", "satisfies_expression",

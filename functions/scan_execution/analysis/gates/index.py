@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import SCRIPTS, Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gating import DEFAULT, WHOLE, Export
-from scan_execution.analysis.sources import SCRIPTS, Block
 
 MAX_ANCESTORS: Final = 200
 _MAX_LENGTH: Final = 300

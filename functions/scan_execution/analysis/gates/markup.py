@@ -7,12 +7,12 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either, negated
 from scan_execution.analysis.gates.origins import imported, in_project
-from scan_execution.analysis.sources import Block
 
 TAGS: Final = frozenset({"start_tag", "self_closing_tag", "jsx_self_closing_element", "jsx_opening_element"})
 ELEMENTS: Final = frozenset({"jsx_element", "element", "script_element"})

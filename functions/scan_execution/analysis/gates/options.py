@@ -8,7 +8,8 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
-from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.blocks import Block
+from scan_execution.analysis.sources import Source
 
 # Scripts that block everything after them on the page.
 _AUTO_BLOCKER: Final = re.compile(

@@ -7,6 +7,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import states, words
 from scan_execution.analysis.gates.context import Reader
@@ -28,7 +29,6 @@ from scan_execution.analysis.gates.index import Declared
 from scan_execution.analysis.gates.syntax import MAX_TEXT, arguments_of, callee_of, constant_of, returns_of
 from scan_execution.analysis.gates.texts import by_name
 from scan_execution.analysis.gating import WHOLE, Export
-from scan_execution.analysis.sources import Block
 
 _STORAGE: Final = re.compile(
     r"(?:local|session)Storage|AsyncStorage|SecureStore|MMKV|(?<![a-z])[cC]ookies?(?:Store|Storage)?\b"

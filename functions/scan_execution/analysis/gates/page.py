@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from scan_execution.analysis.blocks import SCRIPTS
 from scan_execution.analysis.gates import events
 from scan_execution.analysis.gates.callers import of_global
 from scan_execution.analysis.gates.context import RUNS, Found, Reader
 from scan_execution.analysis.gates.events import Refused
-from scan_execution.analysis.sources import SCRIPTS
 
 _MAX_PLACES: Final = 20
 

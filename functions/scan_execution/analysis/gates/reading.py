@@ -7,12 +7,13 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.gates import callers, expressions, walk
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found
 from scan_execution.analysis.gates.implied import OTHER, Implied, Meaning
 from scan_execution.analysis.gates.index import Index
-from scan_execution.analysis.sources import Block, Source
+from scan_execution.analysis.sources import Source
 
 # Bounds the chain of names and callers that is followed.
 _MAX_DEPTH: Final = 40

@@ -7,6 +7,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
@@ -23,7 +24,6 @@ from scan_execution.analysis.gates.implied import (
 )
 from scan_execution.analysis.gates.index import Declared, Place
 from scan_execution.analysis.gates.texts import by_name
-from scan_execution.analysis.sources import Block
 
 _SETTERS: Final = frozenset({"set", "next", "update", "setState"})
 _WRITES: Final = {

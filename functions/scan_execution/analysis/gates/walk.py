@@ -9,6 +9,7 @@ from typing import Final
 
 from ast_grep_py import SgNode
 
+from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import events, markup, words
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found, Reader, within
@@ -16,7 +17,6 @@ from scan_execution.analysis.gates.events import Refused
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Kind, both
 from scan_execution.analysis.gates.index import MAX_ANCESTORS
 from scan_execution.analysis.gates.origins import imported
-from scan_execution.analysis.sources import Block
 
 _BRANCHES: Final = frozenset(
     {"if_statement", "ternary_expression", "elif_clause", "while_statement", "conditional_expression"}
@@ -41,7 +41,11 @@ def found(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> 
         return RUNS
     if around.closed or inside is not None or block.outer is None or block.host is None:
         return around
-    return within(reader.found(block.outer, block.host).implied, around)
+    outer = reader.found(block.outer, block.host)
+    # A script in markup that a component or a function returns runs where that is used.
+    return within(outer.implied, around)._replace(
+        callers=around.callers or outer.callers, handed_on=around.handed_on or outer.handed_on
+    )
 
 
 def _around(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> Found:
