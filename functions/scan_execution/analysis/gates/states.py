@@ -47,7 +47,7 @@ def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
     true = first.true
     places = list(_places(reader, name, setters))
     if not places:
-        return by_name(name) if first == NEVER and not _is_constant(start) else Meaning(true)
+        return by_name(name) if first == NEVER and not _is_constant(start) else first._replace(false=NOTHING)
     if declared.part == "" and value is None and not true.given:
         true = NEVER.true
     for block_of_place, node, given in places[:_MAX_PLACES]:
