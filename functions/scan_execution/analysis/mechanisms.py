@@ -1,5 +1,5 @@
 """Decides whether a file takes part in asking for consent, from named evidence: a consent library or manager, its
-functions and components, or a key of storage that holds the visitor's choice.
+functions and components, a banner of the project's own, or a key of storage that holds the visitor's choice.
 
 Words in comments, paths, links, and options of other services aren't evidence. Reads the text only, because most files
 are never parsed.
@@ -33,6 +33,17 @@ _WORDS: Final = (
     "__tcfapi", "_iub", "axeptio", "UC_UI", "sercentrics", "cmplz", "airgap", "Osano", "termly", "ilktide", "dsgvo",
     "privacy", "racking", "nalytics",
 )  # fmt: skip
+# The project's own banner: an element, a component, or the module or partial that contains it.
+_NAME: Final = (
+    r"[cC]ookies?[-_]?(?:[cC]onsent|[bB]anner|[bB]ar|[nN]otice|[mM]odal|[pP]opup|[dD]ialog|[pP]olicy[-_]?[bB]anner"
+    r"|[pP]references?[-_]?(?:[bB]anner|[mM]odal|[dD]ialog))(?![a-z])"
+)
+_BANNER: Final = re.compile(
+    r"""(?:\b(?:id|class|className)\s{0,3}=\s{0,3}[{"'`]{1,2}[\w -]{0,60}"""
+    r"""|<(?:[\w-]{0,30}[-.])?|["'][\w@./:-]{0,80}[/:]|["'])"""
+    rf"{_NAME}"
+)
+_BANNER_NAME: Final = re.compile(_NAME)
 _MAX_MATCHES: Final = 500
 
 
@@ -50,10 +61,13 @@ def asks_for_consent(source: Source) -> bool:
     text = source.text
     if any(vendor.category == _MANAGERS and not in_comment(text, start) for start, vendor in source.addresses):
         return True
+    if any(_BANNER_NAME.search(name) for name, _ in source.includes):
+        return True
     if not any(word in source.vocabulary for word in _WORDS):
         return False
     return (
         _has(words.LIBRARY, text)
+        or _has(_BANNER, text)
         or any(words.PACKAGE.fullmatch(match[1]) for match in _IMPORT.finditer(text))
         or any(words.KEY.search(match[1]) and not in_comment(text, match.start()) for match in _ACCESS.finditer(text))
         or (

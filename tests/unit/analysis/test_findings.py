@@ -158,3 +158,30 @@ class TestCommand:
 
     def test_the_command_refuses_a_path_that_isnt_a_folder(self, tmp_path):
         assert self.run(str(tmp_path / "nothing")).returncode == 2
+
+
+class TestMissingConsentManager:
+    """The finding that nothing in a project asks for consent."""
+
+    TRACKER = ("index.html", b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>')
+
+    @pytest.mark.parametrize(("path", "code"), [
+        ("a.html", '<div id="cookie-banner"><button>Accept</button></div>'),
+        ("a.html", '<div class="site cookie-notice visible"></div>'),
+        ("a.tsx", "export default () => <CookieBanner />;"),
+        ("a.svelte", "<script>import Ask from './cookie-consent.svelte'</script>"),
+        ("a.blade.php", "@include('cookie-consent::index')"),
+        ("a.js", "import '@canonical/cookie-policy';"),
+    ])  # fmt: skip
+    def test_isnt_reported_if_the_project_has_a_banner(self, path, code):
+        found = analyze_files([self.TRACKER, (path, code.encode())]).findings
+        assert [it.rule_id for it in found] == ["session-replay-loaded"]
+
+    @pytest.mark.parametrize(("path", "code"), [
+        ("a.html", "<p>We value privacy.</p><a href='/cookie-policy'>Our cookie policy</a>"),
+        ("a.js", "// cookie-banner is missing\nstart();"),
+        ("a.js", "const options = { prompt: 'consent' };"),
+    ])  # fmt: skip
+    def test_is_reported_if_code_only_speaks_of_cookies_or_consent(self, path, code):
+        found = analyze_files([self.TRACKER, (path, code.encode())]).findings
+        assert [it.rule_id for it in found] == ["session-replay-loaded", "consent-manager-missing"]

@@ -34,7 +34,7 @@ _FAMILIES: Final = (
     r"|(?:@[\w-]+/)?(?:react|vue|ngx?|nuxt|gatsby|angular|svelte|next|solid|preact|ember)"
     r"-(?:plugin-)?(?:cookie-?(?:consent|banner|law|notice|control|bot|manager|hub|yes|first)|gdpr|consent|klaro"
     r"|onetrust|usercentrics|iubenda|didomi|tarteaucitron|axeptio)[\w-]*"
-    r"|cookie-?consent(?:-js|-banner)?|gdpr-cookie[\w-]*|@?cookieyes[\w-]*|osano[\w-]*"
+    r"|(?:@[\w-]+/)?cookie-?(?:consent|banner|notice|policy)(?:-js|-banner)?|gdpr-cookie[\w-]*|@?cookieyes[\w-]*|osano[\w-]*"
     r"|@osano/[\w-]+|ketch[\w-]*|@ketch[\w-]*/[\w-]+"
     r"|@transcend-io/[\w-]+|secureprivacy[\w-]*|termly[\w-]*|complianz[\w-]*|@iubenda/[\w-]+|iubenda[\w-]*"
     r"|@usercentrics/[\w-]+|@didomi/[\w-]+|axeptio[\w-]*"
