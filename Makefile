@@ -63,7 +63,7 @@ bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round t
 
 accuracy: .venv/.ready ## Compare the code analysis with verdicts on the repositories in FOLDER
 	@.venv/bin/python -m benchmarks.accuracy $(if $(LIST),--list) $(FOLDER) \
-		$(or $(VERDICTS),benchmarks/verdicts/held-out.tsv)
+		$(or $(VERDICTS),benchmarks/verdicts/development.tsv)
 
 cost: .venv/.ready ## Write the cost of a million requests into docs/operations.md (MEASURE=1 measures again)
 	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)
