@@ -105,20 +105,11 @@ def compare(
 ) -> Result:
     """Compares the findings in one repository with the verdicts on it."""
     result = Result()
-    hosts = {place.subject: place for place in verdicts}
     for finding in findings:
         if finding.confidence not in confidence:
             continue
         for claimed in places_of(repository, finding):
-            # An unknown vendor is known only by the host that the title names.
-            named = next(
-                (
-                    place for host, place in hosts.items()
-                    if place.path == claimed.path and "." in host and host in finding.title
-                ),
-                None,
-            )  # fmt: skip
-            place = claimed if claimed in verdicts or named is None else named
+            place = claimed if claimed in verdicts else _by_host(verdicts, finding) or claimed
             verdict = verdicts.get(place)
             if verdict == DEAD and finding.confidence == "low":
                 continue  # it says that nothing was found that runs the code
@@ -131,6 +122,17 @@ def compare(
     expected = {place for place, verdict in verdicts.items() if verdict == UNGATED}
     result.found, result.missed = expected & result.right, expected - result.right
     return result
+
+
+def _by_host(verdicts: Iterable[Place], finding: Finding) -> Place | None:
+    """Returns the place in the finding's file whose host the title names: an unknown vendor is known only by that."""
+    return next(
+        (
+            place for place in verdicts
+            if place.path == finding.location.path and "." in place.subject and place.subject in finding.title
+        ),
+        None,
+    )  # fmt: skip
 
 
 def analyze(folder: Path) -> list[Finding]:

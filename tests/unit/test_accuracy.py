@@ -45,6 +45,12 @@ def test_a_vendor_can_be_named_by_its_host(tmp_path):
     assert result.recall == "2 of 2 (100%)"
 
 
+def test_the_same_host_counts_in_each_of_its_files(tmp_path):
+    known = verdicts(tmp_path, "x.js\tcdn.unknown.example\tungated", "y.js\tcdn.unknown.example\tungated")
+    result = compare(known, "a/b", [finding("x.js"), finding("y.js")], ALL)
+    assert (result.recall, result.unjudged) == ("2 of 2 (100%)", set())
+
+
 @pytest.mark.parametrize("verdict", ["cookieless", "same", "unclear"])
 def test_neutral_verdicts_count_in_neither(tmp_path, verdict):
     known = verdicts(tmp_path, f"x.js\thotjar\t{verdict}")
