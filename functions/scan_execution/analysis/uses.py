@@ -16,7 +16,6 @@ from typing import Final
 from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.blocks import SCRIPTS, Block
-from scan_execution.analysis.exports import MAX_LENGTH, assigned_exports, handed_on, own_exports
 from scan_execution.analysis.files import Skipped, check_depth
 from scan_execution.analysis.gates import calls_on_page, gating, template_gating
 from scan_execution.analysis.gating import ANY, DEFAULT, OPEN, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
@@ -24,6 +23,13 @@ from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.modules import COMPONENT_FILES, joined, stem
 from scan_execution.analysis.report import MAX_USES
 from scan_execution.analysis.sources import Source
+from scan_execution.analysis.statements import (
+    MAX_LENGTH,
+    assigned_exports,
+    handed_on,
+    imported_names,
+    own_exports,
+)
 
 _MAX_USES_OF_NAME: Final = 20
 _MAX_NODES_OF_NAME: Final = 60
@@ -147,22 +153,12 @@ class _Reader:
                 yield Use(Export(imported.module, ANY if imported.name == WHOLE else imported.name), use.gating)
 
     def _import(self, statement: SgNode, module: str) -> Iterator[Use]:
-        clause = next((it for it in statement.children() if it.kind() == "import_clause"), None)
-        if any(it.kind() == "type" for it in statement.children()):
+        kinds = {it.kind() for it in statement.children()}
+        if "type" in kinds:
             return
-        if clause is None or not module.endswith(COMPONENT_FILES):
+        if "import_clause" not in kinds or not module.endswith(COMPONENT_FILES):
             yield Use(Export(module, WHOLE), OPEN)
-        for part in clause.children() if clause else ():
-            if part.kind() == "identifier":
-                self._imported[part.text()] = Export(module, DEFAULT)
-            elif part.kind() == "namespace_import":
-                self._imported[part.children()[-1].text()] = Export(module, WHOLE)
-            elif part.kind() == "named_imports":
-                for specifier in part.children():
-                    if specifier.kind() == "import_specifier":
-                        name, alias = specifier.field("name"), specifier.field("alias")
-                        if name is not None:
-                            self._imported[(alias or name).text()] = Export(module, name.text())
+        self._imported |= dict(imported_names(statement, module))
 
     def _loads(self, block: Block) -> Iterator[Use]:
         """Yields `import()` and `require()`, unless a name is bound to what they load."""

@@ -9,12 +9,12 @@ settings.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from ast_grep_py import SgNode
 
 from scan_execution.analysis.blocks import Block
-from scan_execution.analysis.gates import walk
 from scan_execution.analysis.gates.context import Found, within
 from scan_execution.analysis.gates.enabling import enabled_with_consent
 from scan_execution.analysis.gates.exports import providers_in
@@ -25,7 +25,7 @@ from scan_execution.analysis.gates.page import calls_of
 from scan_execution.analysis.gates.reading import reading_of
 from scan_execution.analysis.gates.running import runs_on_load
 from scan_execution.analysis.gates.texts import implied_by_text
-from scan_execution.analysis.gating import CLOSED, DEFAULT, LAYOUT, OPEN, Export, Gate, Gating, Provider
+from scan_execution.analysis.gating import CLOSED, DEFAULT, LAYOUT, Export, Gate, Gating, Provider
 from scan_execution.analysis.report import MAX_PROVIDERS
 from scan_execution.analysis.sources import Source
 
@@ -61,7 +61,7 @@ def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None
         return CLOSED
     found = within(_implied_by_template(source, offset), reading_of(source).found(block, node)).gating()
     if found.gate is Gate.CALLERS and DEFAULT in found.callers and _ENTRY.search(source.path):
-        return Gating(Gate.OPEN, (), found.providers, found.unclear) if found.providers or found.unclear else OPEN
+        return replace(found, gate=Gate.OPEN, callers=())
     return found
 
 
@@ -129,5 +129,5 @@ def template_gates(text: str, *, holds: bool) -> Gating:
 
 def checked(source: Source, block: Block, node: SgNode) -> bool:
     """Returns whether a condition, earlier return, or callback in its own tree keeps code from running by itself."""
-    found = walk.found(reading_of(source), block, node, None)
+    found = reading_of(source).found(block, node)
     return found.closed or found.implied.unclear or bool(found.implied.providers)

@@ -9,7 +9,7 @@ from ast_grep_py import SgNode
 from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either
 from scan_execution.analysis.gates.index import Index
-from scan_execution.analysis.gating import OPEN, Gate, Gating, Unclear
+from scan_execution.analysis.gating import CLOSED, Gate, Gating, Unclear
 from scan_execution.analysis.report import MAX_GATING_NAMES
 
 
@@ -30,10 +30,8 @@ class Found(NamedTuple):
 
     def gating(self) -> Gating:
         if self.closed:
-            return Gating(Gate.CLOSED)
+            return CLOSED
         unclear = Unclear.CONDITION if self.implied.unclear else Unclear.CALLBACK if self.handed_on else Unclear.NOTHING
-        if not self.callers and not self.implied.providers and unclear is Unclear.NOTHING:
-            return OPEN
         return Gating(
             Gate.CALLERS if self.callers else Gate.OPEN,
             tuple(sorted(self.callers))[:MAX_GATING_NAMES],

@@ -15,9 +15,9 @@ from ast_grep_py import SgNode
 from scan_execution.analysis.blocks import SCRIPTS, Block
 from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gating import DEFAULT, WHOLE, Export
+from scan_execution.analysis.statements import MAX_LENGTH, exported_names, imported_names
 
 MAX_ANCESTORS: Final = 200
-_MAX_LENGTH: Final = 300
 _NAMES: Final = {
     "rule": {
         "any": [
@@ -177,68 +177,36 @@ def bare_name(text: str) -> str:
 
 def _imports(statement: SgNode) -> Iterator[tuple[str, Export]]:
     written = statement.field("source")
-    if written is None:
-        return
-    module = written.text()[1:-1][:_MAX_LENGTH]
-    for clause in statement.children():
-        if clause.kind() != "import_clause":
-            continue
-        for part in clause.children():
-            if part.kind() == "identifier":
-                yield part.text(), Export(module, DEFAULT)
-            elif part.kind() == "namespace_import":
-                yield part.text().rpartition(" ")[2], Export(module, WHOLE)
-            elif part.kind() == "named_imports":
-                for specifier in part.children():
-                    name, alias = specifier.field("name"), specifier.field("alias")
-                    if name is not None:
-                        yield (alias or name).text()[:_MAX_LENGTH], Export(module, name.text()[:_MAX_LENGTH])
+    if written is not None:
+        yield from imported_names(statement, written.text()[1:-1][:MAX_LENGTH])
 
 
 def _exports(statement: SgNode) -> Iterator[tuple[str, str]]:
     """Yields (local name, exported name)."""
     if statement.field("source") is not None:
         return
-    default = any(it.kind() == "default" for it in statement.children())
-    for part in statement.children():
-        kind = part.kind()
-        if kind == "export_clause":
-            for specifier in part.children():
-                name, alias = specifier.field("name"), specifier.field("alias")
-                if name is not None:
-                    yield name.text(), (alias or name).text()[:_MAX_LENGTH]
-        elif kind in {"lexical_declaration", "variable_declaration"}:
-            words = [_WORD.findall(name.text()[:_MAX_LENGTH]) for it in part.children() if (name := it.field("name"))]
-            yield from ((word, word) for found in words for word in found)
-        elif name := part.field("name"):
-            yield name.text(), DEFAULT if default else name.text()[:_MAX_LENGTH]
-        elif default:
-            yield from ((name, DEFAULT) for name in _given_to_default(part))
-
-
-def _given_to_default(value: SgNode) -> Iterator[str]:
-    """Yields the names in `export default Analytics` and `export default memo(Analytics)`."""
-    given = value.field("arguments") if value.kind() == "call_expression" else None
-    for part in given.children() if given is not None else [value]:
-        if part.kind() == "identifier":
-            yield part.text()
+    for local, name in exported_names(statement):
+        if local[:1] in {"{", "["}:  # a pattern, whose names are exported as they are
+            yield from ((word, word) for word in _WORD.findall(local[:MAX_LENGTH]))
+        else:
+            yield local, name[:MAX_LENGTH]
 
 
 def _assigned(assignment: SgNode) -> Iterator[tuple[str, str]]:
     left, right = assignment.field("left"), assignment.field("right")
     if left is None or right is None or not left.text().startswith(("module.exports", "exports.")):
         return
-    name = left.text().rpartition(".")[2][:_MAX_LENGTH]
+    name = left.text().rpartition(".")[2][:MAX_LENGTH]
     if right.kind() == "identifier":
         yield right.text(), DEFAULT if name == "exports" else name
     elif right.kind() == "object" and name == "exports":
         for part in right.children():
             if part.kind() == "shorthand_property_identifier":
-                yield part.text(), part.text()[:_MAX_LENGTH]
+                yield part.text(), part.text()[:MAX_LENGTH]
             elif key := part.field("key") or part.field("name"):
                 value = part.field("value")
                 named = value if value is not None and value.kind() == "identifier" else key
-                yield named.text(), key.text()[:_MAX_LENGTH]
+                yield named.text(), key.text()[:MAX_LENGTH]
     elif function := right.field("name"):
         yield function.text(), DEFAULT if name == "exports" else name
 
@@ -269,7 +237,7 @@ def _taken(part: SgNode) -> Iterator[tuple[str, str]]:
     elif kind == "object_assignment_pattern" and (left := part.field("left")):
         yield left.text(), left.text()
     elif kind == "pair_pattern" and (key := part.field("key")) and (target := part.field("value")):
-        yield from ((word, key.text()) for word in _WORD.findall(target.text()[:_MAX_LENGTH]))
+        yield from ((word, key.text()) for word in _WORD.findall(target.text()[:MAX_LENGTH]))
 
 
 _REQUIRE: Final = re.compile(r"""(?:await\s+)?(?:require|import)\(\s*["']([^"'\n]{1,300})["']\s*\)""")

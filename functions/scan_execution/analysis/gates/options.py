@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
@@ -62,7 +63,6 @@ _CALLS: Final = {
     r"|clarity\(\s{0,9}[\"']consentv2[\"'][^;]{0,120}denied",
     "hubspot": r"addPrivacyConsentListener",
     "pinterest-tag": r"pintrk\(\s{0,9}[\"']setconsent[\"']\s{0,9},\s{0,9}false",
-    "yandex-metrica": r"(?!)",
     "fullstory": r"_fs_capture_on_startup\s{0,9}=\s{0,9}false|captureOnStartup[\"']?\s{0,9}:\s{0,9}false",
 }
 # How calls of a vendor begin that contain its settings.
@@ -137,10 +137,10 @@ def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> b
     """Returns whether a setting in the file makes a vendor's own code wait for consent."""
     if vendor in GOOGLE and denied_by_default(_before_start(source, node, offset), vendor):
         return True
-    name = next((it for it in _CALLS_OF if vendor == it or vendor.startswith(f"{it}-")), "")
+    name = _entry_of(vendor, _CALLS_OF)
     if name and (found := source.first(_CALLS_OF[name])) and not in_comment(source.text, found.start()):
         return True
-    name = next((it for it in _OPTIONS_OF if vendor == it or vendor.startswith(f"{it}-")), "")
+    name = _entry_of(vendor, _OPTIONS_OF)
     if not name:
         return False
     option = _OPTIONS_OF[name]
@@ -148,6 +148,11 @@ def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> b
         return False
     texts = [*_calls(source, name), _statement(node)]
     return any(option.search(_DEBUGGING.sub("", text)) for text in texts)
+
+
+def _entry_of(vendor: str, entries: Iterable[str]) -> str:
+    """Returns the entry for a vendor, or for the product that its id begins with. Empty if it has no entry."""
+    return next((it for it in entries if vendor == it or vendor.startswith(f"{it}-")), "")
 
 
 def _before_start(source: Source, node: SgNode, offset: int) -> str:

@@ -124,8 +124,7 @@ class Elements(Reader):
                 return self._commented(start)
             if value := _ATTRIBUTE_VALUE.match(self._text, start):
                 return self._attribute_value(start, value)
-            test = _ASTRO_TEST.match(self._text, start + 1)
-            markup.open("{", test[1] if test else None, start + 1, holds=not test or test[2] != "||")
+            self._open_expression(start + 1)
         elif mark == "}":
             markup.close(start, "{")
         elif markup.inside == "{":
@@ -139,9 +138,13 @@ class Elements(Reader):
             return None
         if ends := _ENDS.match(self._text, end + 2):
             return self._take(start, ends.end())
-        test = _ASTRO_TEST.match(self._text, end + 2)
-        self._markup.open("{", test[1] if test else None, end + 2, holds=not test or test[2] != "||")
+        self._open_expression(end + 2)
         return self._take(start, end + 2)
+
+    def _open_expression(self, at: int) -> None:
+        """Opens an expression whose elements may depend on the condition that it starts with."""
+        test = _ASTRO_TEST.match(self._text, at)
+        self._markup.open("{", test[1] if test else None, at, holds=not test or test[2] != "||")
 
     def _attribute_value(self, start: int, value: re.Match[str]) -> int:
         """Makes a quoted value of `src={"…"}`."""

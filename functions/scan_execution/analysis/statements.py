@@ -1,4 +1,4 @@
-"""Reads what a file exports, and what it hands on of others.
+"""Reads import and export statements: the names that a file imports, exports, and hands on of others.
 
 An export of the file itself is a use of the module ITSELF: the exported name runs the local one.
 """
@@ -31,33 +31,53 @@ def handed_on(statement: SgNode, module: str) -> Iterator[Use]:
 
 
 def _specifiers(clause: SgNode) -> Iterator[tuple[str, str]]:
+    """Yields each name in `{ name as alias }`, and its alias or the name again."""
     for specifier in clause.children():
-        if specifier.kind() == "export_specifier":
+        if specifier.kind() in {"import_specifier", "export_specifier"}:
             name, alias = specifier.field("name"), specifier.field("alias")
             if name is not None:
                 yield name.text()[:MAX_LENGTH], (alias or name).text()[:MAX_LENGTH]
 
 
-def own_exports(statement: SgNode) -> Iterator[Use]:
-    """Yields what an export statement exports of the file itself."""
+def imported_names(statement: SgNode, module: str) -> Iterator[tuple[str, Export]]:
+    """Yields the local name and the export for each name that an import statement takes from a module."""
+    clause = next((it for it in statement.children() if it.kind() == "import_clause"), None)
+    for part in clause.children() if clause is not None else ():
+        if part.kind() == "identifier":
+            yield part.text(), Export(module, DEFAULT)
+        elif part.kind() == "namespace_import":
+            yield part.children()[-1].text(), Export(module, WHOLE)
+        elif part.kind() == "named_imports":
+            for name, local in _specifiers(part):
+                yield local, Export(module, name)
+
+
+def exported_names(statement: SgNode) -> Iterator[tuple[str, str]]:
+    """Yields the local and the exported name for each name or pattern that an export statement declares or lists."""
     default = any(it.kind() == "default" for it in statement.children())
     for part in statement.children():
         kind = part.kind()
         if kind == "export_clause":
-            for name, exported in _specifiers(part):
-                yield _exported(name, exported)
+            yield from _specifiers(part)
         elif kind in {"lexical_declaration", "variable_declaration"}:
             for declarator in part.children():
                 if declared := declarator.field("name"):
-                    yield _exported(declared.text(), declared.text())
+                    yield declared.text(), declared.text()
         elif declared := part.field("name"):
-            yield _exported(declared.text(), DEFAULT if default else declared.text())
+            yield declared.text(), DEFAULT if default else declared.text()
         elif default:
-            yield from (_exported(name, DEFAULT) for name in _names_of_default(part))
+            yield from ((name, DEFAULT) for name in _names_of_default(part))
+
+
+def own_exports(statement: SgNode) -> Iterator[Use]:
+    """Yields what an export statement exports of the file itself."""
+    for local, name in exported_names(statement):
+        yield _exported(local, name)
 
 
 def _names_of_default(value: SgNode) -> Iterator[str]:
-    given = value.field("arguments") if value.kind() == "call_expression" else None  # export default memo(Analytics)
+    """Yields the names in `export default Analytics` and `export default memo(Analytics)`."""
+    given = value.field("arguments") if value.kind() == "call_expression" else None
     for node in given.children() if given else [value]:
         if node.kind() == "identifier":
             yield node.text()
