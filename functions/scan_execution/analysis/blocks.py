@@ -33,6 +33,7 @@ _HOLDS_SCRIPT: Final = re.compile(
 _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
 _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
 _SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
+_ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
 _CONSTANTS: Final[Config] = {
     "rule": {
         "any": [
@@ -70,12 +71,17 @@ _PAGES_IN_STRINGS: Final[Rule] = {
     "any": [{"kind": "template_string"}, {"kind": "string"}],
     "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
 }
-# A function that returns the markup of a tag.
-_RETURNED_SCRIPTS: Final[Rule] = {
+# Markup with a script element, which a function returns, or which a name or a property gets.
+_MARKUP_WITH_SCRIPTS: Final[Rule] = {
     "any": [{"kind": "template_string"}, {"kind": "string"}],
-    "regex": r"^.\s*(?:<!--[^>]*>\s*)?<[Ss]cript\b",
-    "inside": {"any": [{"kind": "return_statement"}, {"kind": "arrow_function"}]},
-}
+    "regex": r"^.\s*<(?:[^`]*<)?[Ss]cript\b",
+    "inside": {
+        "any": [
+            {"kind": "return_statement"}, {"kind": "arrow_function"}, {"kind": "variable_declarator"},
+            {"kind": "assignment_expression"}, {"kind": "pair"},
+        ],
+    },
+}  # fmt: skip
 _SCRIPTS_IN_JSX: Final[Config] = {
     "rule": {
         "any": [
@@ -89,12 +95,12 @@ _SCRIPTS_IN_JSX: Final[Config] = {
             },
             *_WRITTEN_SCRIPTS,
             _PAGES_IN_STRINGS,
-            _RETURNED_SCRIPTS,
+            _MARKUP_WITH_SCRIPTS,
         ],
     }
 }
 _CODE: Final = re.compile(r"[(=]")
-_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": [*_WRITTEN_SCRIPTS, _PAGES_IN_STRINGS, _RETURNED_SCRIPTS]}}
+_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": [*_WRITTEN_SCRIPTS, _PAGES_IN_STRINGS, _MARKUP_WITH_SCRIPTS]}}
 
 
 class Loaded(NamedTuple):
@@ -209,7 +215,8 @@ def scripts_in_strings(block: Block) -> Iterator[Block]:
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
         start = block.start + string.range().start.index + 1
         if text.lstrip().startswith("<"):
-            if _LOADS_IN_PAGE.search(text) and "\\" not in text:
+            text = _ESCAPED.sub(lambda match: f" {match[1]}{match[2] or ' '}", text)
+            if _LOADS_IN_PAGE.search(text):
                 page = Block("html", text, start, block, string)
                 yield page
                 yield from script_elements(page)

@@ -34,9 +34,15 @@ _LONGEST_ARGUMENTS: Final = 600
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
 _ADDRESS_OF_MARKUP: Final = re.compile(r"""\bsrc\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
 _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
-# :src="name" and :src="name.value" of Vue, src={name} of Svelte and Astro.
+# :src="name", :src="name.value", and :src="object.name" of Vue, src={name} and src={object.name} of Svelte and Astro.
 _BOUND: Final = re.compile(
-    r"""(?::|v-bind:)src\s*=\s*["'](?:this\.)?([\w$]{1,60})(?:\.value)?["']|src\s*=\s*["']?\{([\w$]{1,60})\}["']?"""
+    r"""(?::|v-bind:)src\s*=\s*["'](?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)["']"""
+    r"""|src\s*=\s*["']?\{([\w$]{1,60}(?:\.[\w$]{1,60})?)\}["']?"""
+)
+# v-for="video in videos" of Vue, {#each videos as video} of Svelte.
+_LOOP: Final = re.compile(
+    r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
+    r"""|\{#each\s+(?P<list>\w{1,60})\s+as\s+(?P<item>\w{1,60})"""
 )
 _MAX_SCRIPTS: Final = 8
 _CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
@@ -71,9 +77,22 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
     """Yields the addresses that the scripts of a component compute for an attribute of its markup."""
     name = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
-    for script in source.blocks[:_MAX_SCRIPTS] if name else ():
-        if name and script.language in SCRIPTS:
-            yield from (_PLACEHOLDER.sub("_", value) for value in named_values(script, name[1] or name[2]))
+    if not name:
+        return
+    holder, dot, member = (name[1] or name[2]).partition(".")
+    listed = _list_of(source, holder) if dot and member != "value" else ""
+    for script in source.blocks[:_MAX_SCRIPTS]:
+        if script.language in SCRIPTS:
+            found = named_values(script, listed or holder, "" if member == "value" else member)
+            yield from (_PLACEHOLDER.sub("_", value) for value in found)
+
+
+def _list_of(source: Source, item: str) -> str:
+    """Returns the name of the list that the markup of a component goes through with a name, or an empty string."""
+    for loop in _LOOP.finditer(source.text):
+        if item in (loop["of_vue"], loop["item"]):
+            return loop["list_of_vue"] or loop["list"]
+    return ""
 
 
 def _started(source: Source, node: SgNode) -> Loaded | None:

@@ -51,8 +51,10 @@ SCRIPT_FILE: Final = re.compile(r"""^[^?#\s"'`<>]{1,400}\.m?js(?=[?#\s"'`<>]|$)"
 # identifiers.
 KNOWN_TAG: Final = re.compile(r"integrity|\bdata-(?:website-id|domain|goatcounter)\s{0,9}=", re.IGNORECASE)
 # Elements that may state the site's own address.
-_STATES: Final = re.compile(r"<(?:link|meta|base)\b[^<>]{0,600}", re.IGNORECASE)
-_OWN: Final = ("canonical", "og:url", "<base")
+_STATES: Final = re.compile(r"<(?:link|meta|base|img)\b[^<>]{0,600}", re.IGNORECASE)
+# A page's icons and pictures come from its own hosts, also if these have another name.
+_OWN: Final = ("canonical", "og:url", "<base", "icon", "<img")
+_PICTURE: Final = re.compile(r"\.(?:svg|png|jpe?g|webp|avif|ico)\b", re.IGNORECASE)
 _MAX_OWN: Final = 20
 # Settings that name the site's own address: Hugo, Jekyll, MkDocs, Astro, Gatsby, Docusaurus, package.json, and others.
 _SITE: Final = re.compile(
@@ -101,7 +103,10 @@ def own_names(text: str) -> set[str]:
     """Returns the registrable names of the hosts that a page says it is served from."""
     found: set[str] = set()
     for element in _STATES.finditer(text):
-        if any(word in element[0].lower() for word in _OWN) and (match := _ADDRESS.search(element[0])):
+        if not any(word in element[0].lower() for word in _OWN):
+            continue
+        match = _ADDRESS.search(element[0])
+        if match and (element[0][1:4].lower() != "img" or _PICTURE.search(match[2] or "")):
             found.add(registrable(match[1]))
             if len(found) == _MAX_OWN:
                 break

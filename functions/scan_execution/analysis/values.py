@@ -7,7 +7,7 @@ that isn't known becomes a wildcard, which is a legal character of a host name: 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final
 
@@ -34,6 +34,8 @@ _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
 _RETURNS_ARGUMENT: Final = frozenset(
     {"unescape", "decodeURIComponent", "decodeURI", "encodeURI", "String", "toValue", "ref"}
 )
+# Functions whose result has the members of their argument: of Vue, Svelte, React, and JavaScript itself.
+_HOLDS_ARGUMENT: Final = frozenset({"ref", "reactive", "shallowRef", "$state", "Object.freeze", "useState", "readonly"})
 # Functions that compute a value: Vue, Svelte, React, Solid, Angular.
 _COMPUTES: Final = frozenset({"computed", "useMemo", "createMemo", "by"})
 _RETURNS: Final[Config] = {"rule": {"kind": "return_statement"}}
@@ -41,12 +43,28 @@ _LOOPS: Final = frozenset({"forEach", "map", "each"})
 _RETURNS_RECEIVER: Final = frozenset({"replace", "trim", "toString", "toLowerCase", "href", "valueOf"})
 
 
-def named_values(block: Block, name: str) -> tuple[str, ...]:
-    """Returns the strings that a script assigns to a name. Cached, because many attributes can name one."""
-    if name not in block.named:
+def named_values(block: Block, name: str, member: str = "") -> tuple[str, ...]:
+    """Returns the strings that a script assigns to a name, or to a member of the object or the list that it assigns.
+
+    Cached, because many attributes can have the same name.
+    """
+    key = f"{name}.{member}"
+    if key not in block.named:
         folding = _Folding(block)
-        block.named[name] = tuple(value for node in block.constants.get(name, ()) for value in folding.fold(node, 0))
-    return block.named[name]
+        nodes = block.constants.get(name, ())
+        block.named[key] = tuple(
+            value for node in (members_of(nodes, member) if member else nodes) for value in folding.fold(node, 0)
+        )
+    return block.named[key]
+
+
+def members_of(nodes: Iterable[SgNode], name: str) -> Iterator[SgNode]:
+    """Yields the values of a property of objects, also of those in array literals."""
+    for node in nodes:
+        inner = _unwrapped(node)
+        for holder in arguments_of(inner) if inner.kind() == "array" else (inner,):
+            if (value := _property(holder, name)) is not None:
+                yield value
 
 
 def values(block: Block, node: SgNode) -> tuple[str, ...]:
@@ -158,27 +176,25 @@ class _Folding:
         returned = (arguments_of(it) for it in body.find_all(_RETURNS)[:_MAX_ALTERNATIVES])
         return self._either(*(found[0] for found in returned if found), depth=depth)
 
-    def _elements(self, node: SgNode, depth: int) -> tuple[str, ...]:
-        """Folds the elements of an array literal, or of a constant that is one."""
-        if node.kind() == "identifier":
-            known = self._block.constants.get(node.text()[:200])
-            node = known[0] if known else node
-        return self._either(*arguments_of(node), depth=depth) if node.kind() == "array" else (UNKNOWN,)
-
     def _named(self, node: SgNode, depth: int) -> tuple[str, ...]:
         if node.kind() == "identifier" and (array := _looped(node)) is not None:
-            return self._elements(array, depth)
+            return self._either(*self._listed(array), depth=depth)
         if node.kind() == "identifier" and (given := _argument(node)) is not None:
             return self.fold(given, depth + 1) if given != node else (UNKNOWN,)
         constants = self._block.constants
         if known := constants.get(node.text()[:200]):
             return self._either(*known, depth=depth)
-        if node.kind() == "member_expression":
-            holder, name = node.field("object"), node.field("property")
-            for known_object in constants.get(holder.text()[:200], ()) if holder and name else ():
-                if name and (value := _property(known_object, name.text())):
-                    return self.fold(value, depth + 1)
-        return (UNKNOWN,)
+        holder, name = node.field("object"), node.field("property")
+        if holder is None or name is None:
+            return (UNKNOWN,)
+        known = constants.get(holder.text()[:200]) or self._listed(_looped(holder))
+        return self._either(*members_of(known, name.text()), depth=depth)
+
+    def _listed(self, array: SgNode | None) -> list[SgNode]:
+        """Returns the elements of an array literal, or of a constant that is one."""
+        if array is not None and array.kind() == "identifier":
+            array = next(iter(self._block.constants.get(array.text()[:200], ())), None)
+        return arguments_of(array) if array is not None and array.kind() == "array" else []
 
 
 def _unescaped(text: str) -> str:
@@ -196,13 +212,25 @@ def arguments_of(node: SgNode) -> list[SgNode]:
     return [child for child in node.children()[:80] if child.is_named() and child.kind() != "comment"]
 
 
+def _unwrapped(node: SgNode) -> SgNode:
+    """Returns the expression in parentheses, type assertions, and calls like `ref(...)`."""
+    while True:
+        if node.kind() in _WRAPPERS:
+            inner = next((child for child in node.children() if child.is_named()), None)
+        elif node.kind() == "call_expression" and (callee := node.field("function")) is not None:
+            given = node.field("arguments")
+            transparent = callee.text() in _HOLDS_ARGUMENT and given is not None
+            inner = next(iter(arguments_of(given)), None) if transparent and given else None
+        else:
+            return node
+        if inner is None:
+            return node
+        node = inner
+
+
 def _property(node: SgNode, name: str) -> SgNode | None:
     """Returns the value of a property of an object literal, or None."""
-    while node.kind() in _WRAPPERS:
-        inner = next((child for child in node.children() if child.is_named()), None)
-        if inner is None:
-            return None
-        node = inner
+    node = _unwrapped(node)
     for pair in node.children()[:200] if node.kind() == "object" else ():
         key = pair.field("key")
         if key is not None and key.text().strip("'\"") == name:
@@ -225,6 +253,17 @@ def _argument(name: SgNode) -> SgNode | None:
             if pattern.text() == written:
                 default = parameter.field("value") or parameter.field("right")
                 return _given_in_place(function, place) or default or name
+            if (default := _default_in(pattern, written)) is not None:
+                return default
+    return None
+
+
+def _default_in(pattern: SgNode, name: str) -> SgNode | None:
+    """Returns the default of a name in an object pattern, `{name = default}`, or None."""
+    for part in pattern.children()[:80] if pattern.kind() == "object_pattern" else ():
+        left = part.field("left")
+        if left is not None and left.text() == name:
+            return part.field("right")
     return None
 
 

@@ -49,6 +49,7 @@ DIALECTS: Final = {
     "mako": _dialect("Mako", "scriptlets lines interpolation"),
     "cfm": _dialect("ColdFusion", "tags"),
     **dict.fromkeys(("xsl", "xslt"), _dialect("XSLT", "tags")),
+    **dict.fromkeys(("pt", "zpt"), _dialect("Page template")),
     "vue": _dialect("Vue"),
     "svelte": _dialect("Svelte", "svelte"),
     "astro": _dialect("Astro", "astro"),
