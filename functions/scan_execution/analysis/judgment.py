@@ -14,8 +14,8 @@ from scan_execution.analysis.rules import Rule
 
 # The rule about the project as a whole. Its finding shows the most urgent tracker, wherever that is.
 MISSING: Final = "consent-manager-missing"
-# Doesn't show that the project needs to ask: what the script does is unknown.
-UNKNOWN: Final = "unknown-script-loaded"
+# They don't show that the project needs to ask: what the script does is unknown, and a form or a tool may set nothing.
+_NO_REASON_TO_ASK: Final = frozenset({"unknown-script-loaded", "widget-loaded"})
 
 # By verdict: the confidence, and what is unknown.
 _CONFIDENCE: Final = {
@@ -48,7 +48,7 @@ def with_confidence(finding: Finding, verdict: Verdict, *, defaults_elsewhere: b
 def missing_consent_manager(rule: Rule, findings: Iterable[Finding]) -> list[Finding]:
     """Returns the finding of the rule MISSING if there are trackers that surely run. As severe as the worst of them."""
     trackers = sorted(
-        (it for it in findings if it.category == "trackers" and it.rule_id != UNKNOWN and it.confidence != "low"),
+        (it for it in findings if it.category == "trackers" and it.rule_id not in _NO_REASON_TO_ASK and it.confidence != "low"),
         key=urgency,
     )
     if not trackers:

@@ -32,7 +32,7 @@ _IN_WORKER: Final = "importScripts"
 _LONGEST_NAME: Final = 100
 _LONGEST_ARGUMENTS: Final = 600
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
-_ADDRESS_OF_MARKUP: Final = re.compile(r"""\bsrc\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
+_ADDRESS_OF_MARKUP: Final = re.compile(r"""(?<![\w-])src\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
 _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
 # :src="name", :src="name.value", and :src="object.name" of Vue, src={name} and src={object.name} of Svelte and Astro.
 _BOUND: Final = re.compile(

@@ -33,7 +33,7 @@ _LIBRARY: Final = re.compile(
     r"|particles|lottie|masonry|isotope|imagesloaded|lightbox|fancybox|magnific|photoswipe|glightbox|clipboard|handlebars"
     r"|mustache|knockout|rxjs|zone|pyodide|webcomponents|lit|preact|svelte|solid|cropper|dropzone|sortable|flatpickr"
     r"|pikaday|webfont|pym|iframeresizer|jsrender|zepto|mootools|prototype|scriptaculous|dojo|ext|yui|handsontable"
-    r"|paper|konva|fabric|raphael|snap|velocity|scrollreveal|typeahead|parsley|cleave|intltelinput|viewer|turn)(?![a-z])[\w.-]*\.js(?:$|\?)",
+    r"|paper|konva|fabric|raphael|snap|velocity|scrollreveal|redoc|swagger|rapidoc|scalar|typeahead|parsley|cleave|intltelinput|viewer|turn)(?![a-z])[\w.-]*\.js(?:$|\?)",
     re.IGNORECASE,
 )
 # Mirrors of packages, and services that a page can't work without: payment, maps, captchas, and fonts.
