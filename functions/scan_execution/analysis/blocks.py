@@ -43,6 +43,8 @@ _CONSTANTS: Final[Config] = {
     }
 }
 _LONGEST_NAME: Final = 200
+# window.name and window["name"], which code also calls by the name alone.
+_GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
 _MAX_VALUES: Final = 4
 _SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
 # Script text that code assigns to an element, or gives to createTextNode.
@@ -144,7 +146,7 @@ class Block:
         for node in self.root.find_all(_CONSTANTS):
             name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
             if name is not None and value is not None:
-                known = found.setdefault(name.text()[:_LONGEST_NAME], [])
+                known = found.setdefault(plain_name(name), [])
                 if len(known) < _MAX_VALUES:
                     known.append(value)
         return found
@@ -186,6 +188,13 @@ class Block:
     @cached_property
     def _held(self) -> dict[tuple[re.Pattern[str], SgNode], bool]:
         return {}
+
+
+def plain_name(node: SgNode) -> str:
+    """Returns a name or a property as written, without the global object."""
+    written = node.text()[:_LONGEST_NAME]
+    shared = _GLOBAL.match(written)
+    return shared[1] if shared else written
 
 
 def script_elements(page: Block) -> Iterator[Block]:

@@ -118,6 +118,8 @@ class Catalogue:
         found = {}
         for match in _IMPORT.finditer(text):
             name = match[1]
+            if "://" in name and (vendor := self._by_package.get(name.rpartition("/")[2])):
+                found[name] = vendor
             while name:
                 if vendor := self._by_package.get(name):
                     found[name] = vendor

@@ -42,7 +42,6 @@ _PARTIAL: Final = re.compile(
     r"|elements|template-parts|modules|mixins|macros)/)",
     re.IGNORECASE,
 )
-_ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
 # Pages name their layout in their front matter.
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
 # Components of React, which a page can't load as they are.
@@ -62,8 +61,3 @@ def runs(path: str) -> Runs:
     if path.endswith(".py"):
         return Runs.ALL
     return Runs.NEVER if _PARTIAL.search(path) and not _LAYOUT.search(path) else Runs.ALL
-
-
-def is_entry(path: str) -> bool:
-    """Returns whether a script is the main file of an application whose other scripts are bundled with it."""
-    return _ENTRY.search(path) is not None

@@ -38,7 +38,7 @@ _FOLDERS: Final = {
     "test or example": """
         test tests __tests__ testing spec specs e2e cypress playwright fixtures __fixtures__ fixture mocks __mocks__
         mock example examples sample samples demo demos stories __stories__ .storybook __snapshots__ benchmark
-        benchmarks testdata test-utils
+        benchmarks testdata test-data test_data test-utils
     """,
     "repository data": ".git .hg .svn .idea .vscode",
 }
@@ -54,6 +54,7 @@ _REASON_OF_NAME: Final = (
     (
         re.compile(
             r"[._-](?:test|spec|e2e|cy|stories|story|mock|fixture)s?\.\w+$|^test_.*\.py$|_test\.py$|^conftest\.py$"
+            r"|^tests?\.html?$"
             r"|^(?:jest|vitest|cypress|playwright|karma)\.(?:config|setup)\b"
         ),
         "test or example",

@@ -20,7 +20,10 @@ _NO_REASON_TO_ASK: Final = frozenset({"unknown-script-loaded", "widget-loaded"})
 # By verdict: the confidence, and what is unknown.
 _CONFIDENCE: Final = {
     Verdict.OPEN: ("high", ""),
-    Verdict.LIKELY: ("medium", "No other file that loads this one was found in the repository."),
+    Verdict.LIKELY: (
+        "medium",
+        "No file names this one, but its folder is loaded as a whole.",
+    ),
     Verdict.UNREAD: ("low", "Not all files that may run this code could be followed."),
     Verdict.CONDITION: ("low", "It runs under a condition that may be the visitor's choice: its value isn't known."),
     Verdict.CALLBACK: ("low", "It runs in a callback that may be called only after consent."),
@@ -48,7 +51,11 @@ def with_confidence(finding: Finding, verdict: Verdict, *, defaults_elsewhere: b
 def missing_consent_manager(rule: Rule, findings: Iterable[Finding]) -> list[Finding]:
     """Returns the finding of the rule MISSING if there are trackers that surely run. As severe as the worst of them."""
     trackers = sorted(
-        (it for it in findings if it.category == "trackers" and it.rule_id not in _NO_REASON_TO_ASK and it.confidence != "low"),
+        (
+            it
+            for it in findings
+            if it.category == "trackers" and it.rule_id not in _NO_REASON_TO_ASK and it.confidence != "low"
+        ),
         key=urgency,
     )
     if not trackers:

@@ -13,7 +13,7 @@ from typing import Final
 
 from ast_grep_py import Config, SgNode
 
-from scan_execution.analysis.blocks import Block
+from scan_execution.analysis.blocks import Block, plain_name
 from scan_execution.analysis.functions import FUNCTIONS
 
 UNKNOWN: Final = "_"
@@ -93,7 +93,7 @@ class _Folding:
             return self._either(node.field("consequence"), node.field("alternative"), depth=depth)
         if kind == "assignment_expression":
             return self._either(node.field("right"), depth=depth)
-        if kind in {"identifier", "member_expression"}:
+        if kind in {"identifier", "member_expression", "subscript_expression"}:
             return self._named(node, depth)
         if kind in {"call_expression", "new_expression"}:
             return self._called(node, depth)
@@ -182,7 +182,7 @@ class _Folding:
         if node.kind() == "identifier" and (given := _argument(node)) is not None:
             return self.fold(given, depth + 1) if given != node else (UNKNOWN,)
         constants = self._block.constants
-        if known := constants.get(node.text()[:200]):
+        if known := constants.get(plain_name(node)):
             return self._either(*known, depth=depth)
         holder, name = node.field("object"), node.field("property")
         if holder is None or name is None:

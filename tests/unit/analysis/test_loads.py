@@ -30,4 +30,4 @@ def test_counts_a_file_once_for_several_findings():
     other = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-2.js';\n"
     page = b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n'
     assert counts("hotjar", index_html=page * 2, main_js=other * 2) == (2, 2)
-    assert counts("google-analytics", main_js=CONFIG * 2, other_js=CONFIG) == (2, 2)
+    assert counts("google-analytics", index_js=CONFIG * 2, main_js=CONFIG) == (2, 2)

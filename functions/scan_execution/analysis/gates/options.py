@@ -138,7 +138,7 @@ def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> b
     if vendor in GOOGLE and denied_by_default(_before_start(source, node, offset), vendor):
         return True
     name = _entry_of(vendor, _CALLS_OF)
-    if name and (found := source.first(_CALLS_OF[name])) and not in_comment(source.text, found.start()):
+    if name and _calls_whenever(source, _CALLS_OF[name], offset):
         return True
     name = _entry_of(vendor, _OPTIONS_OF)
     if not name:
@@ -148,6 +148,18 @@ def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> b
         return False
     texts = [*_calls(source, name), _statement(node)]
     return any(option.search(_DEBUGGING.sub("", text)) for text in texts)
+
+
+def _calls_whenever(source: Source, pattern: re.Pattern[str], offset: int) -> bool:
+    """Returns whether a page that contains what is at an offset also contains a call, whatever its settings are."""
+    if source.first(pattern) is None:
+        return False
+    conditions = source.template_conditions(offset)
+    return any(
+        not in_comment(source.text, call.start())
+        and all(it in conditions for it in source.template_conditions(call.start()))
+        for call in islice(pattern.finditer(source.text), _MAX_STARTS)
+    )
 
 
 def _entry_of(vendor: str, entries: Iterable[str]) -> str:
