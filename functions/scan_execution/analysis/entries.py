@@ -42,6 +42,9 @@ _PARTIAL: Final = re.compile(
     r"|elements|template-parts|modules|mixins|macros)/)",
     re.IGNORECASE,
 )
+_ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
+# Scripts that a page loads as they are, by their own addresses.
+_SERVED: Final = re.compile(r"^(?:(?:.*/)?(?:public|static|www|wwwroot|webroot|htdocs)/.*)?[^/]+\.js$")
 # Pages name their layout in their front matter.
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
 # Components of React, which a page can't load as they are.
@@ -61,3 +64,13 @@ def runs(path: str) -> Runs:
     if path.endswith(".py"):
         return Runs.ALL
     return Runs.NEVER if _PARTIAL.search(path) and not _LAYOUT.search(path) else Runs.ALL
+
+
+def is_entry(path: str) -> bool:
+    """Returns whether a script is the main file of an application whose other scripts are bundled with it."""
+    return _ENTRY.search(path) is not None
+
+
+def is_served(path: str) -> bool:
+    """Returns whether a script is in a folder that is served as it is, so that some page has to contain its address."""
+    return _SERVED.search(path) is not None

@@ -20,10 +20,7 @@ _NO_REASON_TO_ASK: Final = frozenset({"unknown-script-loaded", "widget-loaded"})
 # By verdict: the confidence, and what is unknown.
 _CONFIDENCE: Final = {
     Verdict.OPEN: ("high", ""),
-    Verdict.LIKELY: (
-        "medium",
-        "No file names this one, but its folder is loaded as a whole.",
-    ),
+    Verdict.LIKELY: ("medium", "No other file that loads this one was found in the repository."),
     Verdict.UNREAD: ("low", "Not all files that may run this code could be followed."),
     Verdict.CONDITION: ("low", "It runs under a condition that may be the visitor's choice: its value isn't known."),
     Verdict.CALLBACK: ("low", "It runs in a callback that may be called only after consent."),

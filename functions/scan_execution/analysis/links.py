@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from scan_execution.analysis import modules
-from scan_execution.analysis.entries import Runs, runs
+from scan_execution.analysis.entries import Runs, is_entry, is_served, runs
 from scan_execution.analysis.gating import ANY, DEFAULT, ITSELF, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
 from scan_execution.analysis.report import Report
 
@@ -28,8 +28,6 @@ _MAX_STATES: Final = 2_000
 _MAX_PROVIDERS: Final = 200
 # Scripts that a page may load as they are.
 _CLASSIC: Final = (".js", ".mjs", ".ts", ".coffee")
-# Scripts that Rails and similar frameworks load without naming each.
-_GATHERED: Final = re.compile(r"(?:^|/)(?:app|lib|vendor)/assets/javascripts/|(?:^|/)(?:_ts|_js)/")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]{2,60}", re.ASCII)
 
 
@@ -75,9 +73,13 @@ class Links:
         self._paths: dict[str, list[str]] = {}
         # By path without extensions.
         self._exact: dict[str, list[str]] = {}
+        # Folders with the main file of an application.
+        self._entries: set[str] = set()
         for path in sorted(paths):
             self._exact.setdefault(modules.without_extensions(path), []).append(path)
             self._paths.setdefault(modules.stem(path), []).append(path)
+            if is_entry(path):
+                self._entries.add(path.rpartition("/")[0])
         # By path: who runs the file's exports. A dictionary, because it keeps the order.
         self._users: dict[str, dict[_User, None]] = {}
         self._kept = self._characters = 0
@@ -211,8 +213,8 @@ class Links:
             if not users:
                 walk.end(Verdict.UNREAD, doubt)
         elif not users:
-            gathered = by_itself is Runs.PERHAPS and name == WHOLE and _GATHERED.search(path) is not None
-            walk.end(Verdict.LIKELY if gathered else Verdict.UNUSED, doubt)
+            ordinary = by_itself is Runs.PERHAPS and name == WHOLE and not (self._has_entry(path) or is_served(path))
+            walk.end(Verdict.LIKELY if ordinary else Verdict.UNUSED, doubt)
         self._followed += len(users)
         if self._followed > _MAX_FOLLOWED:
             walk.end(Verdict.UNREAD, doubt)
@@ -222,6 +224,10 @@ class Links:
                 yield _State(user.path, name, doubt)
             else:
                 yield from self._steps(walk, user.path, user.gating, doubt)
+
+    def _has_entry(self, path: str) -> bool:
+        """Returns whether a script is next to an application's main file, which loads what it needs."""
+        return path.endswith(_CLASSIC) and path.rpartition("/")[0] in self._entries
 
     def _users_of(self, path: str, name: str) -> list[_User]:
         users = self._users.get(path, {})
