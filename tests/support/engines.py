@@ -25,6 +25,7 @@ import pytest
 from moto import mock_aws
 
 from controlplane.store.client import create_client
+from tests.support.quick_moto import quick_moto
 from tests.support.table import create_table
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +114,8 @@ def sequential_engine(name: Literal["moto", "fast"]) -> Iterator[Callable[[], Ab
             yield lambda: nullcontext(running.client)
     else:
         client = create_client()
-        yield lambda: _mocked(client)
+        with quick_moto():
+            yield lambda: _mocked(client)
 
 
 @contextmanager
