@@ -2,7 +2,8 @@
 
 Uses the thread's CPU time, so that other load doesn't matter. The growth of a call that is fast at the largest size is
 ignored. A slower call is also measured at a quarter of the size, repeatedly if it seems to grow too fast: only growth
-that every attempt confirms is reported.
+that every attempt confirms is reported. Other programs slow long texts more than short ones, because they take the
+processor's caches. Where texts may be of any length, therefore, growth is only reported if it goes on beyond the largest.
 """
 
 import gc
@@ -41,18 +42,32 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def excess(
-    call: Callable[[Any], object], text: Callable[[int], Any], largest: int = SIZES[-1], smallest: int = SIZES[0]
+    call: Callable[[Any], object],
+    text: Callable[[int], Any],
+    largest: int = SIZES[-1],
+    smallest: int = SIZES[0],
+    beyond: int | None = None,
 ) -> str | None:
-    """Returns None if the time is linear in the text's length, otherwise the measurement."""
+    """Returns None if the time is linear in the text's length, otherwise the measurement.
+
+    beyond: a larger size, which must confirm the measurement.
+    """
     sizes = [size for size in SIZES if smallest <= size < largest] + [largest]
     for size in sizes:
-        given = text(size)
-        seconds = cpu_seconds(lambda given=given: call(given))  # type: ignore[misc]
-        if seconds > _MEASURED_SECONDS and (measured := _measured(call, text, size)):
-            return measured
+        seconds = _seconds(call, text(size))
+        if seconds > _MEASURED_SECONDS and seconds > _seconds(call, text(size // 4)) * MOST_PER_DOUBLING**2:
+            measured = _measured(call, text, size)
+            if measured and beyond:
+                measured = _measured(call, text, beyond)
+            if measured:
+                return measured
         if seconds > _LONG_SECONDS:
             return None
     return None
+
+
+def _seconds(call: Callable[[Any], object], given: Any) -> float:
+    return cpu_seconds(lambda: call(given))
 
 
 def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: int) -> str | None:
@@ -61,7 +76,7 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
     least = dict.fromkeys(given, float("inf"))
     for _ in range(_ATTEMPTS):
         for part, hostile in given.items():
-            least[part] = min(least[part], cpu_seconds(lambda hostile=hostile: call(hostile)))  # type: ignore[misc]
+            least[part] = min(least[part], _seconds(call, hostile))
         growth = least[size] / least[size // 4]
         if least[size] <= _MEASURED_SECONDS or growth <= MOST_PER_DOUBLING**2:
             return None
