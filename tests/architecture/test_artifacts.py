@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts import artifacts
+from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
 
@@ -203,7 +204,7 @@ def imported_names(source: Path) -> set[str]:
 
 
 class TestUnused:
-    @pytest.mark.parametrize("unused", artifacts.UNUSED)
+    @each("unused", artifacts.UNUSED)
     def test_removed_parts_are_imported_nowhere_in_our_code(self, unused: str):
         module = unused.removesuffix(".py").replace("/", ".")
         for folder in ("functions", "layers/shared"):

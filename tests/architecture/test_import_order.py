@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
+from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +26,7 @@ APPS = [
 ]
 
 
-@pytest.mark.parametrize("path", APPS, ids=[path.parent.name for path in APPS])
+@each("path", APPS, ids=[path.parent.name for path in APPS])
 def test_a_function_imports_lazy_imports_first(path):
     assert _imports(path)[0] == "controlplane.core.lazy_imports"
 

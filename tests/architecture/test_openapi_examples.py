@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from tests.support.documented import DocumentedOperation, document, documented_operations, parts, problems, resolve
+from tests.support.each import each
 
 Example = tuple[str, dict[str, Any], Any]
 
@@ -26,14 +25,14 @@ def _of_operation(operation: DocumentedOperation) -> Iterator[Example]:
             yield f"{status} {name}", resolve(header)["schema"], resolve(header)["example"]
 
 
-@pytest.mark.parametrize("operation", documented_operations(), ids=lambda operation: operation.name)
+@each("operation", documented_operations(), ids=lambda operation: operation.name)
 def test_an_operations_examples_are_valid(operation: DocumentedOperation):
     found = {place: problems(schema, value) for place, schema, value in _of_operation(operation)}
     assert found
     assert {place: said for place, said in found.items() if said} == {}
 
 
-@pytest.mark.parametrize("name", document()["components"]["schemas"])
+@each("name", document()["components"]["schemas"])
 def test_the_examples_of_a_schema_and_its_fields_are_valid(name: str):
     for at, schema in parts(document()["components"]["schemas"][name]):
         for value in schema.get("examples", []) if isinstance(schema.get("examples"), list) else []:

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
 from botocore import xform_name
 from botocore.session import Session
@@ -16,6 +15,7 @@ from controlplane.core import tokens
 from controlplane.http.owner_limits import limit_of_plan
 from local.template import load_template
 from ops.cli import app
+from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "operations.md").read_text()
@@ -46,7 +46,7 @@ def aws_commands() -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 class TestAws:
-    @pytest.mark.parametrize(("service", "operation", "options"), aws_commands())
+    @each(("service", "operation", "options"), aws_commands())
     def test_aws_commands_use_existing_operations_and_options(
         self, service: str, operation: str, options: tuple[str, ...]
     ):
@@ -104,7 +104,7 @@ class TestStack:
     def test_the_stack_has_every_output_that_is_read(self):
         assert set(re.findall(r"\boutput ([A-Z]\w+)", "\n".join(LINES))) <= TEMPLATE["Outputs"].keys()
 
-    @pytest.mark.parametrize(
+    @each(
         ("name", "value"),
         sorted({pair for line in LINES if line.startswith("deploy ") for pair in re.findall(r"(\w+)=(\S+)", line)}),
     )
@@ -133,7 +133,7 @@ def ops_lines() -> list[str]:
 
 
 class TestOps:
-    @pytest.mark.parametrize("line", ops_lines())
+    @each("line", ops_lines())
     def test_the_ops_command_line_accepts_every_command(self, line: str):
         noun, verb, *words = line.split()
         group: Any = typer.main.get_command(app)

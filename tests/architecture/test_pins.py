@@ -5,7 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
+from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "layers/shared/requirements.txt"
@@ -22,7 +22,7 @@ def read_pins(lock: Path) -> dict[str, str]:
     return {match[1]: match[2] for line in lock.read_text().splitlines() if (match := PIN.match(line))}
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.relative_to(ROOT)))
+@each("lock", LOCKS, ids=lambda lock: str(lock.relative_to(ROOT)))
 class TestLock:
     def test_a_lock_file_names_no_index_and_no_url(self, lock):
         assert PLACE.findall(lock.read_text()) == []

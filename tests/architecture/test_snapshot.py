@@ -14,6 +14,7 @@ import pytest
 from botocore.loaders import Loader
 
 from controlplane.store import client
+from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = [*(ROOT / "layers/shared/controlplane").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
@@ -76,7 +77,7 @@ def before_snapshot(group: str, program: str = PROGRAM) -> tuple[list[dict], dic
     return lines, told
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@each("group", GROUPS)
 class TestEachFunction:
     def test_no_function_has_a_connection_or_credential_in_its_snapshot(self, group: str):
         lines, told = before_snapshot(group)
@@ -136,7 +137,7 @@ def made_at_import(tree: ast.AST) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
+@each("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_reads_the_time_or_a_random_value_at_import(path: Path):
     assert made_at_import(ast.parse(path.read_text())) == []
 

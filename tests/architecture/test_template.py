@@ -12,6 +12,7 @@ from controlplane.core.settings import Settings
 from controlplane.queues.messages import MAX_RECEIVES
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
+from tests.support.each import each
 from tests.support.operations import operations
 from tests.support.response_checks import check_problems
 from tests.support.template import Route, api_functions, gateway_responses, keys_of, resources, routes_by_group
@@ -77,7 +78,7 @@ class TestRoutes:
                 assert event["Properties"]["RestApiId"] == {"Ref": "Api"}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 class TestEachFunction:
     def test_each_function_is_built_from_its_folder(self, name: str):
         properties, group = FUNCTIONS[name]["Properties"], Path(FUNCTIONS[name]["Properties"]["CodeUri"]).name
@@ -179,7 +180,7 @@ class TestEachQueue:
         assert ("ApproximateAgeOfOldestMessage", name) in watched
 
 
-@pytest.mark.parametrize("name", resources("AWS::SQS::Queue"))
+@each("name", resources("AWS::SQS::Queue"))
 def test_queues_are_encrypted(name: str):
     properties = resources("AWS::SQS::Queue")[name]["Properties"]
     assert properties["KmsMasterKeyId"] == {"Fn::If": ["HasKmsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
@@ -204,7 +205,7 @@ class TestAllFunctions:
             "POWERTOOLS_METRICS_NAMESPACE",
         }
 
-    @pytest.mark.parametrize(
+    @each(
         "name",
         [
             "RequestsPerMinuteUser",
@@ -278,7 +279,7 @@ class TestGatewayResponses:
     def test_gateway_responses_cover_every_type(self):
         assert set(GATEWAY_RESPONSES) == RESPONSE_TYPES
 
-    @pytest.mark.parametrize("name", GATEWAY_RESPONSES)
+    @each("name", GATEWAY_RESPONSES)
     def test_gateway_responses_are_the_envelope_with_a_catalog_code_and_its_status(self, name: str):
         answer = GATEWAY_RESPONSES[name]
         assert list(answer["ResponseTemplates"]) == ["application/json"]
@@ -293,7 +294,7 @@ class TestGatewayResponses:
         statuses = {allowed, 415} if is_invalid else {allowed}
         assert answer["StatusCode"] in statuses
 
-    @pytest.mark.parametrize("name", GATEWAY_RESPONSES)
+    @each("name", GATEWAY_RESPONSES)
     def test_gateway_responses_contain_the_request_id(self, name: str):
         assert GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["X-Request-Id"] == "context.requestId"
 

@@ -5,10 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from controlplane.queues.messages import MAX_RECEIVES, Message
 from finding_intake import messages
+from tests.support.each import each
 from tests.support.template import Route, api_functions, resources
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -65,7 +64,7 @@ def test_each_worker_has_one_for_each_message():
     assert {of_worker(path.stem) for path in EVENTS.glob("*.json")} - {None} == workers()
 
 
-@pytest.mark.parametrize("stem", sorted(path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem)))
+@each("stem", sorted(path.stem for path in EVENTS.glob("*.json") if of_worker(path.stem)))
 def test_a_message_event_is_what_a_queue_sends(stem: str):
     for record in read(stem).get("Records", []):
         assert record["eventSource"] == "aws:sqs"
@@ -75,7 +74,7 @@ def test_a_message_event_is_what_a_queue_sends(stem: str):
         assert record["receiptHandle"]
 
 
-@pytest.mark.parametrize("name", sorted(of_routes()))
+@each("name", sorted(of_routes()))
 def test_a_request_event_is_what_the_gateway_sends_for_its_route(name: str):
     event, route = read(name), expected()[name]
     assert (event["httpMethod"], event["resource"]) == (route.method, route.path)

@@ -11,6 +11,7 @@ import pytest
 
 from local.template import load_template
 from tests.support import permissions
+from tests.support.each import each
 from tests.support.permissions import Permission, Run
 from tests.support.template import listed, policies, resources, target_of
 
@@ -53,7 +54,7 @@ def plain(statements: list[dict]) -> list[dict]:
     return [it["Fn::If"][1] if "Fn::If" in it else it for it in statements]
 
 
-@pytest.mark.parametrize("function", POLICIES)
+@each("function", POLICIES)
 class TestEachFunction:
     def test_each_function_may_call_only_named_actions_of_matching_resources(self, function: str):
         types = {name: entry["Type"] for name, entry in load_template()["Resources"].items()}
@@ -110,20 +111,20 @@ class TestLeadingKeys:
     CHECKS = {"dynamodb:ConditionCheckItem"}  # noqa: RUF012
     WRITES = {f"dynamodb:{action}Item" for action in ("BatchWrite", "Delete", "Put", "Update")}  # noqa: RUF012
 
-    @pytest.mark.parametrize("function", POLICIES)
+    @each("function", POLICIES)
     def test_leading_keys_limit_every_statement_on_the_table(self, function: str):
         for statement in POLICIES[function]:
             assert bool(statement.keys) == (statement.targets == ["Table"])
             # One prefix each, in the format of tests/support/permissions.py.
             assert all(re.fullmatch(r"[A-Z]+(#\*)?", keys) for keys in statement.keys)
 
-    @pytest.mark.parametrize("function", POLICIES)
+    @each("function", POLICIES)
     def test_leading_keys_are_part_of_every_allowed_call(self, function: str):
         """ForAllValues also matches calls without partition keys, such as Scan and PartiQL. None is allowed."""
         actions = {action for statement in POLICIES[function] if statement.keys for action in statement.actions}
         assert actions <= self.READS | self.CHECKS | self.WRITES
 
-    @pytest.mark.parametrize("function", POLICIES)
+    @each("function", POLICIES)
     def test_leading_keys_are_separate_for_reads_and_writes(self, function: str):
         for statement in POLICIES[function]:
             if statement.keys:

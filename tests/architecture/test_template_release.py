@@ -9,6 +9,7 @@ import pytest
 
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
+from tests.support.each import each
 from tests.support.template import api_functions, resources
 
 FUNCTIONS = resources("AWS::Serverless::Function")
@@ -62,7 +63,7 @@ class TestGradualDeployment:
         assert preference["Type"] == {"Ref": "DeploymentStyle"}
         assert preference["Enabled"] == {"Fn::FindInMap": ["DeploymentStyles", {"Ref": "DeploymentStyle"}, "IsGradual"]}
 
-    @pytest.mark.parametrize("name", FUNCTIONS)
+    @each("name", FUNCTIONS)
     def test_a_gradual_deployment_is_rolled_back_by_the_functions_own_error_alarm(self, name: str):
         properties = ALARMS[rollback_alarm(name)]["Properties"]
         stats = [it["MetricStat"]["Metric"] for it in properties.get("Metrics", []) if "MetricStat" in it]
@@ -80,7 +81,7 @@ class TestGradualDeployment:
             service = FUNCTIONS[name]["Properties"]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
             assert ("ServerErrors", "service", json.dumps(service)) in watched
 
-    @pytest.mark.parametrize("name", FUNCTIONS)
+    @each("name", FUNCTIONS)
     def test_the_rollback_alarm_reacts_before_the_fastest_deployment_ends(self, name: str):
         properties = ALARMS[rollback_alarm(name)]["Properties"]
         periods = [it["MetricStat"]["Period"] for it in properties.get("Metrics", []) if "MetricStat" in it]
@@ -100,7 +101,7 @@ class TestSnapStart:
         assert parameter("SnapStart")["Default"] == "None"
         assert parameter("SnapStart")["AllowedValues"] == ["None", "PublishedVersions"]
 
-    @pytest.mark.parametrize("name", FUNCTIONS)
+    @each("name", FUNCTIONS)
     def test_snapstart_is_never_requested_where_lambda_refuses_it(self, name: str):
         properties = FUNCTIONS[name]["Properties"]
         storage = properties.get("EphemeralStorage", {"Size": SNAPSHOT_STORAGE})["Size"]
@@ -167,7 +168,7 @@ class TestGateway:
 
 
 class TestLogs:
-    @pytest.mark.parametrize("name", resources("AWS::Logs::LogGroup"))
+    @each("name", resources("AWS::Logs::LogGroup"))
     def test_logs_expire_and_are_encrypted(self, name: str):
         properties = resources("AWS::Logs::LogGroup")[name]["Properties"]
         assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}

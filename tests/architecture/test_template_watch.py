@@ -14,6 +14,7 @@ from controlplane.queues.worker import create_worker
 from local.template import load_template
 from sweeper import app as sweeper
 from sweeper import service as sweeps
+from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs
 from tests.support.template import api_functions, resources
@@ -221,7 +222,7 @@ class TestEveryMetric:
         assert {name for sets in emitted.values() for names in sets for name in names} == {"service", "caller"}
 
 
-@pytest.mark.parametrize("name", ALARMS)
+@each("name", ALARMS)
 class TestEachAlarm:
     def test_each_alarm_has_a_description_and_an_action(self, name: str):
         properties = ALARMS[name]["Properties"]
@@ -245,7 +246,7 @@ class TestQuestions:
     def series(self) -> set[tuple[str, str]]:
         return {(namespace, metric) for name in LIVE for namespace, metric, _ in watched(name)}
 
-    @pytest.mark.parametrize(
+    @each(
         ("question", "metric"),
         [
             ("is it up", ("AWS/ApiGateway", "5XXError")),

@@ -8,11 +8,12 @@ from fastapi import Request
 from controlplane.core.settings import settings
 from controlplane.http.client_address import network_of
 from controlplane.http.reader import RequestReader
+from tests.support.each import each
 
 PROXY = "192.0.2.10"
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "network"),
     [
         ("198.51.100.7", "198.51.100.7"),
@@ -44,7 +45,7 @@ class TestBehindAProxy:
         monkeypatch.setitem(settings.__dict__, "trusted_proxy_header", "X-Forwarded-For")
         monkeypatch.setitem(settings.__dict__, "trusted_proxy_addresses", networks)
 
-    @pytest.mark.parametrize(
+    @each(
         ("header", "client"),
         [
             ("198.51.100.7", "198.51.100.7"),

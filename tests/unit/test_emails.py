@@ -3,11 +3,12 @@
 import pytest
 
 from controlplane.core.emails import MAX_LENGTH, is_email, normalize_email
+from tests.support.each import each
 
 KELVIN = "\u212aate@corp.example"
 
 
-@pytest.mark.parametrize(
+@each(
     "email",
     [
         "ada@example.com",
@@ -23,7 +24,7 @@ def test_accepts_dot_atoms_at_host_names(email: str):
     assert is_email(email)
 
 
-@pytest.mark.parametrize(
+@each(
     "email",
     [
         "",

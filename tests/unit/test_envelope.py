@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-import pytest
 from pydantic import Field
 
 from controlplane.http.envelope import Page, Wire, success
+from tests.support.each import each
 
 
 class Leaf(Wire):
@@ -22,7 +22,7 @@ LEAF = Leaf(wire_name='é"\u2028\U0001f600', url_of=None)
 AS_JSON = {"wireName": 'é"\u2028\U0001f600', "urlOF": None}
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "data"),
     [
         (LEAF, AS_JSON),

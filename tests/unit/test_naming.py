@@ -6,6 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from controlplane.core.naming import Name
+from tests.support.each import each
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 PATTERN = re.compile(NAME.json_schema()["pattern"])
@@ -36,13 +37,13 @@ NO_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("text", NAMES, ids=ascii)
+@each("text", NAMES, ids=ascii)
 def test_a_valid_name_matches_the_pattern(text):
     assert NAME.validate_python(text) == text.strip()
     assert PATTERN.search(text)
 
 
-@pytest.mark.parametrize("text", NO_NAMES, ids=ascii)
+@each("text", NO_NAMES, ids=ascii)
 def test_an_invalid_name_doesnt_match_the_pattern(text):
     with pytest.raises(ValidationError):
         NAME.validate_python(text)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from controlplane.core import observability, tokens
 from controlplane.core.observability import _ScrubbingFormatter, count_request, describe, log_request, logger, scrub
+from tests.support.each import each
 from tests.support.logs import captured_logs
 
 
-@pytest.mark.parametrize(
+@each(
     "secret",
     [
         "assent_0123456789abcdefghijABCDEFGHIJ012345",

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from controlplane.core.settings import load
+from tests.support.each import each
 
 GOOD = {
     "TABLE_NAME": "assent",
@@ -43,7 +44,7 @@ class TestSigningSecret:
         for environment in ({"TABLE_NAME": "assent"}, {"TABLE_NAME": "assent", "SIGNING_SECRET": ""}):
             assert load(environment).signing_secret is None
 
-    @pytest.mark.parametrize(
+    @each(
         "text",
         [
             "short",

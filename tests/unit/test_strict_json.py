@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.http import strict_json
+from tests.support.each import each
 
 VALUES = st.recursive(
     st.none()
@@ -34,8 +35,8 @@ def test_any_other_bytes_are_refused_without_failing(body: bytes):
         strict_json.loads(body)
 
 
-@pytest.mark.parametrize("depth", [65, 1_000, 200_000])
-@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+@each("depth", [65, 1_000, 200_000])
+@each("opening", [b"[", b'{"a":'])
 def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
     with pytest.raises(strict_json.InvalidJson):
         strict_json.loads(opening * depth)
@@ -50,7 +51,7 @@ def test_brackets_inside_strings_dont_count_as_nesting():
     assert strict_json.loads(text.encode()) == ["[{" * 500, '"\\[' * 100]
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b'{"a":1,"a":2}',

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 CASES = {
     f"{path.stem}: {case['name']}": case
@@ -27,7 +27,7 @@ def trackers(files, confidence):
     )
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each("case", CASES.values(), ids=CASES)
 def test_finds_what_loads_without_consent_and_nothing_else(case):
     if ungated := case.get("ungated"):
         expected = {case["confidence"]} if "confidence" in case else {"high", "medium", "low"}

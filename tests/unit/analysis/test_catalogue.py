@@ -4,9 +4,8 @@ import json
 import re
 from collections import Counter
 
-import pytest
-
 from scan_execution.analysis.catalogue import THIRD_PARTIES, Catalogue, Vendor, catalogue, merged, suffixes
+from tests.support.each import each
 
 VENDORS = tuple(catalogue().vendors.values())
 PATTERNS = [(vendor, pattern) for vendor in VENDORS for pattern in vendor.domains]
@@ -67,7 +66,7 @@ class TestLookup:
             if host.count(".") == 1:
                 assert first_in(f"https://evil{host}{slash}{path}") != vendor.id
 
-    @pytest.mark.parametrize(("address", "vendor"), [
+    @each(("address", "vendor"), [
         ("https://www.googletagmanager.com/gtm.js?id=GTM-1", "google-tag-manager"),
         ("https://www.googletagmanager.com/gtag/js?id=G-1", "google-analytics"),
         ("https://connect.facebook.net/en_US/fbevents.js", "meta-pixel"),

@@ -11,6 +11,7 @@ from scan_execution.analysis import Limits
 from scan_execution.analysis.libraries import newest_allowed, outdated_address, parse
 from scan_execution.analysis.secrecy import masked
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 KEY = "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc"
 
@@ -60,7 +61,7 @@ class TestSecrets:
         assert KEY[8:20] not in shown
         assert "ZtW3nLkP5rVx7" not in shown
 
-    @pytest.mark.parametrize("secret", [
+    @each("secret", [
         KEY, "AKIA" + "IOSFODNN7QXWZPLK", "ghp" + "_R3aL9kQz7VbN2mXw5TyU8oPi1JhG4fDsA6cE",
         "xoxb" + "-123456789012-abcdefghij",
         "-----BEGIN " + "PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\nAwEH\n-----END PRIVATE KEY-----",
@@ -111,7 +112,7 @@ class TestWire:
 
 
 class TestVersions:
-    @pytest.mark.parametrize(("wanted", "newest"), [
+    @each(("wanted", "newest"), [
         ("1.2.3", (1, 2, 3)), ("v1.2.3", (1, 2, 3)), ("=1.2.3", (1, 2, 3)), ("~1.2.3", (1, 2, 999_999)),
         ("^1.2.3", (1, 999_999, 999_999)), ("^0.2.3", (0, 2, 999_999)), ("1.x", (1, 999_999, 999_999)),
         ("1.2.x", (1, 2, 999_999)), ("^1.0.0 || ^2.0.0", (2, 999_999, 999_999)), (">=1.2.3", None), ("*", None),
@@ -124,7 +125,7 @@ class TestVersions:
         assert parse("2") == (2, 0, 0)
         assert parse("next") is None
 
-    @pytest.mark.parametrize(("address", "version"), [
+    @each(("address", "version"), [
         ("https://cdnjs.cloudflare.com/ajax/libs/cookieconsent2/3.1.1/cookieconsent.min.js", "3.1.1"),
         ("https://unpkg.com/vanilla-cookieconsent@2.9.2/dist/x.js", "2.9.2"),
         ("https://unpkg.com/vanilla-cookieconsent@3/dist/x.js", None),
@@ -165,7 +166,7 @@ class TestMissingConsentManager:
 
     TRACKER = ("index.html", b'<script src="https://static.hotjar.com/c/hotjar-1.js"></script>')
 
-    @pytest.mark.parametrize(("path", "code"), [
+    @each(("path", "code"), [
         ("a.html", '<div id="cookie-banner"><button>Accept</button></div>'),
         ("a.html", '<div class="site cookie-notice visible"></div>'),
         ("a.tsx", "export default () => <CookieBanner />;"),

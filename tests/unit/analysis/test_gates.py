@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 LOAD = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';"
 # Code that asks for consent elsewhere in the project changes nothing.
@@ -69,24 +70,24 @@ def trackers(path, code, *others):
     return [finding.vendor_id for finding in analysis.findings if finding.category == "trackers"]
 
 
-@pytest.mark.parametrize("code", GATED.values(), ids=GATED)
-@pytest.mark.parametrize("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
+@each("code", GATED.values(), ids=GATED)
+@each("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
 def test_a_script_is_gated_by(path, code):
     assert trackers(path, code, ASKS) == []
 
 
-@pytest.mark.parametrize("code", OPEN.values(), ids=OPEN)
-@pytest.mark.parametrize("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
+@each("code", OPEN.values(), ids=OPEN)
+@each("path", ["src/tags.js", "src/tags.ts", "src/tags.tsx"])
 def test_a_script_is_not_gated_by(path, code):
     assert trackers(path, code, ASKS) == ["hotjar"]
 
 
-@pytest.mark.parametrize("code", MARKUP_GATED.values(), ids=MARKUP_GATED)
+@each("code", MARKUP_GATED.values(), ids=MARKUP_GATED)
 def test_markup_is_gated_by(code):
     assert trackers("page.html", code, ASKS) == []
 
 
-@pytest.mark.parametrize("code", MARKUP_OPEN.values(), ids=MARKUP_OPEN)
+@each("code", MARKUP_OPEN.values(), ids=MARKUP_OPEN)
 def test_markup_is_not_gated_by(code):
     assert trackers("page.html", code, ASKS) == ["hotjar"]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from scan_execution.analysis import Limits
 from tests.support.analysis import analyze_files, analyze_folder
+from tests.support.each import each
 from tests.support.text_calls import TEMPLATES
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
@@ -32,7 +33,7 @@ PIECES = [
 
 
 class TestSkips:
-    @pytest.mark.parametrize("path", [
+    @each("path", [
         "node_modules/x/index.js", "vendor/gtm.js", "dist/app.js", "web/.next/a.js", "tests/a.js", "src/__tests__/a.js",
         "src/a.test.ts", "src/a.spec.jsx", "cypress/a.js", "examples/a.js", "src/a.stories.tsx", "js/a.min.js",
         "types/a.d.ts", "app/test_views.py", "app/views_test.py", "conftest.py", "fixtures/a.html", "jest.config.js",
@@ -52,7 +53,7 @@ class TestSkips:
     def test_skips_a_minified_file(self):
         assert skipped("a.js", TRACKER.replace(b"\n", b"") * 200) == {"minified": 1}
 
-    @pytest.mark.parametrize("long", [
+    @each("long", [
         b'<svg viewBox="0 0 9 9"><path fill="#fff" d="%s"/></svg>' % (b"M10.5 20l-3 4" * 9_000),
         b'<img src="data:image/png;base64,%s">' % (b"iVBORw0KGgo" * 9_000),
         b"<p>%s</p>" % (b"A long paragraph without a break. " * 3_000),
@@ -83,7 +84,7 @@ class TestSkips:
         marks = TRACKER + b"document.cookie = 1; response.set_cookie('visitor_id')\n" + tracker
         assert skipped(path, marks + b"\n".join([one * 100] * 300)) == {"nested too deep": 1}
 
-    @pytest.mark.parametrize(("path", "repeated"), [
+    @each(("path", "repeated"), [
         ("a.js", b"a@1:\n"), ("a.ts", b"a @ :\n"), ("a.tsx", b"a@@: "), ("a.js", b"a@\n1 :"), ("a.py", b"<!--"),
         ("a.py", b"<!-"), ("a.py", b"!=- "), ("a.py", b"in -"), ("a.py", b"|-\n"),
     ])  # fmt: skip
@@ -222,7 +223,7 @@ def test_no_bytes_make_it_fail(path, content, around):
     analyze_files([(path, around + content), (path, content + around + content)])
 
 
-@pytest.mark.parametrize("content", [
+@each("content", [
     b"[" * 100_000,
     b'{"dependencies":{"klaro":' * 10_000, b'{"dependencies": [1]}', b"[]", b'{"dependencies":{"klaro":1}}',
     b'{"dependencies":{"klaro":"workspace:*"}}', b'{"dependencies":{"klaro":"99999999999999999999.1"}}',

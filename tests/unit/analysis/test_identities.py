@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.judgment import MISSING
 from scan_execution.identities import Sight, identify
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 REPOSITORY = RepositoryId.of("org_" + "0" * 16, "0" * 18)
 
@@ -98,7 +98,7 @@ class TestSight:
         paths = ("src/a.js", "CLAUDE.md", "node_modules/.bin/x.js", "link")
         assert [path for path in paths if is_analyzed(path)] == ["src/a.js"]
 
-    @pytest.mark.parametrize(("path", "covered"), [
+    @each(("path", "covered"), [
         ("apps/web/a.js", True), ("apps/website/a.js", False), ("a.js", False), ("apps/web/large.js", False),
         ("apps/web/dist/a.js", False), (WHOLE_PROJECT, False), (None, False),
     ])  # fmt: skip
@@ -133,8 +133,8 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), EDITS.values(), ids=EDITS)
-@pytest.mark.parametrize("path", ["index.html", "moved/index.html"], ids=["in place", "while it moves"])
+@each(("before", "after"), EDITS.values(), ids=EDITS)
+@each("path", ["index.html", "moved/index.html"], ids=["in place", "while it moves"])
 def test_an_edited_finding_keeps_its_identity(path, before, after):
     repository = Repository()
     found = repository.scan(*analyze_files([("index.html", before.encode())]).findings)

@@ -12,6 +12,7 @@ from scan_execution.analysis.links import Links, Verdict
 from scan_execution.analysis.modules import name, stem
 from scan_execution.analysis.report import Report
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 ACROSS = [
     case
@@ -22,7 +23,7 @@ RUNS = Gating(Gate.CALLERS, ("start",))
 
 
 class TestResolution:
-    @pytest.mark.parametrize(
+    @each(
         ("importer", "module", "path"),
         [
             ("src/main.ts", "./tag", "src/tag.ts"),

@@ -9,6 +9,7 @@ from scan_execution.analysis.files import LANGUAGES, language_of, reason_to_skip
 from scan_execution.analysis.findings import CATEGORIES
 from scan_execution.analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 NOT_CONDITIONS = {"once_per_vendor"}
 
@@ -21,7 +22,7 @@ def ids_found(sample):
     return {finding.rule_id for finding in analysis.findings}
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+@each("rule", rules(), ids=lambda rule: rule.id)
 class TestEveryRule:
     def test_a_rule_matches_its_samples_and_no_clean_ones(self, rule):
         assert rule.samples["match"]

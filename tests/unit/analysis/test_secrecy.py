@@ -1,9 +1,8 @@
 """Values that are no secrets, though they look like some: public ones, placeholders, examples, and texts."""
 
-import pytest
-
 from scan_execution.analysis import secrecy
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 # In parts, so that no scanner takes this file for one with secrets.
 RANDOM = "q8ZtW3nLkP5r" + "Vx7YbD2sHfJm"
@@ -17,14 +16,14 @@ def secrets(path, code):
 
 
 class TestValues:
-    @pytest.mark.parametrize("value", [
+    @each("value", [
         RANDOM, GITHUB, STRIPE, "d2b7c9f04e81a6535c0f7be29d14a8637ef05b1c", "k3j9vq8zl2mn5pr7tw1xy4bc6df0",
     ])  # fmt: skip
     def test_generated_values_are_random(self, value):
         assert secrecy.is_random(value)
         assert not secrecy.is_public(value)
 
-    @pytest.mark.parametrize("value", [
+    @each("value", [
         "rsInventoryPublicSecret2024", "enterYourClientSecretHere1", "my-app-client-secret-2023",
         "STORAGE_SECRET_KEY_NAME_2", "settings.oauth.clientSecret.label1", "projects/acme/secrets/stripe-key-1",
         "SuperSecretDevelopmentKey123",
@@ -32,7 +31,7 @@ class TestValues:
     def test_words_are_not_random(self, value):
         assert not secrecy.is_random(value)
 
-    @pytest.mark.parametrize("value", [
+    @each("value", [
         "AIza" + "SyD3k9vQ8zL2mN5pR7tW1xY4bC6dF0gH", "pk_" + "live_51HqLyjWDarjtT1zdp7dc",
         "sk_" + "test_51HqLyjWDarjtT1zdp7dc",
         "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "d41d8cd98f00b204e9800998ecf8427e",
@@ -44,7 +43,7 @@ class TestValues:
 
 
 class TestContext:
-    @pytest.mark.parametrize(("path", "code"), [
+    @each(("path", "code"), [
         ("src/a.ts", f"export const example = {{ clientSecret: '{RANDOM}' }};"),
         ("src/a.ts", f"const schema = {{ properties: {{ token: {{ default: '{GITHUB}', example: '{GITHUB}' }} }} }};"),
         ("src/Form.tsx", f"export default () => <Input name='key' placeholder='{STRIPE}' />;"),
@@ -61,7 +60,7 @@ class TestContext:
     def test_a_secret_that_is_only_shown_is_not_reported(self, path, code):
         assert secrets(path, code) == []
 
-    @pytest.mark.parametrize(("path", "code", "rule_id"), [
+    @each(("path", "code", "rule_id"), [
         ("src/a.ts", f"export const oauth = {{ clientSecret: '{RANDOM}' }};", "hard-coded-client-secret"),
         ("src/documents.ts", f"const auth = {{ clientSecret: '{RANDOM}' }};", "hard-coded-client-secret"),
         ("src/a.ts", f"const latest = fetch(url, {{ headers: {{ token: '{GITHUB}' }} }});", "code-host-token"),

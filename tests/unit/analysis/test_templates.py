@@ -9,6 +9,7 @@ from scan_execution.analysis.templates import read_template
 from scan_execution.analysis.templates.dialects import DIALECTS
 from scan_execution.inventory.listing import Listing
 from tests.support.analysis import analyze_files
+from tests.support.each import each
 
 SCRIPT = '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>'
 
@@ -39,7 +40,7 @@ class TestPlaces:
         statement = '{{ template "_internal/google_analytics.html" . }}'
         assert location("layouts/a.html", f"<head>\n  {statement}\n</head>") == (2, 3, statement)
 
-    @pytest.mark.parametrize("extension", sorted(DIALECTS))
+    @each("extension", sorted(DIALECTS))
     def test_a_file_without_a_template_is_taken_as_it_is(self, extension):
         if DIALECTS[extension].indented:
             return
@@ -48,7 +49,7 @@ class TestPlaces:
 
 
 class TestIncludes:
-    @pytest.mark.parametrize(("path", "text", "name"), [
+    @each(("path", "text", "name"), [
         ("a.html", "{% include 'analytics.html' %}", "analytics.html"),
         ("a.html", "{% include analytics.html id=1 %}", "analytics.html"),
         ("a.liquid", "{% render 'ga' %}", "ga"),
@@ -81,7 +82,7 @@ class TestIncludes:
 
 
 class TestConditions:
-    @pytest.mark.parametrize(("path", "text", "expected"), [
+    @each(("path", "text", "expected"), [
         ("a.twig", "{% if a %}{% elseif b %}{% else %}X{% endif %}", [("a", False), ("b", False)]),
         ("a.liquid", "{% unless a %}X{% endunless %}", [("a", False)]),
         ("a.liquid", "{% unless a %}{% else %}X{% endunless %}", [("a", True)]),
@@ -126,7 +127,7 @@ class TestKinds:
         }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "language"), [
+@each(("name", "language"), [
     ("a.html.erb", "html"), ("a.js.erb", "javascript"), ("a.css.erb", None), ("deploy.yaml.tmpl", None),
     ("page.tmpl", "html"), ("README.md.ejs", None), ("a.blade.php", "html"), ("erb", None), ("a.md", None),
 ])  # fmt: skip

@@ -2,10 +2,9 @@
 
 import ssl
 
-import pytest
-
 from controlplane.github import transport
 from controlplane.github.transport import Response, seconds_to_wait
+from tests.support.each import each
 
 
 class TestTls:
@@ -17,7 +16,7 @@ class TestTls:
 
 
 class TestRedirects:
-    @pytest.mark.parametrize(
+    @each(
         ("url", "origin", "keeps_tls"),
         [
             ("https://files.example/a", "https://api.example/b", True),
@@ -31,7 +30,7 @@ class TestRedirects:
     def test_redirects_never_give_up_tls(self, url, origin, keeps_tls):
         assert transport._keeps_tls(url, origin) is keeps_tls
 
-    @pytest.mark.parametrize(
+    @each(
         ("one", "other", "is_same"),
         [
             ("https://api.example/a", "https://api.example:443/b", True),
@@ -47,11 +46,11 @@ class TestRedirects:
 
 
 class TestLimits:
-    @pytest.mark.parametrize("status", [200, 401, 404, 422, 500, 503])
+    @each("status", [200, 401, 404, 422, 500, 503])
     def test_other_statuses_are_no_rate_limits(self, status):
         assert seconds_to_wait(Response(status, {"Retry-After": "5"}, None)) is None
 
-    @pytest.mark.parametrize("content", [None, [], "text", {}, {"documentation_url": None}, {"documentation_url": 1}])
+    @each("content", [None, [], "text", {}, {"documentation_url": None}, {"documentation_url": 1}])
     def test_a_rate_limit_is_not_inferred_from_any_refusal(self, content):
         assert seconds_to_wait(Response(403, {}, content)) is None
         assert seconds_to_wait(Response(403, {"X-RateLimit-Remaining": "17"}, content)) is None

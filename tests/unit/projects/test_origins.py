@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from projects.origins import InvalidOrigin, Origin, parse_origin
+from tests.support.each import each
 
 CHROME_ID = "abcdefghijklmnopabcdefghijklmnop"
 LONGEST_LABEL = "a" * 63
@@ -308,18 +309,18 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sent", "stored", "kind"), ACCEPTED)
+@each(("sent", "stored", "kind"), ACCEPTED)
 def test_an_address_is_normalized_and_has_a_kind(sent: str, stored: str, kind: str) -> None:
     assert parse_origin(sent) == Origin(stored, kind)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("sent", [sent for sent, _, _ in ACCEPTED])
+@each("sent", [sent for sent, _, _ in ACCEPTED])
 def test_normalizing_a_normalized_address_changes_nothing(sent: str) -> None:
     stored = parse_origin(sent)
     assert parse_origin(stored.origin) == stored
 
 
-@pytest.mark.parametrize(("sent", "reason"), REFUSED)
+@each(("sent", "reason"), REFUSED)
 def test_an_invalid_address_is_rejected_with_a_reason(sent: str, reason: str) -> None:
     with pytest.raises(InvalidOrigin) as refusal:
         parse_origin(sent)

@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.store.projects import slug_of
+from tests.support.each import each
 
 
 @given(st.text(max_size=200))
@@ -17,7 +17,7 @@ def test_any_name_gives_a_slug_that_fits_a_url(name: str):
     assert slug_of(slug) == slug
 
 
-@pytest.mark.parametrize("name", ["", "   ", "日本語", "🛒🛒", "---", "\u0301"])
+@each("name", ["", "   ", "日本語", "🛒🛒", "---", "\u0301"])
 def test_a_name_without_latin_letters_or_digits_gives_a_neutral_slug(name: str):
     assert slug_of(name) == "project"
 

@@ -6,6 +6,7 @@ from scripts.reference.document import Field, Operation, slug
 from scripts.reference.fields import Fields
 from scripts.reference.reader import Reader
 from scripts.reference.samples import Samples
+from tests.support.each import each
 
 
 def read(**operation) -> Operation:
@@ -35,7 +36,7 @@ def response(schema, status: str = "200"):
     return only
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "words"),
     [
         ({"type": "string"}, "string"),
@@ -54,7 +55,7 @@ def test_a_type_is_named(schema, words):
     assert field(schema).type == words
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "facts"),
     [
         ({"type": "string", "minLength": 3, "maxLength": 20}, ["3 to 20 characters"]),
@@ -146,7 +147,7 @@ class TestCredentials:
         with pytest.raises(ValueError, match="cookie"):
             read(security=[{"cookie": []}])
 
-    @pytest.mark.parametrize(
+    @each(
         ("sentence", "roles", "role"),
         [
             (

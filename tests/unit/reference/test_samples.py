@@ -3,6 +3,7 @@
 import pytest
 
 from scripts.reference.samples import Samples
+from tests.support.each import each
 
 SCHEMAS = {
     "Shop": {
@@ -26,7 +27,7 @@ def samples() -> Samples:
     return Samples({"components": {"schemas": SCHEMAS}, "paths": {"/a/{b}": {"get": {"x": 1}}}})
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value"),
     [
         ({"type": "string", "example": "a", "examples": ["b"]}, "a"),

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from botocore.session import Session
 
 from controlplane.store import client as shortened
+from tests.support.each import each
 
 KEY = {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}
 CALLS = {
@@ -84,7 +85,7 @@ def ordinary_client():
 
 
 class TestRequests:
-    @pytest.mark.parametrize("operation", CALLS)
+    @each("operation", CALLS)
     def test_requests_equal_those_of_botocore(self, operation):
         ours, theirs = shortened.create_client(), ordinary_client()
         our_wire, their_wire = Wire(ours), Wire(theirs)

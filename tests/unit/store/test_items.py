@@ -7,6 +7,7 @@ import pytest
 from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
 from controlplane.store.audits import AuditItem
 from controlplane.store.project_items import ProjectItem
+from tests.support.each import each
 
 _ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 _PK = f"ORG#org_{_ORGANIZATION}"
@@ -61,7 +62,7 @@ AUDIT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "stored"),
     [
         (ProjectItem, PROJECT),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.documented import check_documented
+from tests.support.each import each
 
 UNKNOWN = {"success": False, "error": {"code": "NOT_FOUND", "message": "There is no such resource."}}
 ORGANIZATION = {"id": "org_3f8k2m9q7r1s5t6v", "slug": "acme", "name": "Acme", "role": "owner"}
@@ -21,7 +22,7 @@ class TestResponse:
         check_documented("GET", PATH, 200, SENT, _found())
         check_documented("GET", PATH, 404, SENT, UNKNOWN)
 
-    @pytest.mark.parametrize(
+    @each(
         ("status", "headers", "body"),
         [
             pytest.param(409, SENT, {}, id="of another status"),
