@@ -12,24 +12,27 @@ from tests.support.growth import cpu_seconds, no_collections
 _TIMES = 5
 
 
-def least(call: Callable[[], object], attempts: int = 5) -> float:
-    with no_collections():
-        return min(cpu_seconds(call) for _ in range(attempts))
+def least(call: Callable[[], object], attempts: int) -> float:
+    return min(cpu_seconds(call) for _ in range(attempts))
 
 
 def too_dear(bodies: dict[str, bytes], parse: Callable[[bytes], object]) -> dict[str, float]:
-    """Returns the bodies that cost too much, with the ratio of their time to the valid body's."""
+    """Returns the bodies that cost too much, with the ratio of their time to the valid body's.
+
+    If a body seems to cost too much, both are measured again.
+    """
     valid = hostile_bodies.realistic()
     found = {}
-    for name, body in bodies.items():
-        for _ in range(3):
-            times = least(lambda body=body: parse(body), 2) / least(lambda: strict_json.loads(valid))  # type: ignore[misc]
-            if times <= _TIMES:
-                break
-            found[name] = times
-        else:
-            continue
-        found.pop(name, None)
+    with no_collections():
+        valid_seconds = least(lambda: strict_json.loads(valid), 5)
+        for name, body in bodies.items():
+            times = least(lambda body=body: parse(body), 1) / valid_seconds  # type: ignore[misc]
+            for _ in range(3):
+                if times > _TIMES:
+                    valid_seconds = least(lambda: strict_json.loads(valid), 5)
+                    times = least(lambda body=body: parse(body), 2) / valid_seconds  # type: ignore[misc]
+            if times > _TIMES:
+                found[name] = times
     return found
 
 
@@ -83,6 +86,6 @@ class TestDetails:
         assert last == {"code": "more", "message": "1,234 more problems are not listed.", "path": []}
 
     def test_long_texts_are_truncated(self):
-        (shown,) = InvalidPayload.at(["a" * 10**6] * 10**3, "m" * 10**6).details
+        (shown,) = InvalidPayload.at(["a" * 10**4] * 10**3, "m" * 10**4).details
         assert {len(shown["message"]), *map(len, shown["path"])} == {MAX_DETAIL_LENGTH}
         assert len(shown["path"]) < 100
